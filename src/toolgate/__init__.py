@@ -1,0 +1,1 @@
+"""toolgate: one governed door between AI agents and an application's backend."""

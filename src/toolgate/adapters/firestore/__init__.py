@@ -1,0 +1,5 @@
+"""Documents in Google Cloud Firestore (the extra `toolgate[firestore]`)."""
+
+from toolgate.adapters.firestore.documents import FirestoreDocuments
+
+__all__ = ["FirestoreDocuments"]

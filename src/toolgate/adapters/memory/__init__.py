@@ -1,0 +1,1 @@
+"""Ports kept in memory: for tests, and for people who write some."""

@@ -1,0 +1,1 @@
+"""Ports kept in the gate's own database, SQLite or PostgreSQL."""

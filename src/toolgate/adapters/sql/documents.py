@@ -1,0 +1,121 @@
+"""Documents in a table of the gate's database.
+
+The database narrows the candidates where its JSON functions can; `ports.filters` has the last
+word on each, so both databases answer alike.
+"""
+
+import secrets
+import string
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, insert, select
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from toolgate.adapters.sql.narrowing import narrowed
+from toolgate.db.engine import Database
+from toolgate.db.tables import documents
+from toolgate.db.transactions import Transaction
+from toolgate.ports.documents import (
+    DocumentExists,
+    Fields,
+    Filter,
+    Stored,
+    StoreUnavailable,
+)
+from toolgate.ports.filters import matches
+
+LETTERS = string.ascii_letters + string.digits
+ID_LENGTH = 20
+PAGE = 500
+ONE = select(documents.c.fields).where(
+    documents.c.collection == bindparam("collection"), documents.c.id == bindparam("id")
+)
+
+
+class SqlDocuments:
+    """Writes join the gate's transaction."""
+
+    joins_transaction = True
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, collection: str, document_id: str) -> Fields | None:
+        """Return the fields of one document, or None."""
+        wanted = {"collection": collection, "id": document_id}
+        async with _answering():
+            return await self._database.read(
+                lambda connection: connection.execute(ONE, wanted).scalar_one_or_none(), quick=True
+            )
+
+    async def query(
+        self, collection: str, filters: Sequence[Filter], limit: int
+    ) -> Sequence[Stored]:
+        """Return at most `limit` documents that pass, in the order of creation."""
+        candidates = (
+            select(documents.c.seq, documents.c.id, documents.c.fields)
+            .where(documents.c.collection == collection)
+            .order_by(documents.c.seq)
+        )
+        for one in filters:
+            candidates = narrowed(candidates, one, self._database.dialect)
+        async with _answering():
+            return await self._database.read(
+                lambda connection: _passing(connection, candidates, filters, limit)
+            )
+
+    async def create(
+        self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
+    ) -> str:
+        """Store a new document and return its id."""
+        new_id = document_id or "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
+        row = {"collection": collection, "id": new_id, "fields": fields}
+        async with _answering():
+            await tx.run(lambda connection: _insert(connection, row))
+        return new_id
+
+    async def check(self) -> None:
+        """Raise unless the database answers."""
+        async with _answering():
+            await self._database.check()
+
+    async def close(self) -> None:
+        """The database is closed by its owner."""
+
+
+def _passing(
+    connection: Connection, candidates: Select[Any], filters: Sequence[Filter], limit: int
+) -> list[Stored]:
+    """Check candidates page by page, so that a long collection is never in memory at once."""
+    found: list[Stored] = []
+    size = PAGE if filters else limit
+    after = 0
+    while True:
+        page = candidates.where(documents.c.seq > after).limit(size)
+        rows = connection.execute(page).all()
+        for row in rows:
+            if matches(row.fields, filters):
+                found.append(Stored(row.id, row.fields))
+                if len(found) == limit:
+                    return found
+        if len(rows) < size:
+            return found
+        after = rows[-1].seq
+
+
+def _insert(connection: Connection, row: Fields) -> None:
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(documents), [row])
+    except IntegrityError as clash:
+        raise DocumentExists(row["id"]) from clash
+
+
+@asynccontextmanager
+async def _answering() -> AsyncIterator[None]:
+    try:
+        yield
+    except (DBAPIError, OSError) as problem:
+        raise StoreUnavailable("The document store does not answer. Try again later.") from problem

@@ -1,0 +1,119 @@
+"""The composition root: settings in, a gate out. Nobody else knows adapters."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from toolgate.adapters.sql.documents import SqlDocuments
+from toolgate.db.engine import Database
+from toolgate.db.upgrades import upgrade_at_start
+from toolgate.gate.audit import AuditLog
+from toolgate.gate.catalogue import Catalogue, Offer
+from toolgate.gate.context import Ports
+from toolgate.gate.limits import Bounds, Limits
+from toolgate.gate.metrics import Metrics
+from toolgate.gate.pipeline import Gate
+from toolgate.gate.policy import Policy, Switches, built_in_rules, rules_in
+from toolgate.gate.seals import Sealer
+from toolgate.identity.keys import Keys
+from toolgate.packs import appdata
+from toolgate.ports.documents import DocumentStore
+from toolgate.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """A gate, ready to be called, and what belongs to it."""
+
+    settings: Settings
+    gate: Gate
+    keys: Keys
+    sealer: Sealer
+
+    async def check(self) -> None:
+        """Raise unless the database and the document store answer."""
+        await self.gate.database.check()
+        await self.gate.ports.documents.check()
+
+
+def packs() -> tuple[Offer, ...]:
+    """The packs that ship with toolgate."""
+    return (appdata.offer(),)
+
+
+@asynccontextmanager
+async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncIterator[App]:
+    """Open everything; on leaving, store what waits and close."""
+    settings.data.mkdir(parents=True, exist_ok=True)
+    database = Database(settings.database_url)
+    await upgrade_at_start(database)
+    documents = _documents(settings, database)
+    audit = AuditLog(database)
+    sealer = Sealer(database)
+    gate = Gate(
+        catalogue=Catalogue((*packs(), *plugins)),
+        policy=_policy(settings),
+        limits=Limits(_bounds(settings), settings.limits.store),
+        audit=audit,
+        database=database,
+        ports=Ports(documents=documents),
+        metrics=Metrics(),
+    )
+    app = App(
+        settings=settings, gate=gate, keys=Keys(database, settings.admin_key), sealer=sealer
+    )
+    try:
+        async with anyio.create_task_group() as background:
+            background.start_soon(audit.run)
+            background.start_soon(sealer.run)
+            yield app
+            background.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await audit.flush()
+            await sealer.seal()
+            await documents.close()
+            await database.close()
+
+
+def _documents(settings: Settings, database: Database) -> DocumentStore:
+    if not settings.uses_firestore:
+        return SqlDocuments(database)
+    # Heavy, so imported only when it is configured.
+    from toolgate.adapters.firestore import FirestoreDocuments  # noqa: PLC0415
+
+    url = settings.documents.url or ""
+    return FirestoreDocuments(
+        project=url.removeprefix("firestore://") or None,
+        credentials_file=settings.google.credentials_file,
+        service_account_json=settings.google.service_account,
+        emulator_host=settings.google.emulator_host,
+    )
+
+
+def _policy(settings: Settings) -> Policy:
+    rules = built_in_rules()
+    if settings.policy.folder:
+        rules |= rules_in(settings.policy.folder)
+    return Policy(
+        rules,
+        Switches(
+            appdata_writes=settings.appdata.writes,
+            read_only=settings.policy.read_only,
+            disabled=frozenset(settings.policy.disabled),
+        ),
+    )
+
+
+def _bounds(settings: Settings) -> Bounds:
+    limits = settings.limits
+    return Bounds(
+        calls_per_minute=limits.calls_per_minute,
+        tool_calls_per_minute=limits.tool_calls_per_minute,
+        body_bytes=limits.body_bytes,
+        result_bytes=limits.result_bytes,
+        concurrency=limits.concurrency,
+        seconds=limits.seconds,
+    )

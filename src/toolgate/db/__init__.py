@@ -1,0 +1,1 @@
+"""The gate's own database: engine, tables, transactions, migrations."""

@@ -1,0 +1,115 @@
+"""One database, SQLite or PostgreSQL, behind one small class.
+
+The drivers are the plain, blocking ones: a piece of work on the database is one function that
+runs in one thread, instead of one thread switch for every statement (docs/decisions/0006).
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio.to_thread
+import orjson
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError
+
+from toolgate.db.transactions import Transaction
+
+BUSY_MILLISECONDS = 10_000
+POOL = 10
+DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
+
+T = TypeVar("T")
+
+
+class BadDatabaseUrl(ValueError):
+    """The setting database.url names no database we can open."""
+
+
+class Database:
+    """The gate's database: `read` for looking, `transaction` for writing."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _url(url)
+        self.dialect = self.url.get_backend_name()
+        self._reader = _engine(self.url, writes=False)
+        self._writer = _engine(self.url, writes=True)
+
+    async def read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
+        """Run a function that only reads; each statement sees the newest committed state.
+
+        `quick` is for look-ups by key: an embedded database answers them in microseconds, so
+        they are not worth a thread.
+        """
+        if quick and self.dialect == "sqlite":
+            return self._look(look)
+        return await anyio.to_thread.run_sync(self._look, look)
+
+    def _look(self, look: Callable[[Connection], T]) -> T:
+        with self._reader.connect() as connection:
+            return look(connection)
+
+    def transaction(self) -> Transaction:
+        """A write that commits as a whole."""
+        return Transaction(self._writer)
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Run one function in a transaction of its own."""
+        async with self.transaction() as tx:
+            return await tx.run(work)
+
+    async def check(self) -> None:
+        """Raise unless the database answers."""
+        await self.read(lambda connection: connection.execute(text("SELECT 1")))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._reader.dispose()
+        self._writer.dispose()
+
+
+def _url(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, ValueError) as problem:
+        raise BadDatabaseUrl(
+            "Setting database.url cannot be read. "
+            "Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME."
+        ) from problem
+    if backend not in DRIVERS:
+        raise BadDatabaseUrl(
+            f"Setting database.url names {backend}; write sqlite:///FILE or postgresql://…"
+        )
+    return parsed.set(drivername=DRIVERS[backend])
+
+
+def _engine(url: URL, *, writes: bool) -> Engine:
+    options: dict[str, Any] = {
+        "json_serializer": lambda value: orjson.dumps(value).decode(),
+        "json_deserializer": orjson.loads,
+    }
+    if url.get_backend_name() == "postgresql":
+        options |= {"pool_size": POOL, "max_overflow": POOL, "pool_pre_ping": True}
+        if not writes:
+            options["isolation_level"] = "AUTOCOMMIT"
+        return create_engine(url, **options)
+    engine = create_engine(url, **options, connect_args={"check_same_thread": False})
+    event.listen(engine, "connect", _open_sqlite)
+    if writes:
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _open_sqlite(connection: Any, _: Any) -> None:
+    # The driver's own transaction handling begins late and cannot take the write lock at once;
+    # we say BEGIN ourselves.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,13 @@
+"""Runs migrations on the connection it is handed."""
+
+from alembic import context
+
+from toolgate.db.tables import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=True,
+    transactional_ddl=False,
+)
+context.run_migrations()

@@ -1,0 +1,102 @@
+"""Every table, defined once for SQLite and PostgreSQL.
+
+Times are UTC text in ISO 8601 with microseconds, so that both databases keep and order them
+alike and an audit row's hash does not depend on the database.
+"""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Sequence = BigInteger().with_variant(Integer, "sqlite")
+Time = String(27)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("seq", Sequence, primary_key=True, autoincrement=True),
+    Column("collection", Text, nullable=False),
+    Column("id", Text, nullable=False),
+    # JSON, not JSONB: the order of a document's fields is its author's.
+    Column("fields", JSON, nullable=False),
+    UniqueConstraint("collection", "id"),
+    Index(None, "collection", "seq"),
+    sqlite_autoincrement=True,
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("hash", LargeBinary(32), nullable=False),
+    Column("role", String(16)),
+    Column("agent_type", String(16)),
+    Column("user_id", Text),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time),
+    Column("revoked_at", Time),
+)
+
+audit_seals = Table(
+    "audit_seals",
+    metadata,
+    Column("number", Sequence, primary_key=True, autoincrement=False),
+    Column("sealed_at", Time, nullable=False),
+    Column("rows", Integer, nullable=False),
+    # (seq, digest) of every row, 40 bytes each: lets `verify` name the row that was touched.
+    Column("entries", LargeBinary, nullable=False),
+    Column("previous", LargeBinary(32), nullable=False),
+    Column("hash", LargeBinary(32), nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", Sequence, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("request_id", String(128), nullable=False),
+    Column("transport", String(16), nullable=False),
+    Column("subject_type", String(16), nullable=False),
+    Column("subject_id", Text, nullable=False),
+    Column("user_id", Text),
+    Column("agent_type", String(16)),
+    Column("role_names", Text, nullable=False),
+    Column("group_ids", Text, nullable=False),
+    Column("project_id", Text),
+    Column("task_id", Text),
+    Column("run_id", Text),
+    Column("job_id", Text),
+    Column("tool_name", Text, nullable=False),
+    Column("decision", String(8), nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("status", String(8), nullable=False),
+    Column("error_type", String(32)),
+    Column("duration_ms", Integer, nullable=False),
+    Column("seal", Sequence, ForeignKey("audit_seals.number")),
+    UniqueConstraint("id"),
+    Index("ix_audit_unsealed", "seq", sqlite_where=text("seal IS NULL"),
+          postgresql_where=text("seal IS NULL")),
+    sqlite_autoincrement=True,
+)

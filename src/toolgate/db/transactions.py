@@ -1,0 +1,67 @@
+"""A write's transaction: opened at the first statement, committed once, with its audit row."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+import anyio
+import anyio.to_thread
+from sqlalchemy import Connection, Engine
+
+T = TypeVar("T")
+
+
+class Transaction:
+    """One unit of work on the gate's database.
+
+    Lazy, so that a write which asks the outside world first holds no lock meanwhile.
+    Leaving the block commits; an exception, or `abandon()`, rolls back.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+        self._abandoned = False
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Run a function on this transaction's connection, in a thread."""
+        return await anyio.to_thread.run_sync(self._run, work)
+
+    def _run(self, work: Callable[[Connection], T]) -> T:
+        if self._connection is None:
+            connection = self._engine.connect()
+            try:
+                connection.begin()
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return work(self._connection)
+
+    def abandon(self) -> None:
+        """Let the end of the block roll back (a dry run)."""
+        self._abandoned = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._connection is None:
+            return
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._end, kind is None and not self._abandoned)
+
+    def _end(self, kept: bool) -> None:
+        assert self._connection is not None
+        try:
+            if kept:
+                self._connection.commit()
+            else:
+                self._connection.rollback()
+        finally:
+            self._connection.close()

@@ -1,0 +1,1 @@
+"""The one path a call takes. Read `pipeline.py` first."""

@@ -1,0 +1,70 @@
+"""From a handler's answer, or an error, to what goes over the wire."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.dialects import NEUTRAL
+from toolgate.gate.errors import GateError, ResultTooLarge
+from toolgate.gate.tool import Effect, Output
+
+
+class Native(Output):
+    """An answer in the MCP SDK's own types, from a tool declared `interactive`."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of a call: a body in the pack's dialect, and its bytes."""
+
+    body: Any
+    raw: bytes
+    error: GateError | None = None
+    sentence: str | None = None
+    """What MCP's text content says, where it is not the body."""
+    native: Any = None
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.error.status if self.error else 200
+
+    @property
+    def error_type(self) -> str | None:
+        """The error's stable name, for the audit."""
+        return self.error.kind if self.error else None
+
+    @property
+    def text(self) -> str:
+        """The text content over MCP."""
+        return self.sentence if self.sentence is not None else self.raw.decode()
+
+
+def answer_with(answer: Output, tool: AnyTool, most_bytes: int) -> Outcome:
+    """A good answer in the tool's dialect, unless it is too long."""
+    if isinstance(answer, Native):
+        return Outcome(body=None, raw=b"null", native=answer.result)
+    body = tool.pack.dialect.success(answer.model_dump(mode="json", exclude_unset=True))
+    raw = orjson.dumps(body)
+    if len(raw) > most_bytes:
+        raise ResultTooLarge(
+            f"The answer has {len(raw)} bytes, over the limit of {most_bytes}. "
+            "Ask for fewer items or use a filter."
+        )
+    return Outcome(body=body, raw=raw)
+
+
+def fail_with(error: GateError, tool: AnyTool | None) -> Outcome:
+    """A failure in the tool's dialect; in plain words where no tool is known."""
+    dialect = tool.pack.dialect if tool else NEUTRAL
+    body = dialect.failure(error, tool is not None and tool.effect is not Effect.READ)
+    return Outcome(
+        body=body,
+        raw=orjson.dumps(body),
+        error=error,
+        sentence=error.message if dialect.sentence_over_mcp else None,
+    )

@@ -1,0 +1,137 @@
+"""Who called what, when, and how it was decided. Never arguments, never results.
+
+A write's row commits with the write. Rows of reads and refusals are collected and stored in
+batches: on a clean stop all of them, after a crash all but the last batch.
+"""
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+
+import anyio
+from sqlalchemy import Connection, insert, update
+
+from toolgate.db.engine import Database
+from toolgate.db.tables import audit
+from toolgate.db.transactions import Transaction
+
+logger = logging.getLogger(__name__)
+
+BATCH_SECONDS = 0.25
+BATCH_ROWS = 500
+MOST_WAITING = 20_000
+STARTED = "started"
+"""Error type of a write outside the database whose end is not known (yet)."""
+
+
+class AuditUnavailable(Exception):
+    """Audit rows cannot be stored; no further call is answered until they can."""
+
+
+def timestamp(*, seconds: float = 0) -> str:
+    """Now, or so many seconds from now, as stored: UTC with microseconds."""
+    then = datetime.now(UTC) + timedelta(seconds=seconds)
+    return then.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One row."""
+
+    request_id: str
+    transport: str
+    subject_type: str
+    subject_id: str
+    user_id: str | None
+    agent_type: str | None
+    role_names: str
+    group_ids: str = ""
+    project_id: str | None = None
+    task_id: str | None = None
+    run_id: str | None = None
+    job_id: str | None = None
+    tool_name: str
+    decision: str
+    rule: str
+    status: str
+    error_type: str | None
+    duration_ms: int
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    created_at: str = field(default_factory=timestamp)
+
+
+class AuditLog:
+    """Stores records: with a write, or soon."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: list[Record] = []
+        self._wake = anyio.Event()
+        self._failing = False
+
+    def check(self) -> None:
+        """Raise `AuditUnavailable` when rows can no longer be kept."""
+        if self._failing or len(self._waiting) >= MOST_WAITING:
+            raise AuditUnavailable
+
+    def soon(self, record: Record) -> None:
+        """Keep a record for the next batch."""
+        self._waiting.append(record)
+        if len(self._waiting) >= BATCH_ROWS:
+            self._wake.set()
+
+    async def within(self, tx: Transaction, record: Record) -> None:
+        """Store a record in a write's own transaction."""
+        await tx.run(lambda connection: _store(connection, [record]))
+
+    async def now(self, record: Record) -> None:
+        """Store a record at once, in a transaction of its own."""
+        await self._database.write(lambda connection: _store(connection, [record]))
+
+    async def complete(self, begun: Record, record: Record) -> None:
+        """Give a row that was stored before its write the end it came to."""
+        ended = (
+            update(audit)
+            .where(audit.c.id == begun.id)
+            .values(
+                status=record.status,
+                error_type=record.error_type,
+                duration_ms=record.duration_ms,
+            )
+        )
+        await self._database.write(lambda connection: connection.execute(ended))
+
+    async def flush(self) -> None:
+        """Store everything that waits."""
+        batch, self._waiting = self._waiting, []
+        if not batch:
+            return
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._database.write(lambda connection: _store(connection, batch))
+            self._failing = False
+        except BaseException:
+            self._waiting = batch + self._waiting
+            self._failing = True
+            raise
+
+    async def run(self) -> None:
+        """Store batches until cancelled."""
+        while True:
+            with anyio.move_on_after(BATCH_SECONDS):
+                await self._wake.wait()
+            self._wake = anyio.Event()
+            try:
+                await self.flush()
+            except Exception:
+                logger.exception("audit rows could not be stored; calls are refused meanwhile")
+
+
+def _store(connection: Connection, records: Sequence[Record]) -> None:
+    connection.execute(INSERT, [{name: getattr(one, name) for name in COLUMNS} for one in records])
+
+
+COLUMNS = tuple(one.name for one in fields(Record))
+INSERT = insert(audit)

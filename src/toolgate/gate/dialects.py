@@ -1,0 +1,116 @@
+"""How each pack words success and failure. Five dialects, one error tree."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from toolgate.gate.errors import GateError, InvalidArguments
+
+Body = dict[str, Any]
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The shape of a pack's answers."""
+
+    name: str
+    success: Callable[[Any], Any]
+    """From the handler's answer to the body on the wire."""
+    success_schema: Callable[[Schema], Schema]
+    """The same for the answer's JSON Schema."""
+    failure: Callable[[GateError, bool], Body]
+    """From an error to the body; the flag says whether a write failed."""
+    sentence_over_mcp: bool = False
+    """Whether MCP's text content is the plain sentence instead of the body."""
+
+
+def _bare(answer: Any) -> Any:
+    return answer
+
+
+def _bare_schema(schema: Schema) -> Schema:
+    return schema
+
+
+def _appdata_failure(error: GateError, write: bool) -> Body:
+    body: Body = {"error": error.message, **error.extra}
+    if write:
+        body["success"] = False
+    return body
+
+
+def _backend_failure(error: GateError, write: bool) -> Body:
+    return {"error": error.message, **error.extra}
+
+
+def _orchestrator_success(answer: Any) -> Body:
+    return {"status": "success", "result": answer}
+
+
+def _orchestrator_schema(schema: Schema) -> Schema:
+    return _wrapped(schema, "result", status={"type": "string", "const": "success"})
+
+
+def _orchestrator_failure(error: GateError, write: bool) -> Body:
+    told: Body = {"type": error.kind, "message": error.message}
+    details: Body = dict(error.extra)
+    if isinstance(error, InvalidArguments):
+        details["fields"] = {problem.field: problem.message for problem in error.problems}
+    if details:
+        told["details"] = details
+    return {"status": "error", "error": told}
+
+
+def _content_success(answer: Any) -> Body:
+    if isinstance(answer, dict) and "pagination" in answer:
+        return answer
+    return {"data": answer}
+
+
+def _content_schema(schema: Schema) -> Schema:
+    return schema if "pagination" in schema.get("properties", {}) else _wrapped(schema, "data")
+
+
+def _content_failure(error: GateError, write: bool) -> Body:
+    return {"error": {"code": error.code, "message": error.message}}
+
+
+def _network_failure(error: GateError, write: bool) -> Body:
+    body: Body = {"code": error.rpc, "message": error.message}
+    data: Body = dict(error.extra)
+    if isinstance(error, InvalidArguments):
+        first = error.problems[0]
+        data |= {"field": first.field, "value": first.value, "reason": first.message}
+        if first.suggestion:
+            data["suggestion"] = first.suggestion
+    if data:
+        body["data"] = data
+    return body
+
+
+def _wrapped(schema: Schema, key: str, **beside: Schema) -> Schema:
+    """Put a schema under a key, keeping its definitions at the root."""
+    inner = {name: part for name, part in schema.items() if name != "$defs"}
+    outer: Schema = {
+        "type": "object",
+        "properties": {**beside, key: inner},
+        "required": [*beside, key],
+        "additionalProperties": False,
+    }
+    if "$defs" in schema:
+        outer["$defs"] = schema["$defs"]
+    return outer
+
+
+APPDATA = Dialect("appdata", _bare, _bare_schema, _appdata_failure)
+BACKEND = Dialect("backend", _bare, _bare_schema, _backend_failure, sentence_over_mcp=True)
+ORCHESTRATOR = Dialect(
+    "orchestrator", _orchestrator_success, _orchestrator_schema, _orchestrator_failure
+)
+CONTENT = Dialect("content", _content_success, _content_schema, _content_failure)
+NETWORK = Dialect("network", _bare, _bare_schema, _network_failure)
+
+DIALECTS = {one.name: one for one in (APPDATA, BACKEND, ORCHESTRATOR, CONTENT, NETWORK)}
+NEUTRAL = BACKEND
+"""For failures that belong to no pack, such as an unknown tool."""

@@ -1,0 +1,184 @@
+"""Every way a call can fail, and its code in each dialect.
+
+GateError
+├── InvalidArguments     the input breaks a rule of its schema
+│   └── TooLarge         the body is over the limit
+├── UnknownTool          no such tool, or none that this caller may know of
+├── Unauthenticated      no credentials, or not good ones
+├── Forbidden            the caller may see the tool, but not call it (now)
+├── NotFound             what the arguments name does not exist for this caller
+├── Conflict             it is already there, or was changed meanwhile
+├── ResultTooLarge       the answer is over the limit
+├── RateLimited          too many calls
+├── TimedOut             the call took too long
+├── Unavailable          something this call needs does not answer
+└── Internal             a defect of ours; the cause is in the log
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+class GateError(Exception):
+    """A failure that the caller is told about.
+
+    The message is for the caller; the cause (`raise … from`) is for the log.
+    """
+
+    kind: ClassVar[str]
+    """The stable name: audit rows and pack `orchestrator` use it."""
+    status: ClassVar[int]
+    """The HTTP status."""
+    code: ClassVar[str]
+    """The code in pack `content`."""
+    rpc: int
+    """The JSON-RPC code, as pack `network` lists them."""
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, **extra: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.extra: Mapping[str, Any] = extra
+        """Further keys that the pack's seed shows beside the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One broken rule of the input."""
+
+    field: str
+    rule: str
+    message: str
+    value: Any = None
+    suggestion: str | None = None
+
+
+class InvalidArguments(GateError):
+    """The input breaks a rule of its schema."""
+
+    kind = "invalid_arguments"
+    status = 400
+    code = "BAD_REQUEST"
+    rpc = -32300
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(problem.message for problem in problems))
+        self.problems = tuple(problems)
+        rules = {problem.rule for problem in problems}
+        if rules == {"missing"}:
+            self.rpc = -32301
+        elif rules <= {"type", "format"}:
+            self.rpc = -32302
+
+
+class TooLarge(GateError):
+    """The body is over the limit."""
+
+    kind = "size_limit_exceeded"
+    status = 413
+    code = "BAD_REQUEST"
+    rpc = -32300
+
+
+class UnknownTool(GateError):
+    """There is no such tool, or none that this caller may know of."""
+
+    kind = "not_found"
+    status = 404
+    code = "NOT_FOUND"
+    rpc = -32601
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Unknown tool: {name}")
+
+
+class Unauthenticated(GateError):
+    """There are no credentials, or not good ones."""
+
+    kind = "unauthenticated"
+    status = 401
+    code = "UNAUTHORIZED"
+    rpc = -32100
+
+
+class Forbidden(GateError):
+    """The caller may see the tool, but not call it."""
+
+    kind = "access_denied"
+    status = 403
+    code = "FORBIDDEN"
+    rpc = -32101
+
+
+class NotFound(GateError):
+    """What the arguments name does not exist for this caller."""
+
+    kind = "not_found"
+    status = 404
+    code = "NOT_FOUND"
+    rpc = -32200
+
+
+class Conflict(GateError):
+    """It is already there, or was changed meanwhile."""
+
+    kind = "conflict"
+    status = 409
+    code = "CONFLICT"
+    rpc = -32201
+
+
+class ResultTooLarge(GateError):
+    """The answer is over the limit."""
+
+    kind = "size_limit_exceeded"
+    status = 422
+    code = "BAD_REQUEST"
+    rpc = -32401
+
+
+class RateLimited(GateError):
+    """Too many calls; `retry_after` says how many seconds to wait."""
+
+    kind = "rate_limited"
+    status = 429
+    code = "RATE_LIMITED"
+    rpc = -32400
+    retryable = True
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class TimedOut(GateError):
+    """The call took too long and was stopped."""
+
+    kind = "timeout"
+    status = 504
+    code = "SERVER_ERROR"
+    rpc = -32502
+    retryable = True
+
+
+class Unavailable(GateError):
+    """Something this call needs does not answer."""
+
+    kind = "unavailable"
+    status = 503
+    code = "SERVER_ERROR"
+    rpc = -32500
+    retryable = True
+
+
+class Internal(GateError):
+    """A defect of ours; the cause is in the log under the request id."""
+
+    kind = "internal_error"
+    status = 500
+    code = "SERVER_ERROR"
+    rpc = -32603
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(f"Something went wrong on our side. Request id: {request_id}")

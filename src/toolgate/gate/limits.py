@@ -1,0 +1,63 @@
+"""How much one caller may ask for."""
+
+import time
+from dataclasses import dataclass, field
+from typing import cast
+
+import anyio
+from limits import RateLimitItemPerMinute
+from limits.aio.storage import Storage
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from limits.storage import storage_from_string
+
+from toolgate.gate.errors import RateLimited
+from toolgate.gate.principal import Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The numbers; zero calls a minute means no limit."""
+
+    calls_per_minute: int = 600
+    tool_calls_per_minute: dict[str, int] = field(default_factory=dict[str, int])
+    body_bytes: int = 4 * 1024 * 1024
+    result_bytes: int = 4 * 1024 * 1024
+    concurrency: int = 64
+    seconds: float = 60.0
+
+
+class Limits:
+    """Rate per caller and tool, and how many calls run at once.
+
+    Counts live in memory, or in Redis or Valkey when several processes share them.
+    """
+
+    def __init__(self, bounds: Bounds, store_url: str = "async+memory://") -> None:
+        self.bounds = bounds
+        self._counters = SlidingWindowCounterRateLimiter(
+            cast(Storage, storage_from_string(store_url))
+        )
+        self._per_caller = RateLimitItemPerMinute(max(bounds.calls_per_minute, 1))
+        self._per_tool = {
+            name: RateLimitItemPerMinute(number)
+            for name, number in bounds.tool_calls_per_minute.items()
+        }
+        self.running = anyio.Semaphore(bounds.concurrency)
+
+    async def admit(self, principal: Principal, tool: str) -> None:
+        """Count this call; raise `RateLimited` when it is one too many."""
+        if self.bounds.calls_per_minute:
+            await self._count(self._per_caller, principal.id)
+        if tool in self._per_tool:
+            await self._count(self._per_tool[tool], principal.id, tool)
+
+    async def _count(self, item: RateLimitItemPerMinute, *key: str) -> None:
+        if await self._counters.hit(item, *key):
+            return
+        window = await self._counters.get_window_stats(item, *key)
+        wait = max(1, round(window.reset_time - time.time()))
+        of_tool = f" of {key[1]}" if len(key) > 1 else ""
+        raise RateLimited(
+            f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. Try again in {wait} s.",
+            retry_after=wait,
+        )

@@ -1,0 +1,36 @@
+"""Figures about calls, for Prometheus."""
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+UNKNOWN = "(unknown)"
+
+
+class Metrics:
+    """How many calls, how they ended, how long they took."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._calls = Counter(
+            "toolgate_calls",
+            "Calls by tool, transport and outcome.",
+            ["tool", "transport", "outcome"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "toolgate_call_seconds",
+            "Time from request to answer.",
+            ["tool"],
+            registry=self._registry,
+            buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60),
+        )
+
+    def count(self, tool: str | None, transport: str, outcome: str, seconds: float) -> None:
+        """Note one call; names that are no tool's share a label, so labels stay bounded."""
+        name = tool or UNKNOWN
+        self._calls.labels(name, transport, outcome).inc()
+        self._seconds.labels(name).observe(seconds)
+
+    def page(self) -> tuple[str, bytes]:
+        """Content type and text of the page."""
+        return CONTENT_TYPE_LATEST, generate_latest(self._registry)

@@ -1,0 +1,111 @@
+"""From raw arguments to a tool's typed Input; every problem at once, in plain words."""
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.errors import InvalidArguments, Problem
+
+TOLD = "told"
+"""Error type of validators whose message is meant for the caller as it stands."""
+
+
+def parse(tool: AnyTool, arguments: Any) -> Any:
+    """Validate arguments, or raise `InvalidArguments` naming each field and rule."""
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        raise InvalidArguments(
+            [Problem("arguments", "type", "arguments must be a JSON object of named values")]
+        )
+    try:
+        return tool.input.model_validate(arguments)
+    except ValidationError as invalid:
+        names = list(tool.input.model_fields)
+        problems = [_problem(one, names) for one in invalid.errors(include_url=False)]
+        raise InvalidArguments(problems) from None
+
+
+def _problem(error: ErrorDetails, names: list[str]) -> Problem:
+    field = _dotted(error["loc"])
+    kind = error["type"]
+    if kind == TOLD:
+        return Problem(field, "value", _placed(error, field), _shown(error["input"]))
+    if kind == "extra_forbidden" and len(error["loc"]) == 1:
+        return _unknown(field, names)
+    rule, words = _WORDS.get(kind, ("value", _plain))
+    value = None if kind == "missing" else _shown(error["input"])
+    return Problem(field, rule, f"{field} {words(error)}", value)
+
+
+def _placed(error: ErrorDetails, field: str) -> str:
+    """The validator's sentence; where it begins with the field's name, with the whole path."""
+    leaf, message = str(error["loc"][-1]), error["msg"]
+    return field + message.removeprefix(leaf) if message.startswith(f"{leaf} ") else message
+
+
+def _unknown(field: str, names: list[str]) -> Problem:
+    near = difflib.get_close_matches(field, names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    valid = f"Valid arguments: {', '.join(names)}." if names else "This tool takes none."
+    return Problem(field, "unknown", f"Unknown argument {field!r}.{hint} {valid}")
+
+
+def _dotted(location: Iterable[int | str]) -> str:
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def _shown(value: Any) -> Any:
+    """A value short enough to be told back."""
+    if isinstance(value, str):
+        return value if len(value) <= 100 else value[:100] + "…"
+    return value if isinstance(value, int | float | bool | None) else None
+
+
+def _plain(error: ErrorDetails) -> str:
+    return f"is not valid: {error['msg'][0].lower()}{error['msg'][1:]}"
+
+
+def _context(key: str, words: str) -> Callable[[ErrorDetails], str]:
+    return lambda error: words.format(cast("dict[str, Any]", error.get("ctx", {}))[key])
+
+
+def _too_short(error: ErrorDetails) -> str:
+    least = cast("dict[str, Any]", error.get("ctx", {}))["min_length"]
+    return "is required" if least == 1 else f"must have at least {least} characters"
+
+
+def _says(words: str) -> Callable[[ErrorDetails], str]:
+    return lambda _: words
+
+
+_WORDS: dict[str, tuple[str, Callable[[ErrorDetails], str]]] = {
+    "missing": ("missing", _says("is required")),
+    "extra_forbidden": ("unknown", _says("is not known here")),
+    "string_type": ("type", _says("must be a string")),
+    "int_type": ("type", _says("must be an integer")),
+    "int_from_float": ("type", _says("must be an integer")),
+    "float_type": ("type", _says("must be a number")),
+    "bool_type": ("type", _says("must be true or false")),
+    "dict_type": ("type", _says("must be an object")),
+    "model_type": ("type", _says("must be an object")),
+    "model_attributes_type": ("type", _says("must be an object")),
+    "list_type": ("type", _says("must be a list")),
+    "string_too_short": ("missing", _too_short),
+    "string_too_long": ("range", _context("max_length", "must have at most {} characters")),
+    "greater_than_equal": ("range", _context("ge", "must be at least {}")),
+    "less_than_equal": ("range", _context("le", "must be at most {}")),
+    "greater_than": ("range", _context("gt", "must be greater than {}")),
+    "less_than": ("range", _context("lt", "must be less than {}")),
+    "too_long": ("range", _context("max_length", "must have at most {} items")),
+    "too_short": ("range", _context("min_length", "must have at least {} items")),
+    "literal_error": ("value", _context("expected", "must be one of: {}")),
+    "enum": ("value", _context("expected", "must be one of: {}")),
+}

@@ -1,0 +1,211 @@
+"""The path of every call. Read this file first.
+
+transport -> identity -> catalogue -> policy -> limits -> parse -> handler -> audit -> dialect
+"""
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from toolgate.db.engine import Database
+from toolgate.db.transactions import Transaction
+from toolgate.gate.answers import Outcome, answer_with, fail_with
+from toolgate.gate.audit import STARTED, AuditLog, AuditUnavailable, Record
+from toolgate.gate.catalogue import AnyTool, Catalogue
+from toolgate.gate.context import Context, Exchange, Ports
+from toolgate.gate.errors import Forbidden, GateError, Internal, TimedOut, Unavailable, UnknownTool
+from toolgate.gate.limits import Limits
+from toolgate.gate.metrics import Metrics
+from toolgate.gate.parsing import parse
+from toolgate.gate.policy import NO_RULE, Decision, Policy
+from toolgate.gate.principal import Principal
+from toolgate.gate.tool import Effect
+from toolgate.ports.documents import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+MOST_NAME = 128
+UNDECIDED = Decision(visible=False, allowed=False, rule=NO_RULE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a transport hands over, free of its protocol."""
+
+    tool: str
+    arguments: Any
+    principal: Principal
+    request_id: str
+    transport: str
+    problem: GateError | None = None
+    """Why the transport could not read the arguments; told only to who may see the tool."""
+    dry_run: bool = False
+    exchange: Exchange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What the audit says of a call, but for its end."""
+
+    call: Call
+    tool: AnyTool | None
+    decision: Decision
+    started: float
+
+    def record(self, error_type: str | None) -> Record:
+        """The audit row."""
+        who = self.call.principal
+        return Record(
+            request_id=self.call.request_id,
+            transport=self.call.transport,
+            subject_type=who.kind.value,
+            subject_id=who.id,
+            user_id=who.user_id,
+            agent_type=who.agent_type.value if who.agent_type else None,
+            role_names=",".join(sorted(role.value for role in who.roles)),
+            project_id=who.bound.get("project_id"),
+            task_id=who.bound.get("task_id"),
+            job_id=who.bound.get("job_id"),
+            tool_name=self.tool.name if self.tool else self.call.tool[:MOST_NAME],
+            decision="allow" if self.decision.allowed else "deny",
+            rule=self.decision.rule,
+            status="success" if error_type is None else "error",
+            error_type=error_type,
+            duration_ms=round((time.perf_counter() - self.started) * 1000),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """Runs every call through the same stages, in order, and always audits it."""
+
+    catalogue: Catalogue
+    policy: Policy
+    limits: Limits
+    audit: AuditLog
+    database: Database
+    ports: Ports
+    metrics: Metrics
+
+    async def execute(self, call: Call) -> Outcome:
+        """Answer the call. Failures are answers too; only cancellation is raised."""
+        started = time.perf_counter()
+        tool = self.catalogue.find(call.tool)
+        decision = self.policy.decide(call.principal, tool) if tool else UNDECIDED
+        noted = Noted(call, tool, decision, started)
+        try:
+            self.audit.check()
+            tool = admit(call, tool, decision)
+            await self.limits.admit(call.principal, tool.name)
+            args = readable(call, tool)
+            with anyio.fail_after(self.limits.bounds.seconds):
+                async with self.limits.running:
+                    if tool.effect is not Effect.READ:
+                        return await self._write(noted, tool, args)
+                    outcome = await self._run(call, tool, args)
+        except anyio.get_cancelled_exc_class():
+            self._note(noted, "cancelled")
+            raise
+        except Exception as error:
+            outcome = fail_with(told(error, call), tool if decision.visible else None)
+        self._note(noted, outcome.error_type)
+        return outcome
+
+    def refuse(self, call: Call, error: GateError, rule: str) -> Outcome:
+        """Answer a request that never became a call (no credentials, unreadable); audited too."""
+        decision = Decision(visible=False, allowed=False, rule=rule)
+        self._note(Noted(call, None, decision, time.perf_counter()), error.kind)
+        return fail_with(error, None)
+
+    async def _run(
+        self, call: Call, tool: AnyTool, args: Any, tx: Transaction | None = None
+    ) -> Outcome:
+        answer = await tool.handler(self._context(call, tx), args)
+        return answer_with(answer, tool, self.limits.bounds.result_bytes)
+
+    async def _write(self, noted: Noted, tool: AnyTool, args: Any) -> Outcome:
+        """The write and its audit row commit together, or neither does."""
+        call = noted.call
+        if not self.ports.documents.joins_transaction:
+            return await self._write_outside(noted, tool, args)
+        async with self.database.transaction() as tx:
+            outcome = await self._run(call, tool, args, tx)
+            if call.dry_run:
+                tx.abandon()
+            else:
+                await self.audit.within(tx, noted.record(None))
+        if call.dry_run:
+            self._note(noted, "dry_run")
+        else:
+            self._count(noted, None)
+        return outcome
+
+    async def _write_outside(self, noted: Noted, tool: AnyTool, args: Any) -> Outcome:
+        """A write to a store that cannot join: its audit row is there first, then completed."""
+        call = noted.call
+        if call.dry_run:
+            raise Forbidden("A dry run is possible only where documents are in the database.")
+        begun = noted.record(STARTED)
+        await self.audit.now(begun)
+        try:
+            async with self.database.transaction() as tx:
+                outcome = await self._run(call, tool, args, tx)
+        except Exception as error:
+            outcome = fail_with(told(error, call), tool)
+        await self.audit.complete(begun, noted.record(outcome.error_type))
+        self._count(noted, outcome.error_type)
+        return outcome
+
+    def _note(self, noted: Noted, error_type: str | None) -> None:
+        self.audit.soon(noted.record(error_type))
+        self._count(noted, error_type)
+
+    def _count(self, noted: Noted, error_type: str | None) -> None:
+        name = noted.tool.name if noted.tool else None
+        seconds = time.perf_counter() - noted.started
+        self.metrics.count(name, noted.call.transport, error_type or "success", seconds)
+
+    def _context(self, call: Call, tx: Transaction | None) -> Context:
+        return Context(
+            request_id=call.request_id,
+            principal=call.principal,
+            ports=self.ports,
+            transaction=tx,
+            exchange=call.exchange,
+        )
+
+
+def admit(call: Call, tool: AnyTool | None, decision: Decision) -> AnyTool:
+    """The tool, if this caller may call it; a hidden tool is as good as none."""
+    if tool is None or not decision.visible:
+        raise UnknownTool(call.tool)
+    if not decision.allowed:
+        raise Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
+    return tool
+
+
+def readable(call: Call, tool: AnyTool) -> Any:
+    """The typed arguments."""
+    if call.problem:
+        raise call.problem
+    return parse(tool, call.arguments)
+
+
+def told(error: Exception, call: Call) -> GateError:
+    """The error as the caller may know it; what is not its business goes to the log."""
+    match error:
+        case GateError():
+            return error
+        case TimeoutError():
+            return TimedOut(f"{call.tool} took too long and was stopped. Ask for less, or again.")
+        case StoreUnavailable():
+            logger.warning("%s: %s", call.request_id, error, exc_info=error)
+            return Unavailable(str(error))
+        case AuditUnavailable():
+            return Unavailable("The audit log cannot be written, so nothing is answered now.")
+        case _:
+            logger.error("%s: %s failed", call.request_id, call.tool, exc_info=error)
+            return Internal(call.request_id)

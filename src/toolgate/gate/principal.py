@@ -1,0 +1,69 @@
+"""Who is calling."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Role(StrEnum):
+    """What a tool asks of its caller: public < user < admin."""
+
+    PUBLIC = "public"
+    USER = "user"
+    ADMIN = "admin"
+
+
+class AgentType(StrEnum):
+    """The agents of pack `orchestrator`."""
+
+    PM = "pm"
+    """Project manager: runs the whole."""
+    PA = "pa"
+    """Project analyst: reads and reports."""
+    WORKER = "worker"
+    """Works on one task inside a sandbox."""
+
+
+class Kind(StrEnum):
+    """What sort of caller it is."""
+
+    ADMIN_KEY = "admin_key"
+    USER = "user"
+    AGENT = "agent"
+    ANONYMOUS = "anonymous"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """The caller, as its credentials prove it."""
+
+    kind: Kind
+    id: str
+    roles: frozenset[Role] = frozenset()
+    agent_type: AgentType | None = None
+    user_id: str | None = None
+    bound: dict[str, str] = field(default_factory=dict[str, str], hash=False)
+    """Ids this caller is tied to: project_id, task_id, job_id."""
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """All that policy looks at; callers of one shape get the same decisions."""
+        return (self.kind, self.roles, self.agent_type)
+
+
+ANONYMOUS = Principal(kind=Kind.ANONYMOUS, id="anonymous")
+
+
+def of_role(role: Role, id: str, user_id: str | None = None) -> Principal:
+    """A caller with one role."""
+    if role is Role.ADMIN:
+        return Principal(
+            kind=Kind.ADMIN_KEY, id=id, roles=frozenset({Role.ADMIN}), user_id=user_id
+        )
+    roles = frozenset({Role.USER}) if role is Role.USER else frozenset[Role]()
+    return Principal(kind=Kind.USER, id=id, roles=roles, user_id=user_id)
+
+
+def of_agent(agent_type: AgentType, id: str, user_id: str | None = None) -> Principal:
+    """A caller that is an agent; it has no role, the rules for its type decide."""
+    return Principal(kind=Kind.AGENT, id=id, agent_type=agent_type, user_id=user_id)

@@ -1,0 +1,151 @@
+"""How a tool is declared: once, next to its handler, as a value."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict
+
+from toolgate.gate.context import Context
+from toolgate.gate.dialects import Dialect
+from toolgate.gate.principal import Role
+from toolgate.gate.schemas import input_schema, output_schema
+
+
+class Effect(StrEnum):
+    """What calling the tool does to the world."""
+
+    READ = "read"
+    WRITE = "write"
+    DESTROY = "destroy"
+
+
+class Input(BaseModel):
+    """Arguments of a tool: exact types, no unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Output(BaseModel):
+    """An answer of a tool; what was not set is not sent."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Nothing(Input):
+    """For tools without arguments."""
+
+
+In = TypeVar("In", bound=Input)
+Out = TypeVar("Out", bound=Output)
+Handler = Callable[[Context, In], Awaitable[Out]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Tools that belong together and speak one dialect."""
+
+    name: str
+    dialect: Dialect
+    summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(Generic[In, Out]):
+    """One operation, reachable on every transport."""
+
+    name: str
+    pack: Pack
+    family: str
+    title: str
+    description: str
+    input: type[In]
+    output: type[Out]
+    role: Role
+    effect: Effect
+    idempotent: bool
+    open_world: bool
+    interactive: bool
+    """Talks with the client while it runs (progress, questions): MCP only."""
+    example: Mapping[str, Any]
+    handler: Handler[In, Out]
+
+    @property
+    def namespace(self) -> str:
+        """`db` for `db.task.get`; the name itself where there is no dot."""
+        return self.name.partition(".")[0]
+
+    @property
+    def alias(self) -> str:
+        """The name for clients that refuse dots."""
+        return self.name.replace(".", "_")
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments."""
+        return input_schema(self.input)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """JSON Schema of a good answer, as it goes over the wire."""
+        return self.pack.dialect.success_schema(output_schema(self.output))
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """MCP's hints for clients, derived from the effect."""
+        return {
+            "title": self.title,
+            "readOnlyHint": self.effect is Effect.READ,
+            "destructiveHint": self.effect is Effect.DESTROY,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+
+
+@dataclass(slots=True)
+class Family:
+    """A group of tools inside a pack: one module."""
+
+    name: str
+    pack: Pack
+    tools: list[Tool[Any, Any]] = field(default_factory=list[Tool[Any, Any]])
+
+    def tool(
+        self,
+        name: str,
+        *,
+        role: Role,
+        effect: Effect,
+        title: str,
+        idempotent: bool = False,
+        open_world: bool = False,
+        interactive: bool = False,
+        example: Mapping[str, Any] | None = None,
+    ) -> Callable[[Handler[In, Out]], Tool[In, Out]]:
+        """Declare the decorated handler as a tool of this family."""
+
+        def declare(handler: Handler[In, Out]) -> Tool[In, Out]:
+            hints = get_type_hints(handler)
+            tool = Tool(
+                name=name,
+                pack=self.pack,
+                family=self.name,
+                title=title,
+                description=inspect.cleandoc(handler.__doc__ or ""),
+                input=hints["args"],
+                output=hints["return"],
+                role=role,
+                effect=effect,
+                idempotent=idempotent or effect is Effect.READ,
+                open_world=open_world,
+                interactive=interactive,
+                example=example or {},
+                handler=handler,
+            )
+            self.tools.append(tool)
+            return tool
+
+        return declare

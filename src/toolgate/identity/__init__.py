@@ -1,0 +1,1 @@
+"""Credentials in, `Principal` out."""

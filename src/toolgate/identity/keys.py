@@ -1,0 +1,133 @@
+"""API keys: made here, shown once, kept as hashes.
+
+A key is `tg_ID_SECRET`. The id finds the row, so the time to check one does not depend on how
+many there are; the secret has 256 random bits, so a plain SHA-256 of it is safe to store.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from toolgate.db.engine import Database
+from toolgate.db.tables import keys
+from toolgate.gate.audit import timestamp
+from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
+
+PREFIX = "tg"
+REMEMBERED_SECONDS = 1.0
+MOST_REMEMBERED = 10_000
+SETTING_KEY_ID = "admin-key"
+
+
+class UnknownKey(ValueError):
+    """There is no key with this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key just made; `key` is not kept anywhere."""
+
+    id: str
+    key: str
+    role: str
+
+
+class Keys:
+    """Makes, lists, revokes and checks API keys."""
+
+    def __init__(self, database: Database, admin_key: str | None = None) -> None:
+        self._database = database
+        self._admin_hash = _hash(admin_key) if admin_key else None
+        self._remembered: dict[bytes, tuple[float, Principal]] = {}
+
+    async def identify(self, credential: str) -> Principal | None:
+        """Who holds this key; None when nobody does.
+
+        A good key is remembered for a second, so a revocation takes effect everywhere within
+        that time.
+        """
+        digest = _hash(credential)
+        now = time.monotonic()
+        known = self._remembered.get(digest)
+        if known and known[0] > now:
+            return known[1]
+        found = await self._look_up(credential, digest)
+        if found:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[digest] = (now + REMEMBERED_SECONDS, found)
+        return found
+
+    async def _look_up(self, credential: str, digest: bytes) -> Principal | None:
+        if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
+            return of_role(Role.ADMIN, SETTING_KEY_ID)
+        parts = credential.split("_")
+        if len(parts) != 3 or parts[0] != PREFIX:
+            return None
+        one = select(keys).where(keys.c.id == parts[1])
+        row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
+        # Compared also when there is no such key, so that time does not tell which ids exist.
+        good = hmac.compare_digest(digest, row.hash if row else bytes(32))
+        return _principal(row) if row and good and _in_force(row) else None
+
+    async def create(
+        self,
+        *,
+        role: Role | None = None,
+        agent_type: AgentType | None = None,
+        user_id: str | None = None,
+        days: float | None = None,
+    ) -> NewKey:
+        """Make a key for a role or an agent type."""
+        key_id = secrets.token_hex(8)
+        key = f"{PREFIX}_{key_id}_{secrets.token_hex(32)}"
+        row = {
+            "id": key_id,
+            "hash": _hash(key),
+            "role": role.value if role else None,
+            "agent_type": agent_type.value if agent_type else None,
+            "user_id": user_id,
+            "created_at": timestamp(),
+            "expires_at": timestamp(seconds=days * 86400) if days else None,
+        }
+        await self._database.write(lambda connection: connection.execute(insert(keys), [row]))
+        return NewKey(key_id, key, str(role or agent_type))
+
+    async def list(self) -> list[dict[str, Any]]:
+        """Every key's row without its hash, oldest first."""
+        shown = [column for column in keys.c if column.name != "hash"]
+        every = select(*shown).order_by(keys.c.created_at, keys.c.id)
+        return await self._database.read(
+            lambda connection: [dict(row) for row in connection.execute(every).mappings()]
+        )
+
+    async def revoke(self, key_id: str) -> None:
+        """End a key at once; raise `UnknownKey` when there is none."""
+        ended = (
+            update(keys)
+            .where(keys.c.id == key_id, keys.c.revoked_at.is_(None))
+            .values(revoked_at=timestamp())
+        )
+        changed = await self._database.write(lambda c: c.execute(ended).rowcount)
+        if not changed:
+            raise UnknownKey(key_id)
+        self._remembered.clear()
+
+
+def _hash(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _in_force(row: Row[Any]) -> bool:
+    return row.revoked_at is None and (row.expires_at is None or row.expires_at > timestamp())
+
+
+def _principal(row: Row[Any]) -> Principal:
+    if row.agent_type:
+        return of_agent(AgentType(row.agent_type), f"key:{row.id}", row.user_id)
+    return of_role(Role(row.role), f"key:{row.id}", row.user_id)

@@ -1,0 +1,1 @@
+"""The ready tools: one folder a pack, one module a family."""

@@ -1,0 +1,1 @@
+"""The built-in rules in Cedar, one file a subject."""

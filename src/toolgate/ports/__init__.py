@@ -1,0 +1,1 @@
+"""What toolgate needs from outside, one protocol a file; adapters give it."""

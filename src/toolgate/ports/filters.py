@@ -1,0 +1,110 @@
+"""What a filter means: one definition, used by every adapter that filters in Python.
+
+The rules are Firestore's. Values compare only with values of their own type; numbers are one
+type, booleans are not numbers. A document that lacks the field matches nothing, `!=` included.
+`!=` holds between values of different types, except that null differs from nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cmp_to_key
+from typing import Any, cast
+
+from toolgate.ports.documents import Fields, Filter, Json, Operator
+
+MISSING = object()
+
+
+def matches(fields: Fields, filters: Iterable[Filter]) -> bool:
+    """Whether a document passes every filter."""
+    return all(_passes(field_at(fields, f.path), f.operator, f.value) for f in filters)
+
+
+def field_at(fields: Fields, path: Sequence[str]) -> Json:
+    """The value at a dotted path, or MISSING."""
+    value: Any = fields
+    for segment in path:
+        if not isinstance(value, dict) or segment not in value:
+            return MISSING
+        value = cast("dict[str, Any]", value)[segment]
+    return value
+
+
+def _passes(value: Json, operator: Operator, wanted: Json) -> bool:
+    if value is MISSING:
+        return False
+    match operator:
+        case Operator.EQUAL:
+            return equal(value, wanted)
+        case Operator.NOT_EQUAL:
+            return value is not None and not equal(value, wanted)
+        case Operator.IN:
+            return any(equal(value, one) for one in wanted)
+        case Operator.ARRAY_CONTAINS:
+            return isinstance(value, list) and any(
+                equal(one, wanted) for one in cast("list[Json]", value)
+            )
+        case _:
+            return _in_range(value, operator, wanted)
+
+
+def _in_range(value: Json, operator: Operator, wanted: Json) -> bool:
+    if rank(value) != rank(wanted):
+        return False
+    order = compare(value, wanted)
+    match operator:
+        case Operator.LESS:
+            return order < 0
+        case Operator.LESS_OR_EQUAL:
+            return order <= 0
+        case Operator.GREATER:
+            return order > 0
+        case _:
+            return order >= 0
+
+
+def equal(left: Json, right: Json) -> bool:
+    """Equality that keeps types apart: `1 == 1.0`, but `1 != True`."""
+    return rank(left) == rank(right) and compare(left, right) == 0
+
+
+def rank(value: Json) -> int:
+    """The place of a value's type in the order of types."""
+    match value:
+        case None:
+            return 0
+        case bool():
+            return 1
+        case int() | float():
+            return 2
+        case str():
+            return 3
+        case list():
+            return 4
+        case _:
+            return 5
+
+
+def compare(left: Json, right: Json) -> int:
+    """Order two values: by type, then by value; text by code point."""
+    by_type = rank(left) - rank(right)
+    if by_type or left is None:
+        return by_type
+    if isinstance(left, list):
+        return _compare_lists(cast("list[Json]", left), cast("list[Json]", right))
+    if isinstance(left, dict):
+        return _compare_lists(_flat(cast(Fields, left)), _flat(cast(Fields, right)))
+    return (left > right) - (left < right)
+
+
+def _compare_lists(left: Sequence[Json], right: Sequence[Json]) -> int:
+    for one, other in zip(left, right, strict=False):
+        if order := compare(one, other):
+            return order
+    return len(left) - len(right)
+
+
+def _flat(fields: Fields) -> list[Json]:
+    return [part for key in sorted(fields) for part in (key, fields[key])]
+
+
+sort_key = cmp_to_key(compare)

@@ -1,0 +1,93 @@
+"""What a document store accepts: Firestore's rules, checked before any store is touched.
+
+Each function returns what is wrong, as the end of a sentence, or None.
+"""
+
+import math
+from typing import Any, cast
+
+from toolgate.ports.documents import MOST_FIELD_BYTES, MOST_ID_BYTES, Fields, Json
+
+MOST_DEPTH = 20
+MOST_DOCUMENT_BYTES = 1_048_576
+SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
+
+
+def broken_id_rule(document_id: str) -> str | None:
+    """The rule a document id breaks."""
+    if "/" in document_id or "\0" in document_id:
+        return "must not contain '/' or a NUL character"
+    if document_id in (".", ".."):
+        return "must not be '.' or '..'"
+    if _reserved(document_id):
+        return "must not begin and end with '__'"
+    if len(document_id.encode()) > MOST_ID_BYTES:
+        return f"must have at most {MOST_ID_BYTES} bytes"
+    return None
+
+
+def broken_field_rule(field: str) -> str | None:
+    """The rule a dotted field path breaks."""
+    if "\0" in field:
+        return "must not contain a NUL character"
+    if len(field.encode()) > MOST_FIELD_BYTES:
+        return f"must have at most {MOST_FIELD_BYTES} bytes"
+    segments = field.split(".")
+    if not all(segments):
+        return "must be a field name, or names joined by single dots"
+    if any(_reserved(segment) for segment in segments):
+        return "must not begin and end with '__'"
+    return None
+
+
+def broken_value_rule(value: Json, depth: int = 0) -> str | None:
+    """The rule a value breaks, at any depth."""
+    if depth > MOST_DEPTH:
+        return f"must not be nested more than {MOST_DEPTH} levels deep"
+    match value:
+        case bool() | None:
+            return None
+        case str():
+            return _broken_text(value)
+        case int():
+            inside = SMALLEST_INTEGER <= value <= LARGEST_INTEGER
+            return None if inside else "must hold only integers of at most 64 bits"
+        case float():
+            return None if math.isfinite(value) else "must hold only finite numbers"
+        case list():
+            return _first(value, depth)
+        case dict():
+            return broken_fields_rule(cast(Fields, value), depth)
+        case _:
+            return "must be JSON"
+
+
+def broken_fields_rule(fields: Fields, depth: int = 0) -> str | None:
+    """The rule a document, or a map inside one, breaks."""
+    for name in fields:
+        if not name:
+            return "must not have a field without a name"
+        if _reserved(name):
+            return f"must not have a field like {name!r} that begins and ends with '__'"
+        if problem := _broken_text(name):
+            return problem
+    return _first(list(fields.values()), depth)
+
+
+def _first(values: list[Any], depth: int) -> str | None:
+    problems = (broken_value_rule(value, depth + 1) for value in values)
+    return next((problem for problem in problems if problem), None)
+
+
+def _broken_text(value: str) -> str | None:
+    if "\0" in value:
+        return "must not contain a NUL character"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "must be valid Unicode text"
+    return None
+
+
+def _reserved(name: str) -> bool:
+    return len(name) >= 4 and name.startswith("__") and name.endswith("__")

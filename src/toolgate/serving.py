@@ -1,0 +1,96 @@
+"""Running the HTTP server: one process or several, all alike."""
+
+import gc
+import socket
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from toolgate.app import opened
+from toolgate.gate.catalogue import Offer
+from toolgate.settings import Settings, hand_down, handed_down
+from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
+from toolgate.transports.web import web_app
+
+DRAIN_SECONDS = 10
+BACKLOG = 2048
+
+
+class Application:
+    """The ASGI application; opens and closes its gate with the server's lifespan."""
+
+    def __init__(self, settings: Settings, plugins: Sequence[Offer] = ()) -> None:
+        self._settings = settings
+        self._plugins = plugins
+        self._open = AsyncExitStack()
+        self._web: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or follow the server's lifespan."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._web is not None:
+            await self._web(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._start()
+        except Exception as problem:
+            await self._open.aclose()
+            await send({"type": "lifespan.startup.failed", "message": str(problem)})
+            raise
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._open.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _start(self) -> None:
+        app = await self._open.enter_async_context(opened(self._settings, self._plugins))
+        web = web_app(app.gate, app.keys, self._settings, app.check)
+        self._web = await self._open.enter_async_context(web)
+        # What lives now lives as long as the process: keep the collector away from it.
+        gc.collect()
+        gc.freeze()
+
+
+def worker() -> Application:
+    """The application of a worker process, from the settings its parent handed down."""
+    return Application(handed_down())
+
+
+def listening(settings: Settings) -> socket.socket:
+    """A socket on the configured address; raises OSError when it is taken."""
+    family = socket.AF_INET6 if ":" in settings.server.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((settings.server.host, settings.server.port))
+    except OSError:
+        bound.close()
+        raise
+    bound.listen(BACKLOG)
+    bound.set_inheritable(True)
+    return bound
+
+
+def run(settings: Settings, bound: socket.socket) -> None:
+    """Serve on a bound socket until told to stop; finish running calls, store what waits."""
+    config = uvicorn.Config(
+        "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
+        factory=settings.server.workers > 1,
+        workers=settings.server.workers,
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    if settings.server.workers == 1:
+        return server.run(sockets=[bound])
+    hand_down(settings)
+    Multiprocess(config, target=server.run, sockets=[bound]).run()

@@ -1,0 +1,269 @@
+"""The only reader of toolgate.toml, environment variables and flags.
+
+A setting has one name in three spellings: `limits.seconds` in the file,
+`TOOLGATE_LIMITS__SECONDS` in the environment, and a flag where a command has one.
+Flags win over the environment, the environment over the file.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+FILE_NAME = "toolgate.toml"
+PREFIX = "TOOLGATE_"
+
+
+class BadSettings(ValueError):
+    """A setting is unknown or wrong; the message names it and what to write instead."""
+
+
+class Section(BaseModel):
+    """Settings that belong together; unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Server(Section):
+    """Where the server listens, and whom it answers."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8765, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
+    workers: int = Field(1, ge=1, le=64, description="Processes that answer.")
+    allowed_hosts: tuple[str, ...] = Field(
+        ("localhost", "127.0.0.1", "[::1]"),
+        description="Host names a request may be addressed to; `*` for any.",
+    )
+    allowed_origins: tuple[str, ...] = Field(
+        (), description="Web origins that may call, beside those on the allowed hosts."
+    )
+
+
+class DatabaseSettings(Section):
+    """Where toolgate keeps its own data."""
+
+    url: str | None = Field(
+        None,
+        description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
+        "unless set, a SQLite file in the data folder.",
+    )
+
+
+class Documents(Section):
+    """Where the application's documents are."""
+
+    url: str | None = Field(
+        None, description="`firestore://PROJECT`; unless set, the database holds them."
+    )
+
+
+class LimitSettings(Section):
+    """How much one caller may ask for."""
+
+    calls_per_minute: int = Field(600, ge=0, description="Calls a minute a caller; 0 for no limit.")
+    tool_calls_per_minute: dict[str, int] = Field(
+        {}, description="Calls a minute a caller for single tools, by name."
+    )
+    store: str = Field(
+        "async+memory://",
+        description="Where calls are counted: `async+memory://` for each process by itself, "
+        "`async+redis://HOST:PORT` for all together.",
+    )
+    body_bytes: int = Field(4 * 1024 * 1024, ge=1024, description="Longest request body.")
+    result_bytes: int = Field(4 * 1024 * 1024, ge=1024, description="Longest answer.")
+    concurrency: int = Field(64, ge=1, description="Calls that run at once; further ones wait.")
+    seconds: float = Field(60.0, gt=0, description="Longest time for one call.")
+
+
+class AppData(Section):
+    """Pack `appdata`."""
+
+    writes: bool = Field(
+        False, description="Whether documents may be created; also MCP_ENABLE_WRITES=true."
+    )
+
+
+class PolicySettings(Section):
+    """Who may do what, beyond the built-in rules."""
+
+    folder: Path | None = Field(None, description="Folder with further .cedar rules.")
+    read_only: bool = Field(False, description="Refuse every write of every tool.")
+    disabled: tuple[str, ...] = Field((), description="Tools that are switched off.")
+
+
+class McpSettings(Section):
+    """How MCP clients see the tools."""
+
+    underscore_names: bool = Field(
+        False, description="List `db_task_get` for `db.task.get`; calls understand both."
+    )
+
+
+class Google(Section):
+    """Credentials of Google Cloud, from the variables Google's own tools use."""
+
+    credentials_file: Path | None = Field(
+        None, description="Service account file; also GOOGLE_APPLICATION_CREDENTIALS."
+    )
+    service_account: str | None = Field(
+        None,
+        repr=False,
+        description="Service account as JSON text; also FIREBASE_SERVICE_ACCOUNT_KEY.",
+    )
+    emulator_host: str | None = Field(
+        None, description="HOST:PORT of a Firestore emulator; also FIRESTORE_EMULATOR_HOST."
+    )
+
+
+class Settings(Section):
+    """Everything that can be set."""
+
+    data: Path = Field(Path(".toolgate"), description="Folder for everything toolgate keeps.")
+    admin_key: str | None = Field(
+        None,
+        min_length=16,
+        repr=False,
+        description="Admin key; also TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
+        "Unless set, one is made at the first start.",
+    )
+    server: Server = Server()
+    database: DatabaseSettings = DatabaseSettings()
+    documents: Documents = Documents()
+    limits: LimitSettings = LimitSettings()
+    policy: PolicySettings = PolicySettings()
+    mcp: McpSettings = McpSettings()
+    appdata: AppData = AppData()
+    google: Google = Google()
+
+    @property
+    def database_url(self) -> str:
+        """The database's address; the embedded one unless told otherwise."""
+        return self.database.url or f"sqlite:///{self.data / 'toolgate.db'}"
+
+    @property
+    def uses_firestore(self) -> bool:
+        """Firestore is chosen by its address, or by the presence of its credentials."""
+        if self.documents.url is not None:
+            return self.documents.url.startswith("firestore://")
+        return bool(self.google.credentials_file or self.google.service_account)
+
+
+BORROWED = {
+    "MCP_ENABLE_WRITES": "appdata.writes",
+    "GOOGLE_APPLICATION_CREDENTIALS": "google.credentials_file",
+    "FIREBASE_SERVICE_ACCOUNT_KEY": "google.service_account",
+    "FIRESTORE_EMULATOR_HOST": "google.emulator_host",
+    "BACKEND_MANAGER_KEY": "admin_key",
+}
+"""Variables that other documents name; they mean what they mean there."""
+
+OWN = {
+    "TOOLGATE_ADMIN_KEY": "admin_key",
+    "TOOLGATE_DATA": "data",
+    "TOOLGATE_CONFIG": None,
+    "TOOLGATE_HANDED_DOWN": None,
+}
+
+
+def load(
+    *,
+    flags: Mapping[str, Any] | None = None,
+    file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Read the settings from file, environment and flags (`{"server.port": 80}`)."""
+    environment = os.environ if environment is None else environment
+    tree: dict[str, Any] = _read_file(file, environment)
+    for name, value in _from_environment(environment).items():
+        _put(tree, name, value)
+    for name, value in (flags or {}).items():
+        if value is not None:
+            _put(tree, name, value)
+    return _validated(tree)
+
+
+def _read_file(file: Path | None, environment: Mapping[str, str]) -> dict[str, Any]:
+    named = file or (Path(environment["TOOLGATE_CONFIG"]) if "TOOLGATE_CONFIG" in environment else None)
+    path = named or Path(FILE_NAME)
+    if not path.is_file():
+        if named:
+            raise BadSettings(f"{path} is not there. Run `toolgate init` to write one.")
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise BadSettings(f"{path} is not valid TOML: {problem}.") from problem
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for variable, name in BORROWED.items():
+        if environment.get(variable):
+            found[name] = environment[variable]
+    for variable, value in environment.items():
+        if not variable.startswith(PREFIX):
+            continue
+        name = OWN.get(variable, variable.removeprefix(PREFIX).lower().replace("__", "."))
+        if name is not None and value:
+            found[name] = value
+    return found
+
+
+def _put(tree: dict[str, Any], name: str, value: Any) -> None:
+    *sections, key = name.split(".")
+    for section in sections:
+        tree = tree.setdefault(section, {})
+        if not isinstance(tree, dict):
+            raise BadSettings(f"{section} is a section; set one of its keys.")
+    tree[key] = value
+
+
+def _validated(tree: dict[str, Any]) -> Settings:
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as invalid:
+        raise BadSettings(" ".join(_told(dict(one)) for one in invalid.errors())) from None
+
+
+def _told(error: dict[str, Any]) -> str:
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."
+        return f"Unknown setting {name}.{hint}"
+    return f"Setting {name}: {error['msg'][0].lower()}{error['msg'][1:]}."
+
+
+def names() -> list[str]:
+    """Every setting's full name."""
+    return [name for name, _ in described()]
+
+
+def described() -> list[tuple[str, Any]]:
+    """Every setting's full name with its field (default, description)."""
+    found: list[tuple[str, Any]] = []
+    for name, field in Settings.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Section):
+            section = cast("type[Section]", inner)
+            found += [(f"{name}.{key}", one) for key, one in section.model_fields.items()]
+        else:
+            found.append((name, field))
+    return found
+
+
+HANDED_DOWN = "TOOLGATE_HANDED_DOWN"
+
+
+def hand_down(settings: Settings) -> None:
+    """Leave the settings, flags included, for worker processes started from this one."""
+    os.environ[HANDED_DOWN] = settings.model_dump_json()
+
+
+def handed_down() -> Settings:
+    """The settings of the process that started this one."""
+    return Settings.model_validate_json(os.environ[HANDED_DOWN])

@@ -1,0 +1,1 @@
+"""Ways in. Each makes a `Call`, and words the `Outcome` in its protocol."""

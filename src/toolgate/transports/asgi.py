@@ -1,0 +1,94 @@
+"""The little ASGI that every HTTP transport needs."""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+import orjson
+
+from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited, TooLarge
+from toolgate.gate.principal import Principal
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+JSON = (b"content-type", b"application/json")
+PRINCIPAL = "toolgate.principal"
+REQUEST_ID = "toolgate.request_id"
+
+
+def principal_of(scope: Scope) -> Principal:
+    """The caller, as the edge identified it."""
+    return scope[PRINCIPAL]
+
+
+def request_id_of(scope: Scope) -> str:
+    """The request's id."""
+    return scope[REQUEST_ID]
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """One request header without the white space around it, or None."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return value.decode("latin-1").strip()
+    return None
+
+
+async def read_body(receive: Receive, most: int) -> bytes:
+    """The whole body; raises `TooLarge` past `most` bytes."""
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False):
+        return _fitting(body, most)
+    parts, size = [body], len(body)
+    while message.get("more_body", False):
+        _fitting(b"", most - size)
+        message = await receive()
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+    return _fitting(b"".join(parts), most)
+
+
+def _fitting(body: bytes, most: int) -> bytes:
+    if most < 0 or len(body) > most:
+        raise TooLarge("The request body is over the limit (setting limits.body_bytes).")
+    return body
+
+
+def parse_json(body: bytes) -> Any:
+    """The body as JSON; an empty one is no arguments."""
+    if not body.strip():
+        return {}
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as problem:
+        raise InvalidArguments(
+            [Problem("body", "format", f"The request body is not valid JSON: {problem}")]
+        ) from None
+
+
+async def send(
+    to: Send, status: int, body: bytes, headers: Headers = (), *, content: Any = JSON
+) -> None:
+    """Answer with a body of known length."""
+    length = (b"content-length", b"%d" % len(body))
+    await to(
+        {"type": "http.response.start", "status": status, "headers": [content, length, *headers]}
+    )
+    await to({"type": "http.response.body", "body": body})
+
+
+async def send_json(to: Send, status: int, body: Any, headers: Headers = ()) -> None:
+    """Answer with JSON."""
+    await send(to, status, orjson.dumps(body), headers)
+
+
+def error_headers(error: GateError | None) -> Headers:
+    """Headers an error asks for."""
+    if isinstance(error, RateLimited):
+        return [(b"retry-after", b"%d" % error.retry_after)]
+    return []

@@ -1,0 +1,119 @@
+"""The outermost layer of HTTP: right host, right origin, a request id, and who is calling.
+
+Nothing behind it is reached without credentials, except `/healthz` and `/readyz`.
+"""
+
+import re
+import secrets
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from toolgate.gate.errors import Unauthenticated
+from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.principal import ANONYMOUS
+from toolgate.identity.keys import Keys
+from toolgate.transports.asgi import (
+    PRINCIPAL,
+    REQUEST_ID,
+    ASGIApp,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+    send_json,
+)
+
+OPEN_PATHS = {"/healthz", "/readyz"}
+GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+CHALLENGE = (b"www-authenticate", b'Bearer realm="toolgate"')
+NO_RULE = "credentials-required"
+
+
+class Edge:
+    """Guards an ASGI app."""
+
+    def __init__(
+        self,
+        inner: ASGIApp,
+        gate: Gate,
+        keys: Keys,
+        allowed_hosts: Iterable[str],
+        allowed_origins: Iterable[str],
+    ) -> None:
+        self._inner = inner
+        self._gate = gate
+        self._keys = keys
+        self._hosts = frozenset(allowed_hosts)
+        self._origins = frozenset(allowed_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or say why not."""
+        if scope["type"] != "http":
+            return
+        request_id = _request_id(scope)
+        scope[REQUEST_ID] = request_id
+        send = _stamped(send, request_id)
+        if not self._host_allowed(header(scope, b"host")):
+            told = "This host name is not served here (setting server.allowed_hosts)."
+            return await send_json(send, 421, {"error": told})
+        if not self._origin_allowed(header(scope, b"origin")):
+            told = "This web origin may not call (setting server.allowed_origins)."
+            return await send_json(send, 403, {"error": told})
+        if scope["path"] not in OPEN_PATHS and not await self._identified(scope):
+            return await self._challenge(scope, send)
+        await self._inner(scope, receive, send)
+
+    async def _identified(self, scope: Scope) -> bool:
+        scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
+        if scheme.lower() != "bearer" or not credential:
+            return False
+        principal = await self._keys.identify(credential.strip())
+        if principal is not None:
+            scope[PRINCIPAL] = principal
+        return principal is not None
+
+    async def _challenge(self, scope: Scope, send: Send) -> None:
+        call = Call(
+            tool=scope["path"],
+            arguments=None,
+            principal=ANONYMOUS,
+            request_id=scope[REQUEST_ID],
+            transport="http",
+        )
+        told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
+        outcome = self._gate.refuse(call, Unauthenticated(told), NO_RULE)
+        await send_json(send, 401, outcome.body, [CHALLENGE])
+
+    def _host_allowed(self, host: str | None) -> bool:
+        if "*" in self._hosts:
+            return True
+        return host is not None and (host in self._hosts or _without_port(host) in self._hosts)
+
+    def _origin_allowed(self, origin: str | None) -> bool:
+        if origin is None or origin in self._origins:
+            return True
+        parts = urlsplit(origin)
+        return parts.scheme in ("http", "https") and self._host_allowed(parts.netloc)
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host
+
+
+def _request_id(scope: Scope) -> str:
+    given = header(scope, b"x-request-id")
+    return given if given and GOOD_REQUEST_ID.fullmatch(given) else secrets.token_hex(12)
+
+
+def _stamped(send: Send, request_id: str) -> Send:
+    async def stamped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [
+                *message.get("headers", ()),
+                (b"x-request-id", request_id.encode()),
+            ]
+        await send(message)
+
+    return stamped

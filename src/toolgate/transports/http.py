@@ -1,0 +1,83 @@
+"""Plain HTTP: `POST /v1/tools/{name}` calls a tool, `GET /v1/tools` lists them."""
+
+from typing import Any
+
+import orjson
+
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.errors import GateError
+from toolgate.gate.pipeline import Call, Gate
+from toolgate.transports.asgi import (
+    Receive,
+    Scope,
+    Send,
+    error_headers,
+    header,
+    parse_json,
+    principal_of,
+    read_body,
+    request_id_of,
+    send,
+    send_json,
+)
+
+PREFIX = "/v1/tools"
+
+
+class ToolRoutes:
+    """Every tool as an HTTP resource."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
+        """Answer one request below `/v1/tools`."""
+        name = scope["path"].removeprefix(PREFIX).removeprefix("/")
+        wanted = "POST" if name else "GET"
+        if scope["method"] != wanted:
+            told = f"{scope['method']} is not possible here. Use {wanted}."
+            return await send_json(to, 405, {"error": told}, [(b"allow", wanted.encode())])
+        if not name:
+            return await self._list(scope, to)
+        await self._call(name, scope, receive, to)
+
+    async def _list(self, scope: Scope, to: Send) -> None:
+        visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
+        listed = {"tools": [described(tool) for tool in visible]}
+        await send(to, 200, orjson.dumps(listed), [(b"cache-control", b"private, no-cache")])
+
+    async def _call(self, name: str, scope: Scope, receive: Receive, to: Send) -> None:
+        arguments, problem = None, None
+        try:
+            arguments = parse_json(await read_body(receive, self._gate.limits.bounds.body_bytes))
+        except GateError as unreadable:
+            problem = unreadable
+        outcome = await self._gate.execute(
+            Call(
+                tool=name,
+                arguments=arguments,
+                problem=problem,
+                principal=principal_of(scope),
+                request_id=request_id_of(scope),
+                transport="http",
+                dry_run=header(scope, b"x-dry-run") == "true",
+            )
+        )
+        await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
+
+
+def described(tool: AnyTool) -> dict[str, Any]:
+    """A tool as the catalogue shows it."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "pack": tool.pack.name,
+        "family": tool.family,
+        "role": tool.role.value,
+        "effect": tool.effect.value,
+        "route": f"POST {PREFIX}/{tool.name}",
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": tool.annotations,
+    }

@@ -1,0 +1,36 @@
+"""What an MCP client is shown of the catalogue."""
+
+from typing import Any
+
+from toolgate.gate.answers import Native
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Principal
+from toolgate.gate.prompts import Prompt
+from toolgate.gate.resources import Resource
+
+
+def listed_tool(tool: AnyTool, underscores: bool) -> dict[str, Any]:
+    """A tool as `tools/list` has it."""
+    listed = {
+        "name": tool.alias if underscores else tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": tool.annotations,
+    }
+    if tool.output is not Native:
+        listed["outputSchema"] = tool.output_schema
+    return listed
+
+
+def visible_resources(gate: Gate, principal: Principal) -> list[Resource]:
+    """The resources whose tools exist for this caller."""
+    names = {tool.name for tool in gate.policy.visible(principal, gate.catalogue)}
+    return [one for one in gate.catalogue.resources if one.tool in names]
+
+
+def visible_prompts(gate: Gate, principal: Principal) -> list[Prompt]:
+    """The prompts whose tools exist for this caller; one that names none is for everybody."""
+    names = {tool.name for tool in gate.policy.visible(principal, gate.catalogue)}
+    return [one for one in gate.catalogue.prompts.values() if names.issuperset(one.tools)]

@@ -1,0 +1,94 @@
+"""The SDK's Streamable HTTP: stateless wherever the client allows it.
+
+A client of the older protocol that declares sampling, elicitation or roots can be asked
+questions while a tool runs. Its answer comes in another request, so it gets a session, which
+lives in this process and belongs to the caller that opened it.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, cast
+
+import orjson
+from mcp.server import Server
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from toolgate.transports.asgi import Receive, Scope, Send, header, principal_of
+
+ASKABLE = {"sampling", "elicitation", "roots"}
+IDLE_SECONDS = 1800
+MOST_SESSIONS = 10_000
+
+
+class Sessions:
+    """Chooses between a request without a session and one with."""
+
+    def __init__(self, server: Server[Any], body_bytes: int) -> None:
+        self._stateless, self._stateful = (
+            StreamableHTTPSessionManager(
+                server,
+                json_response=False,
+                stateless=stateless,
+                # The edge has checked host and origin already.
+                security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+                max_request_body_size=body_bytes,
+                **({} if stateless else {"session_idle_timeout": IDLE_SECONDS}),
+                max_sessions=MOST_SESSIONS,
+            )
+            for stateless in (True, False)
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep both managers alive."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._stateless.run())
+            await stack.enter_async_context(self._stateful.run())
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request whose body `receive` gives in one piece."""
+        caller = principal_of(scope).id
+        # The SDK binds a session to this user; another caller gets 404 for it.
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller, scopes=[]))
+        scope["headers"] = [(key, value.strip(b" \t")) for key, value in scope["headers"]]
+        manager = self._stateless
+        if header(scope, b"mcp-session-id") is not None:
+            manager = self._stateful
+        elif scope["method"] == "POST":
+            message = await receive()
+            if _asks_for_session(message.get("body", b"")):
+                manager = self._stateful
+            receive = _again(message, receive)
+        await StreamableHTTPASGIApp(manager)(scope, receive, send)
+
+
+def _asks_for_session(body: bytes) -> bool:
+    if b'"initialize"' not in body:
+        return False
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    if not isinstance(message, dict):
+        return False
+    request = cast("dict[str, Any]", message)
+    params = request.get("params")
+    if request.get("method") != "initialize" or not isinstance(params, dict):
+        return False
+    capabilities = cast("dict[str, Any]", params).get("capabilities")
+    return isinstance(capabilities, dict) and not ASKABLE.isdisjoint(
+        cast("dict[str, Any]", capabilities)
+    )
+
+
+def _again(message: Any, receive: Receive) -> Receive:
+    pending = [message]
+
+    async def again() -> Any:
+        return pending.pop() if pending else await receive()
+
+    return again

@@ -1,0 +1,20 @@
+"""MCP on standard input and output, with the same gate, policy and audit as over HTTP."""
+
+import secrets
+
+from mcp.server.stdio import stdio_server
+
+from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Principal
+from toolgate.transports.mcp.server import Raw, build_server
+
+
+async def serve_stdio(gate: Gate, principal: Principal, *, underscore_names: bool) -> None:
+    """Answer one client until it closes its end."""
+
+    def who(_: Raw) -> tuple[Principal, str]:
+        return principal, secrets.token_hex(12)
+
+    server = build_server(gate, who, transport="stdio", underscore_names=underscore_names)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())

@@ -1,0 +1,117 @@
+"""JSON-RPC 2.0 at `POST /rpc`: the method is a tool's name, params are its arguments."""
+
+from typing import Any, cast
+
+import orjson
+
+from toolgate.gate.answers import Outcome
+from toolgate.gate.errors import GateError, InvalidArguments, TooLarge
+from toolgate.gate.pipeline import Call, Gate
+from toolgate.transports.asgi import (
+    Receive,
+    Scope,
+    Send,
+    header,
+    parse_json,
+    principal_of,
+    read_body,
+    request_id_of,
+    send,
+    send_json,
+)
+
+MOST_IN_A_BATCH = 100
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+Answer = dict[str, Any]
+
+
+class Rpc:
+    """One endpoint for single calls, notifications and batches."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
+        """Answer one request."""
+        if scope["method"] != "POST":
+            told = _failure(None, INVALID_REQUEST, "Use POST.")
+            return await send_json(to, 405, told, [(b"allow", b"POST")])
+        try:
+            body = await read_body(receive, self._gate.limits.bounds.body_bytes)
+            message = parse_json(body)
+        except GateError as problem:
+            return await self._unreadable(scope, to, problem)
+        answers = await self._answer(scope, message)
+        if answers is None:
+            return await send(to, 204, b"")
+        await send(to, 200, orjson.dumps(answers))
+
+    async def _unreadable(self, scope: Scope, to: Send, problem: GateError) -> None:
+        call = self._to_call(scope, "(unreadable)", None, {})
+        self._gate.refuse(call, problem, "unreadable")
+        if isinstance(problem, TooLarge):
+            return await send_json(to, 413, _failure(None, INVALID_REQUEST, problem.message))
+        await send_json(to, 200, _failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
+
+    async def _answer(self, scope: Scope, message: Any) -> Answer | list[Answer] | None:
+        if not isinstance(message, list):
+            return await self._one(scope, message)
+        batch = cast("list[Any]", message)
+        if not 1 <= len(batch) <= MOST_IN_A_BATCH:
+            told = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
+            return _failure(None, INVALID_REQUEST, told)
+        answers = [await self._one(scope, one) for one in batch]
+        return [one for one in answers if one is not None] or None
+
+    async def _one(self, scope: Scope, message: Any) -> Answer | None:
+        if problem := _malformed(message):
+            call = self._to_call(scope, "(unreadable)", None, {})
+            self._gate.refuse(call, InvalidArguments([]), "unreadable")
+            return _failure(None, INVALID_REQUEST, f"Invalid Request: {problem}")
+        request = cast(Answer, message)
+        call = self._to_call(scope, request["method"], request.get("params"), request)
+        outcome = await self._gate.execute(call)
+        if "id" not in request:
+            return None
+        if outcome.error is None:
+            return {"jsonrpc": "2.0", "id": request["id"], "result": outcome.body}
+        return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
+
+    def _to_call(self, scope: Scope, tool: str, params: Any, request: Answer) -> Call:
+        return Call(
+            tool=tool,
+            arguments=params,
+            principal=principal_of(scope),
+            request_id=request_id_of(scope),
+            transport="rpc",
+            dry_run=header(scope, b"x-dry-run") == "true",
+        )
+
+
+def rpc_error(outcome: Outcome) -> Answer:
+    """A failure as a JSON-RPC error: the pack's own where it speaks JSON-RPC."""
+    assert outcome.error is not None
+    if "code" in outcome.body and "message" in outcome.body:
+        return outcome.body
+    return {
+        "code": outcome.error.rpc,
+        "message": outcome.error.message,
+        "data": outcome.body,
+    }
+
+
+def _malformed(message: Any) -> str | None:
+    if not isinstance(message, dict):
+        return "a request is an object."
+    request = cast(Answer, message)
+    if request.get("jsonrpc") != "2.0":
+        return 'jsonrpc must be "2.0".'
+    if not isinstance(request.get("method"), str):
+        return "method must be a string."
+    if isinstance(request.get("id"), bool | list | dict):
+        return "id must be a string, a number or null."
+    return None
+
+
+def _failure(id: Any, code: int, message: str) -> Answer:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}

