@@ -1,6 +1,6 @@
 """The composition root: settings in, a gate out. Nobody else knows adapters."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ def packs() -> tuple[Offer, ...]:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncIterator[App]:
+async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGenerator[App, None]:
     """Open everything; on leaving, store what waits and close."""
     settings.data.mkdir(parents=True, exist_ok=True)
     database = Database(settings.database_url)
@@ -61,9 +61,7 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncIter
         ports=Ports(documents=documents),
         metrics=Metrics(),
     )
-    app = App(
-        settings=settings, gate=gate, keys=Keys(database, settings.admin_key), sealer=sealer
-    )
+    app = App(settings=settings, gate=gate, keys=Keys(database, settings.admin_key), sealer=sealer)
     try:
         async with anyio.create_task_group() as background:
             background.start_soon(audit.run)

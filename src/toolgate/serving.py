@@ -89,8 +89,7 @@ def run(settings: Settings, bound: socket.socket) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    server = uvicorn.Server(config)
     if settings.server.workers == 1:
-        return server.run(sockets=[bound])
+        return uvicorn.Server(config).run(sockets=[bound])
     hand_down(settings)
-    Multiprocess(config, target=server.run, sockets=[bound]).run()
+    Multiprocess(config, sockets=[bound]).run()

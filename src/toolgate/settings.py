@@ -31,15 +31,17 @@ class Section(BaseModel):
 class Server(Section):
     """Where the server listens, and whom it answers."""
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8765, ge=0, le=65535, description="Port to listen on; 0 picks a free one.")
-    workers: int = Field(1, ge=1, le=64, description="Processes that answer.")
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        default=8765, ge=0, le=65535, description="Port to listen on; 0 picks a free one."
+    )
+    workers: int = Field(default=1, ge=1, le=64, description="Processes that answer.")
     allowed_hosts: tuple[str, ...] = Field(
-        ("localhost", "127.0.0.1", "[::1]"),
+        default=("localhost", "127.0.0.1", "[::1]"),
         description="Host names a request may be addressed to; `*` for any.",
     )
     allowed_origins: tuple[str, ...] = Field(
-        (), description="Web origins that may call, beside those on the allowed hosts."
+        default=(), description="Web origins that may call, beside those on the allowed hosts."
     )
 
 
@@ -47,7 +49,7 @@ class DatabaseSettings(Section):
     """Where toolgate keeps its own data."""
 
     url: str | None = Field(
-        None,
+        default=None,
         description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
         "unless set, a SQLite file in the data folder.",
     )
@@ -57,49 +59,53 @@ class Documents(Section):
     """Where the application's documents are."""
 
     url: str | None = Field(
-        None, description="`firestore://PROJECT`; unless set, the database holds them."
+        default=None, description="`firestore://PROJECT`; unless set, the database holds them."
     )
 
 
 class LimitSettings(Section):
     """How much one caller may ask for."""
 
-    calls_per_minute: int = Field(600, ge=0, description="Calls a minute a caller; 0 for no limit.")
+    calls_per_minute: int = Field(
+        default=600, ge=0, description="Calls a minute a caller; 0 for no limit."
+    )
     tool_calls_per_minute: dict[str, int] = Field(
-        {}, description="Calls a minute a caller for single tools, by name."
+        default={}, description="Calls a minute a caller for single tools, by name."
     )
     store: str = Field(
-        "async+memory://",
+        default="async+memory://",
         description="Where calls are counted: `async+memory://` for each process by itself, "
         "`async+redis://HOST:PORT` for all together.",
     )
-    body_bytes: int = Field(4 * 1024 * 1024, ge=1024, description="Longest request body.")
-    result_bytes: int = Field(4 * 1024 * 1024, ge=1024, description="Longest answer.")
-    concurrency: int = Field(64, ge=1, description="Calls that run at once; further ones wait.")
-    seconds: float = Field(60.0, gt=0, description="Longest time for one call.")
+    body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Longest request body.")
+    result_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Longest answer.")
+    concurrency: int = Field(
+        default=64, ge=1, description="Calls that run at once; further ones wait."
+    )
+    seconds: float = Field(default=60.0, gt=0, description="Longest time for one call.")
 
 
 class AppData(Section):
     """Pack `appdata`."""
 
     writes: bool = Field(
-        False, description="Whether documents may be created; also MCP_ENABLE_WRITES=true."
+        default=False, description="Whether documents may be created; also MCP_ENABLE_WRITES=true."
     )
 
 
 class PolicySettings(Section):
     """Who may do what, beyond the built-in rules."""
 
-    folder: Path | None = Field(None, description="Folder with further .cedar rules.")
-    read_only: bool = Field(False, description="Refuse every write of every tool.")
-    disabled: tuple[str, ...] = Field((), description="Tools that are switched off.")
+    folder: Path | None = Field(default=None, description="Folder with further .cedar rules.")
+    read_only: bool = Field(default=False, description="Refuse every write of every tool.")
+    disabled: tuple[str, ...] = Field(default=(), description="Tools that are switched off.")
 
 
 class McpSettings(Section):
     """How MCP clients see the tools."""
 
     underscore_names: bool = Field(
-        False, description="List `db_task_get` for `db.task.get`; calls understand both."
+        default=False, description="List `db_task_get` for `db.task.get`; calls understand both."
     )
 
 
@@ -107,24 +113,26 @@ class Google(Section):
     """Credentials of Google Cloud, from the variables Google's own tools use."""
 
     credentials_file: Path | None = Field(
-        None, description="Service account file; also GOOGLE_APPLICATION_CREDENTIALS."
+        default=None, description="Service account file; also GOOGLE_APPLICATION_CREDENTIALS."
     )
     service_account: str | None = Field(
-        None,
+        default=None,
         repr=False,
         description="Service account as JSON text; also FIREBASE_SERVICE_ACCOUNT_KEY.",
     )
     emulator_host: str | None = Field(
-        None, description="HOST:PORT of a Firestore emulator; also FIRESTORE_EMULATOR_HOST."
+        default=None, description="HOST:PORT of a Firestore emulator; also FIRESTORE_EMULATOR_HOST."
     )
 
 
 class Settings(Section):
     """Everything that can be set."""
 
-    data: Path = Field(Path(".toolgate"), description="Folder for everything toolgate keeps.")
+    data: Path = Field(
+        default=Path(".toolgate"), description="Folder for everything toolgate keeps."
+    )
     admin_key: str | None = Field(
-        None,
+        default=None,
         min_length=16,
         repr=False,
         description="Admin key; also TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
@@ -187,7 +195,9 @@ def load(
 
 
 def _read_file(file: Path | None, environment: Mapping[str, str]) -> dict[str, Any]:
-    named = file or (Path(environment["TOOLGATE_CONFIG"]) if "TOOLGATE_CONFIG" in environment else None)
+    named = file or (
+        Path(environment["TOOLGATE_CONFIG"]) if "TOOLGATE_CONFIG" in environment else None
+    )
     path = named or Path(FILE_NAME)
     if not path.is_file():
         if named:
@@ -214,12 +224,14 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _put(tree: dict[str, Any], name: str, value: Any) -> None:
-    *sections, key = name.split(".")
-    for section in sections:
-        tree = tree.setdefault(section, {})
-        if not isinstance(tree, dict):
-            raise BadSettings(f"{section} is a section; set one of its keys.")
-    tree[key] = value
+    section, dot, key = name.partition(".")
+    if not dot:
+        tree[name] = value
+        return
+    inner: Any = tree.setdefault(section, {})
+    if not isinstance(inner, dict):
+        raise BadSettings(f"Setting {section} is a section; set one of its keys.")
+    _put(cast("dict[str, Any]", inner), key, value)
 
 
 def _validated(tree: dict[str, Any]) -> Settings:
@@ -249,8 +261,7 @@ def described() -> list[tuple[str, Any]]:
     for name, field in Settings.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, Section):
-            section = cast("type[Section]", inner)
-            found += [(f"{name}.{key}", one) for key, one in section.model_fields.items()]
+            found += [(f"{name}.{key}", one) for key, one in inner.model_fields.items()]
         else:
             found.append((name, field))
     return found

@@ -55,9 +55,17 @@ def tools(publish: Publish) -> tuple[FixtureTool, ...]:
         *_NOTIFYING_TOOLS,
         *_ASKING_TOOLS,
         *_INPUT_REQUIRED_TOOLS,
-        FixtureTool("test_trigger_tool_change", "Announces a changed tool list.", trigger_tool_change, NO_ARGUMENTS),
         FixtureTool(
-            "test_trigger_prompt_change", "Announces a changed prompt list.", trigger_prompt_change, NO_ARGUMENTS
+            "test_trigger_tool_change",
+            "Announces a changed tool list.",
+            trigger_tool_change,
+            NO_ARGUMENTS,
+        ),
+        FixtureTool(
+            "test_trigger_prompt_change",
+            "Announces a changed prompt list.",
+            trigger_prompt_change,
+            NO_ARGUMENTS,
         ),
     )
 
@@ -83,7 +91,11 @@ async def _audio(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
 
 async def _embedded_resource(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
     return types.CallToolResult(
-        content=[_embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")]
+        content=[
+            _embedded(
+                "test://embedded-resource", "text/plain", "This is an embedded resource content."
+            )
+        ]
     )
 
 
@@ -92,13 +104,17 @@ async def _mixed_content(raw: Raw, params: types.CallToolRequestParams) -> ToolR
         content=[
             types.TextContent(text="Multiple content types test:"),
             types.ImageContent(data=PNG, mime_type="image/png"),
-            _embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
+            _embedded(
+                "test://mixed-content-resource", "application/json", '{"test":"data","value":123}'
+            ),
         ]
     )
 
 
 def _embedded(uri: str, mime_type: str, body: str) -> types.EmbeddedResource:
-    return types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, mime_type=mime_type, text=body))
+    return types.EmbeddedResource(
+        resource=types.TextResourceContents(uri=uri, mime_type=mime_type, text=body)
+    )
 
 
 async def _error(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
@@ -139,18 +155,35 @@ JSON_SCHEMA_2020_12: dict[str, Any] = {
 
 MIRRORED_HEADER: dict[str, Any] = {
     "type": "object",
-    "properties": {"region": {"type": "string", "description": "Mirrored into a header.", "x-mcp-header": "Region"}},
+    "properties": {
+        "region": {
+            "type": "string",
+            "description": "Mirrored into a header.",
+            "x-mcp-header": "Region",
+        }
+    },
 }
 
 _CONTENT_TOOLS = (
     FixtureTool("test_simple_text", "Returns one text.", _simple_text, NO_ARGUMENTS),
     FixtureTool("test_image_content", "Returns one image.", _image, NO_ARGUMENTS),
     FixtureTool("test_audio_content", "Returns one sound.", _audio, NO_ARGUMENTS),
-    FixtureTool("test_embedded_resource", "Returns one embedded resource.", _embedded_resource, NO_ARGUMENTS),
-    FixtureTool("test_multiple_content_types", "Returns text, image and resource.", _mixed_content, NO_ARGUMENTS),
+    FixtureTool(
+        "test_embedded_resource", "Returns one embedded resource.", _embedded_resource, NO_ARGUMENTS
+    ),
+    FixtureTool(
+        "test_multiple_content_types",
+        "Returns text, image and resource.",
+        _mixed_content,
+        NO_ARGUMENTS,
+    ),
     FixtureTool("test_error_handling", "Always fails.", _error, NO_ARGUMENTS),
-    FixtureTool("json_schema_2020_12_tool", "Has a rich input schema.", _json_schema, JSON_SCHEMA_2020_12),
-    FixtureTool("test_x_mcp_header", "Mirrors an argument into a header.", _mirrored_header, MIRRORED_HEADER),
+    FixtureTool(
+        "json_schema_2020_12_tool", "Has a rich input schema.", _json_schema, JSON_SCHEMA_2020_12
+    ),
+    FixtureTool(
+        "test_x_mcp_header", "Mirrors an argument into a header.", _mirrored_header, MIRRORED_HEADER
+    ),
 )
 
 
@@ -188,8 +221,12 @@ async def _log(raw: Raw, line: str) -> None:
 _NOTIFYING_TOOLS = (
     FixtureTool("test_tool_with_logging", "Sends three log entries.", _logging, NO_ARGUMENTS),
     FixtureTool("test_logging_tool", "Sends log entries when asked for.", _logging, NO_ARGUMENTS),
-    FixtureTool("test_tool_with_progress", "Reports progress three times.", _progress, NO_ARGUMENTS),
-    FixtureTool("test_reconnection", "Closes its stream during the call.", _reconnection, NO_ARGUMENTS),
+    FixtureTool(
+        "test_tool_with_progress", "Reports progress three times.", _progress, NO_ARGUMENTS
+    ),
+    FixtureTool(
+        "test_reconnection", "Closes its stream during the call.", _reconnection, NO_ARGUMENTS
+    ),
 )
 
 
@@ -200,10 +237,14 @@ async def _sampling(raw: Raw, params: types.CallToolRequestParams) -> ToolResult
     if not raw.session.can_send_request:
         return text("Sampling needs a session", is_error=True)
     answer = await raw.session.create_message(  # pyright: ignore[reportDeprecated]
-        [_user((params.arguments or {})["prompt"])], max_tokens=100, related_request_id=raw.request_id
+        [_user((params.arguments or {})["prompt"])],
+        max_tokens=100,
+        related_request_id=raw.request_id,
     )
     content = answer.content
-    return text(f"LLM response: {content.text if isinstance(content, types.TextContent) else content.type}")
+    return text(
+        f"LLM response: {content.text if isinstance(content, types.TextContent) else content.type}"
+    )
 
 
 async def _elicitation(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
@@ -223,7 +264,11 @@ async def _elicitation_defaults(raw: Raw, params: types.CallToolRequestParams) -
             "name": {"type": "string", "default": "John Doe"},
             "age": {"type": "integer", "default": 30},
             "score": {"type": "number", "default": 95.5},
-            "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+            "status": {
+                "type": "string",
+                "enum": ["active", "inactive", "pending"],
+                "default": "active",
+            },
             "verified": {"type": "boolean", "default": True},
         }
     )
@@ -233,7 +278,8 @@ async def _elicitation_defaults(raw: Raw, params: types.CallToolRequestParams) -
 async def _elicitation_enums(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
     plain = ["option1", "option2", "option3"]
     titled = [
-        {"const": f"value{n}", "title": f"{word} Option"} for n, word in ((1, "First"), (2, "Second"), (3, "Third"))
+        {"const": f"value{n}", "title": f"{word} Option"}
+        for n, word in ((1, "First"), (2, "Second"), (3, "Third"))
     ]
     schema = _form(
         {
@@ -273,8 +319,15 @@ def _one_string(name: str) -> dict[str, Any]:
 _ASKING_TOOLS = (
     FixtureTool("test_sampling", "Asks the client's model.", _sampling, _one_string("prompt")),
     FixtureTool("test_elicitation", "Asks the user.", _elicitation, _one_string("message")),
-    FixtureTool("test_elicitation_sep1034_defaults", "Asks with defaults.", _elicitation_defaults, NO_ARGUMENTS),
-    FixtureTool("test_elicitation_sep1330_enums", "Asks with enums.", _elicitation_enums, NO_ARGUMENTS),
+    FixtureTool(
+        "test_elicitation_sep1034_defaults",
+        "Asks with defaults.",
+        _elicitation_defaults,
+        NO_ARGUMENTS,
+    ),
+    FixtureTool(
+        "test_elicitation_sep1330_enums", "Asks with enums.", _elicitation_enums, NO_ARGUMENTS
+    ),
 )
 
 
@@ -303,7 +356,9 @@ async def _required_elicitation(raw: Raw, params: types.CallToolRequestParams) -
 
 async def _required_sampling(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
     answer = (params.input_responses or {}).get("capital_question")
-    if isinstance(answer, types.CreateMessageResult) and isinstance(answer.content, types.TextContent):
+    if isinstance(answer, types.CreateMessageResult) and isinstance(
+        answer.content, types.TextContent
+    ):
         return text(f"Model said: {answer.content.text}")
     question = _ask_model("What is the capital of France?", 100)
     return types.InputRequiredResult(input_requests={"capital_question": question})
@@ -319,14 +374,18 @@ async def _required_roots(raw: Raw, params: types.CallToolRequestParams) -> Tool
 async def _request_state(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
     if params.request_state == "request-state" and "confirm" in (params.input_responses or {}):
         return text("state-ok")
-    return types.InputRequiredResult(input_requests={"confirm": _ask_confirmation()}, request_state="request-state")
+    return types.InputRequiredResult(
+        input_requests={"confirm": _ask_confirmation()}, request_state="request-state"
+    )
 
 
 async def _tampered_state(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
     # A tampered state never arrives here: the server refuses what it did not seal.
     if params.request_state == "tampered-state":
         return text("state-ok")
-    return types.InputRequiredResult(input_requests={"confirm": _ask_confirmation()}, request_state="tampered-state")
+    return types.InputRequiredResult(
+        input_requests={"confirm": _ask_confirmation()}, request_state="tampered-state"
+    )
 
 
 async def _multiple_inputs(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
@@ -350,7 +409,9 @@ async def _multi_round(raw: Raw, params: types.CallToolRequestParams) -> ToolRes
             input_requests={"step2": question}, request_state=json.dumps({"round": 2, "name": name})
         )
     question = _ask("Step 1: What is your name?", _one_string("name"))
-    return types.InputRequiredResult(input_requests={"step1": question}, request_state=json.dumps({"round": 1}))
+    return types.InputRequiredResult(
+        input_requests={"step1": question}, request_state=json.dumps({"round": 1})
+    )
 
 
 async def _declared_only(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
@@ -381,7 +442,9 @@ def _answer(params: types.InputResponseRequestParams, key: str, field: str) -> s
 
 
 def _ask(message: str, schema: dict[str, Any]) -> types.ElicitRequest:
-    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=message, requested_schema=schema))
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(message=message, requested_schema=schema)
+    )
 
 
 def _ask_name() -> types.ElicitRequest:
@@ -404,12 +467,24 @@ _INPUT_REQUIRED_TOOLS = tuple(
         ("test_streaming_elicitation", "Needs a client that elicits.", _streaming_elicitation),
         ("test_input_required_result_elicitation", "Ends with a question.", _required_elicitation),
         ("test_input_required_result_sampling", "Ends with a prompt.", _required_sampling),
-        ("test_input_required_result_list_roots", "Ends with a question for roots.", _required_roots),
+        (
+            "test_input_required_result_list_roots",
+            "Ends with a question for roots.",
+            _required_roots,
+        ),
         ("test_input_required_result_request_state", "Carries a state.", _request_state),
-        ("test_input_required_result_multiple_inputs", "Ends with three questions.", _multiple_inputs),
+        (
+            "test_input_required_result_multiple_inputs",
+            "Ends with three questions.",
+            _multiple_inputs,
+        ),
         ("test_input_required_result_multi_round", "Asks twice.", _multi_round),
         ("test_input_required_result_tampered_state", "Carries a sealed state.", _tampered_state),
-        ("test_input_required_result_capabilities", "Asks what the client declared.", _declared_only),
+        (
+            "test_input_required_result_capabilities",
+            "Asks what the client declared.",
+            _declared_only,
+        ),
     )
 )
 
@@ -417,11 +492,24 @@ _INPUT_REQUIRED_TOOLS = tuple(
 # Resources.
 
 RESOURCES = (
-    types.Resource(uri="test://static-text", name="static-text", description="A fixed text.", mime_type="text/plain"),
     types.Resource(
-        uri="test://static-binary", name="static-binary", description="A fixed image.", mime_type="image/png"
+        uri="test://static-text",
+        name="static-text",
+        description="A fixed text.",
+        mime_type="text/plain",
     ),
-    types.Resource(uri="test://watched-resource", name="watched", description="One to watch.", mime_type="text/plain"),
+    types.Resource(
+        uri="test://static-binary",
+        name="static-binary",
+        description="A fixed image.",
+        mime_type="image/png",
+    ),
+    types.Resource(
+        uri="test://watched-resource",
+        name="watched",
+        description="One to watch.",
+        mime_type="text/plain",
+    ),
 )
 RESOURCE_TEMPLATES = (
     types.ResourceTemplate(
@@ -437,7 +525,9 @@ _TEMPLATE = re.compile(r"test://template/([^/]+)/data")
 def read_resource(uri: str) -> types.ReadResourceResult:
     match uri:
         case "test://static-text":
-            return _text_resource(uri, "text/plain", "This is the content of the static text resource.")
+            return _text_resource(
+                uri, "text/plain", "This is the content of the static text resource."
+            )
         case "test://static-binary":
             blob = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PNG)
             return types.ReadResourceResult(contents=[blob])
@@ -451,7 +541,9 @@ def read_resource(uri: str) -> types.ReadResourceResult:
 
 
 def _text_resource(uri: str, mime_type: str, body: str) -> types.ReadResourceResult:
-    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=mime_type, text=body)])
+    return types.ReadResourceResult(
+        contents=[types.TextResourceContents(uri=uri, mime_type=mime_type, text=body)]
+    )
 
 
 @dataclass(slots=True)
@@ -464,7 +556,9 @@ class Subscriptions:
         self.uris.add(params.uri)
         return types.EmptyResult()
 
-    async def unsubscribe(self, raw: Raw, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    async def unsubscribe(
+        self, raw: Raw, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
         self.uris.discard(params.uri)
         return types.EmptyResult()
 
@@ -481,7 +575,10 @@ PROMPTS = (
     types.Prompt(
         name="test_prompt_with_arguments",
         description="One text with two arguments in it.",
-        arguments=[_argument("arg1", "First test argument"), _argument("arg2", "Second test argument")],
+        arguments=[
+            _argument("arg1", "First test argument"),
+            _argument("arg2", "Second test argument"),
+        ],
     ),
     types.Prompt(
         name="test_prompt_with_embedded_resource",
@@ -489,7 +586,10 @@ PROMPTS = (
         arguments=[_argument("resourceUri", "URI of the resource to embed")],
     ),
     types.Prompt(name="test_prompt_with_image", description="An image and a text."),
-    types.Prompt(name="test_input_required_result_prompt", description="A text that needs the user's context."),
+    types.Prompt(
+        name="test_input_required_result_prompt",
+        description="A text that needs the user's context.",
+    ),
 )
 
 
@@ -505,7 +605,11 @@ async def get_prompt(
             return _prompt(types.TextContent(text=line))
         case "test_prompt_with_embedded_resource":
             return _prompt(
-                _embedded(arguments.get("resourceUri", ""), "text/plain", "Embedded resource content for testing."),
+                _embedded(
+                    arguments.get("resourceUri", ""),
+                    "text/plain",
+                    "Embedded resource content for testing.",
+                ),
                 types.TextContent(text="Please process the embedded resource above."),
             )
         case "test_prompt_with_image":
@@ -523,15 +627,23 @@ async def get_prompt(
 
 
 def _prompt(*content: types.ContentBlock) -> types.GetPromptResult:
-    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=block) for block in content])
+    return types.GetPromptResult(
+        messages=[types.PromptMessage(role="user", content=block) for block in content]
+    )
 
 
 # Utilities.
 
 
 async def complete(raw: Raw, params: types.CompleteRequestParams) -> types.CompleteResult:
-    values = [word for word in ("paris", "park", "party", "test") if word.startswith(params.argument.value)]
-    return types.CompleteResult(completion=types.Completion(values=values, total=len(values), has_more=False))
+    values = [
+        word
+        for word in ("paris", "park", "party", "test")
+        if word.startswith(params.argument.value)
+    ]
+    return types.CompleteResult(
+        completion=types.Completion(values=values, total=len(values), has_more=False)
+    )
 
 
 async def set_logging_level(raw: Raw, params: types.SetLevelRequestParams) -> types.EmptyResult:

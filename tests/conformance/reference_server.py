@@ -26,13 +26,18 @@ def build() -> Server:
     tools = {tool.name: tool for tool in fixtures.tools(bus.publish)}
     subscriptions = fixtures.Subscriptions(set())
 
-    async def list_tools(raw: fixtures.Raw, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(
+        raw: fixtures.Raw, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         listed = [
-            types.Tool(name=t.name, description=t.description, input_schema=t.input_schema) for t in tools.values()
+            types.Tool(name=t.name, description=t.description, input_schema=t.input_schema)
+            for t in tools.values()
         ]
         return types.ListToolsResult(tools=listed)
 
-    async def call_tool(raw: fixtures.Raw, params: types.CallToolRequestParams) -> fixtures.ToolResult:
+    async def call_tool(
+        raw: fixtures.Raw, params: types.CallToolRequestParams
+    ) -> fixtures.ToolResult:
         tool = tools.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
@@ -46,17 +51,25 @@ def build() -> Server:
     async def list_templates(
         raw: fixtures.Raw, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=list(fixtures.RESOURCE_TEMPLATES))
+        return types.ListResourceTemplatesResult(
+            resource_templates=list(fixtures.RESOURCE_TEMPLATES)
+        )
 
-    async def read_resource(raw: fixtures.Raw, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        raw: fixtures.Raw, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         return fixtures.read_resource(params.uri)
 
-    async def list_prompts(raw: fixtures.Raw, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    async def list_prompts(
+        raw: fixtures.Raw, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=list(fixtures.PROMPTS))
 
     def header_schema(name: str) -> dict[str, object] | None:
         tool = tools.get(name)
-        mirrored = tool is not None and any("x-mcp-header" in p for p in tool.input_schema["properties"].values())
+        mirrored = tool is not None and any(
+            "x-mcp-header" in p for p in tool.input_schema["properties"].values()
+        )
         return tool.input_schema if tool is not None and mirrored else None
 
     server: Server = Server(
@@ -76,15 +89,21 @@ def build() -> Server:
         on_get_prompt=fixtures.get_prompt,
         on_completion=fixtures.complete,
     )
-    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, fixtures.set_logging_level)
+    server.add_request_handler(
+        "logging/setLevel", types.SetLevelRequestParams, fixtures.set_logging_level
+    )
     server.middleware.append(
-        RequestStateBoundary(RequestStateSecurity(keys=[os.urandom(32)]), default_audience=server.name)
+        RequestStateBoundary(
+            RequestStateSecurity(keys=[os.urandom(32)]), default_audience=server.name
+        )
     )
     return server
 
 
 def app(*, stateless: bool = False) -> Starlette:
-    return build().streamable_http_app(host="127.0.0.1", json_response=False, stateless_http=stateless)
+    return build().streamable_http_app(
+        host="127.0.0.1", json_response=False, stateless_http=stateless
+    )
 
 
 def main() -> None:
@@ -93,7 +112,9 @@ def main() -> None:
     parser.add_argument("--stateless", action="store_true", help="no sessions in the handshake era")
     args = parser.parse_args()
     warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
-    uvicorn.run(app(stateless=args.stateless), host="127.0.0.1", port=args.port, log_level="warning")
+    uvicorn.run(
+        app(stateless=args.stateless), host="127.0.0.1", port=args.port, log_level="warning"
+    )
 
 
 if __name__ == "__main__":

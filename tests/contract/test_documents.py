@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Callable
 
 import pytest
-
 from tests.contract.documents_contract import CASES, Case, Room
 from tests.firestore import emulator
+
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import DocumentStore
 

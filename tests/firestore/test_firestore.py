@@ -23,10 +23,10 @@ from google.cloud.firestore_v1.types import Document
 from google.cloud.firestore_v1.vector import Vector
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sqlalchemy.ext.asyncio import create_async_engine
-
+from sqlalchemy import create_engine
 from tests.firestore import wire_server
 from tests.firestore.wire_server import Refusal, WireServer
+
 from toolgate.adapters.firestore import FirestoreDocuments
 from toolgate.adapters.firestore.documents import field_filter, to_json
 from toolgate.db.transactions import Transaction
@@ -64,7 +64,7 @@ async def store(server: WireServer) -> AsyncIterator[FirestoreDocuments]:
 @pytest.fixture
 def tx() -> Transaction:
     """Never begins: Firestore joins no transaction."""
-    return Transaction(create_async_engine("sqlite+aiosqlite://"))
+    return Transaction(create_engine("sqlite://"))
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def _url(url: str) -> URL:
 
 def _engine(url: URL, *, writes: bool) -> Engine:
     options: dict[str, Any] = {
-        "json_serializer": lambda value: orjson.dumps(value).decode(),
+        "json_serializer": _to_json,
         "json_deserializer": orjson.loads,
     }
     if url.get_backend_name() == "postgresql":
@@ -98,6 +98,10 @@ def _engine(url: URL, *, writes: bool) -> Engine:
     if writes:
         event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _to_json(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _open_sqlite(connection: Any, _: Any) -> None:

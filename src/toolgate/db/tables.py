@@ -17,7 +17,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
 metadata = MetaData(
@@ -96,7 +95,6 @@ audit = Table(
     Column("duration_ms", Integer, nullable=False),
     Column("seal", Sequence, ForeignKey("audit_seals.number")),
     UniqueConstraint("id"),
-    Index("ix_audit_unsealed", "seq", sqlite_where=text("seal IS NULL"),
-          postgresql_where=text("seal IS NULL")),
+    Index(None, "seal", "seq"),
     sqlite_autoincrement=True,
 )

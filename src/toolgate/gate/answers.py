@@ -12,7 +12,7 @@ from toolgate.gate.tool import Effect, Output
 
 
 class Native(Output):
-    """An answer in the MCP SDK's own types, from a tool declared `interactive`."""
+    """An answer, or a fault, in the MCP SDK's own types, from a tool declared `interactive`."""
 
     result: Any
 

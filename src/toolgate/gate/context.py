@@ -1,5 +1,6 @@
 """What a handler is given: who calls, and what it may ask."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +20,11 @@ class Exchange(Protocol):
     @property
     def params(self) -> Any:
         """The SDK's own call parameters."""
+        ...
+
+    @property
+    def publish(self) -> Callable[[Any], Awaitable[None]]:
+        """Tells open subscriptions of a change."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from toolgate.gate.errors import GateError, InvalidArguments
 
@@ -62,9 +62,9 @@ def _orchestrator_failure(error: GateError, write: bool) -> Body:
     return {"status": "error", "error": told}
 
 
-def _content_success(answer: Any) -> Body:
+def _content_success(answer: Any) -> Any:
     if isinstance(answer, dict) and "pagination" in answer:
-        return answer
+        return cast(Body, answer)
     return {"data": answer}
 
 

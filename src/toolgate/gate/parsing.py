@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -74,11 +74,11 @@ def _plain(error: ErrorDetails) -> str:
 
 
 def _context(key: str, words: str) -> Callable[[ErrorDetails], str]:
-    return lambda error: words.format(cast("dict[str, Any]", error.get("ctx", {}))[key])
+    return lambda error: words.format(error.get("ctx", {})[key])
 
 
 def _too_short(error: ErrorDetails) -> str:
-    least = cast("dict[str, Any]", error.get("ctx", {}))["min_length"]
+    least = error.get("ctx", {})["min_length"]
     return "is required" if least == 1 else f"must have at least {least} characters"
 
 

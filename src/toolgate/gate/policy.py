@@ -89,7 +89,7 @@ class Policy:
             "resource": {"type": "Tool", "id": tool.name},
             "context": self._context,
         }
-        result = cedarpy.is_authorized(request, self._rules, entities)
+        result = cedarpy.is_authorized(request, self._rules, entities)  # pyright: ignore[reportUnknownMemberType]
         if result.diagnostics.errors:
             return False, POLICY_ERROR, None
         reasons = sorted(result.diagnostics.reasons)
@@ -111,9 +111,7 @@ def built_in_rules() -> dict[str, str]:
 
 def rules_in(folder: Path) -> dict[str, str]:
     """An operator's own rules: every .cedar file of a folder."""
-    return {
-        str(file): file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.cedar"))
-    }
+    return {str(file): file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.cedar"))}
 
 
 def _parse(sources: Mapping[str, str]) -> cedarpy.PolicySet:

@@ -57,9 +57,7 @@ ANONYMOUS = Principal(kind=Kind.ANONYMOUS, id="anonymous")
 def of_role(role: Role, id: str, user_id: str | None = None) -> Principal:
     """A caller with one role."""
     if role is Role.ADMIN:
-        return Principal(
-            kind=Kind.ADMIN_KEY, id=id, roles=frozenset({Role.ADMIN}), user_id=user_id
-        )
+        return Principal(kind=Kind.ADMIN_KEY, id=id, roles=frozenset({Role.ADMIN}), user_id=user_id)
     roles = frozenset({Role.USER}) if role is Role.USER else frozenset[Role]()
     return Principal(kind=Kind.USER, id=id, roles=roles, user_id=user_id)
 

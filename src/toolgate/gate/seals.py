@@ -15,7 +15,7 @@ from typing import Any
 
 import anyio
 import orjson
-from sqlalchemy import ColumnElement, Connection, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, insert, select, text, update
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit, audit_seals
@@ -92,9 +92,7 @@ def _store(connection: Connection, rows: list[dict[str, Any]]) -> None:
     }
     connection.execute(insert(audit_seals), [seal | {"hash": seal_hash(seal)}])
     sealed = [row["seq"] for row in rows]
-    connection.execute(
-        update(audit).where(audit.c.seq.in_(sealed)).values(seal=seal["number"])
-    )
+    connection.execute(update(audit).where(audit.c.seq.in_(sealed)).values(seal=seal["number"]))
 
 
 def _ready() -> tuple[ColumnElement[bool], ...]:
@@ -104,13 +102,13 @@ def _ready() -> tuple[ColumnElement[bool], ...]:
     return (audit.c.seal.is_(None), ended)
 
 
-def digest(row: Mapping[str, Any]) -> bytes:
+def digest(row: Mapping[Any, Any]) -> bytes:
     """The hash of a row's content, wherever it stands."""
     content = {str(name): row[name] for name in sorted(row) if name not in ("seq", "seal")}
     return hashlib.sha256(orjson.dumps(content)).digest()
 
 
-def seal_hash(seal: Mapping[str, Any]) -> bytes:
+def seal_hash(seal: Mapping[Any, Any]) -> bytes:
     """The hash that the next seal carries on."""
     head = orjson.dumps([seal["number"], seal["sealed_at"], seal["rows"]])
     return hashlib.sha256(seal["previous"] + head + seal["entries"]).digest()
@@ -166,15 +164,17 @@ def _verify(connection: Connection) -> Verdict:
     )
 
 
-def _seals(connection: Connection) -> Iterator[Mapping[str, Any]]:
+def _seals(connection: Connection) -> Iterator[RowMapping]:
     after = 0
     following = select(audit_seals).order_by(audit_seals.c.number).limit(1)
-    while seal := connection.execute(following.where(audit_seals.c.number > after)).mappings().first():
+    while (
+        seal := connection.execute(following.where(audit_seals.c.number > after)).mappings().first()
+    ):
         yield seal
         after = seal["number"]
 
 
-def _check_rows(connection: Connection, seal: Mapping[str, Any]) -> list[Finding]:
+def _check_rows(connection: Connection, seal: RowMapping) -> list[Finding]:
     sealed = dict(ENTRY.iter_unpack(seal["entries"]))
     mine = select(audit).where(audit.c.seq.in_(sealed) | (audit.c.seal == seal["number"]))
     rows = {row["seq"]: row for row in connection.execute(mine).mappings()}

@@ -2,7 +2,7 @@
 
 The rules are Firestore's. Values compare only with values of their own type; numbers are one
 type, booleans are not numbers. A document that lacks the field matches nothing, `!=` included.
-`!=` holds between values of different types, except that null differs from nothing.
+`!=` holds between values of different types. Null equals null in `==` and matches nothing else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,17 +38,19 @@ def _passes(value: Json, operator: Operator, wanted: Json) -> bool:
         case Operator.NOT_EQUAL:
             return value is not None and not equal(value, wanted)
         case Operator.IN:
-            return any(equal(value, one) for one in wanted)
+            return value is not None and any(equal(value, one) for one in wanted)
         case Operator.ARRAY_CONTAINS:
-            return isinstance(value, list) and any(
-                equal(one, wanted) for one in cast("list[Json]", value)
+            return (
+                wanted is not None
+                and isinstance(value, list)
+                and any(equal(one, wanted) for one in cast("list[Json]", value))
             )
         case _:
             return _in_range(value, operator, wanted)
 
 
 def _in_range(value: Json, operator: Operator, wanted: Json) -> bool:
-    if rank(value) != rank(wanted):
+    if wanted is None or rank(value) != rank(wanted):
         return False
     order = compare(value, wanted)
     match operator:

@@ -55,7 +55,7 @@ def broken_value_rule(value: Json, depth: int = 0) -> str | None:
         case float():
             return None if math.isfinite(value) else "must hold only finite numbers"
         case list():
-            return _first(value, depth)
+            return _broken_list(cast("list[Json]", value), depth)
         case dict():
             return broken_fields_rule(cast(Fields, value), depth)
         case _:
@@ -72,6 +72,12 @@ def broken_fields_rule(fields: Fields, depth: int = 0) -> str | None:
         if problem := _broken_text(name):
             return problem
     return _first(list(fields.values()), depth)
+
+
+def _broken_list(values: list[Json], depth: int) -> str | None:
+    if any(isinstance(value, list) for value in values):
+        return "must not hold a list directly inside a list"
+    return _first(values, depth)
 
 
 def _first(values: list[Any], depth: int) -> str | None:

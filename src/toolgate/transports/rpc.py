@@ -47,7 +47,7 @@ class Rpc:
         await send(to, 200, orjson.dumps(answers))
 
     async def _unreadable(self, scope: Scope, to: Send, problem: GateError) -> None:
-        call = self._to_call(scope, "(unreadable)", None, {})
+        call = self._to_call(scope, "(unreadable)", None)
         self._gate.refuse(call, problem, "unreadable")
         if isinstance(problem, TooLarge):
             return await send_json(to, 413, _failure(None, INVALID_REQUEST, problem.message))
@@ -65,11 +65,11 @@ class Rpc:
 
     async def _one(self, scope: Scope, message: Any) -> Answer | None:
         if problem := _malformed(message):
-            call = self._to_call(scope, "(unreadable)", None, {})
+            call = self._to_call(scope, "(unreadable)", None)
             self._gate.refuse(call, InvalidArguments([]), "unreadable")
             return _failure(None, INVALID_REQUEST, f"Invalid Request: {problem}")
         request = cast(Answer, message)
-        call = self._to_call(scope, request["method"], request.get("params"), request)
+        call = self._to_call(scope, request["method"], request.get("params"))
         outcome = await self._gate.execute(call)
         if "id" not in request:
             return None
@@ -77,7 +77,7 @@ class Rpc:
             return {"jsonrpc": "2.0", "id": request["id"], "result": outcome.body}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
 
-    def _to_call(self, scope: Scope, tool: str, params: Any, request: Answer) -> Call:
+    def _to_call(self, scope: Scope, tool: str, params: Any) -> Call:
         return Call(
             tool=tool,
             arguments=params,

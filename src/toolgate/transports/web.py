@@ -1,15 +1,14 @@
 """All HTTP transports behind one edge."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import anyio
+
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.principal import Principal
 from toolgate.identity.keys import Keys
 from toolgate.settings import Settings
 from toolgate.transports.asgi import (
-    PRINCIPAL,
-    REQUEST_ID,
     ASGIApp,
     Receive,
     Scope,
@@ -19,9 +18,8 @@ from toolgate.transports.asgi import (
 from toolgate.transports.edge import Edge
 from toolgate.transports.health import MetricsPage, Readiness, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
-from toolgate.transports.mcp.front import TRANSPORT, Front
-from toolgate.transports.mcp.server import Raw, build_server
-from toolgate.transports.mcp.sessions import Sessions
+from toolgate.transports.mcp.front import Front
+from toolgate.transports.mcp.sdk import Sdk
 from toolgate.transports.openapi import OpenApi
 from toolgate.transports.rpc import Rpc
 
@@ -31,12 +29,10 @@ MCP_PATHS = ("/mcp", "/backend-manager/mcp")
 @asynccontextmanager
 async def web_app(
     gate: Gate, keys: Keys, settings: Settings, check: Callable[[], Awaitable[None]]
-) -> AsyncIterator[ASGIApp]:
+) -> AsyncGenerator[ASGIApp, None]:
     """The ASGI app, while its background work runs."""
-    underscores = settings.mcp.underscore_names
-    server = build_server(gate, _who, transport=TRANSPORT, underscore_names=underscores)
-    sessions = Sessions(server, settings.limits.body_bytes)
-    front = Front(gate, sessions, underscore_names=underscores)
+    sdk = Sdk(gate, settings)
+    front = Front(gate, sdk, underscore_names=settings.mcp.underscore_names)
     routes: dict[str, ASGIApp] = {
         **dict.fromkeys(MCP_PATHS, front),
         PREFIX: ToolRoutes(gate),
@@ -49,8 +45,10 @@ async def web_app(
     edge = Edge(
         _router(routes), gate, keys, settings.server.allowed_hosts, settings.server.allowed_origins
     )
-    async with sessions.running():
+    async with anyio.create_task_group() as background:
+        background.start_soon(sdk.run)
         yield edge
+        background.cancel_scope.cancel()
 
 
 def _router(routes: dict[str, ASGIApp]) -> ASGIApp:
@@ -65,9 +63,3 @@ def _router(routes: dict[str, ASGIApp]) -> ASGIApp:
         await found(scope, receive, send)
 
     return route
-
-
-def _who(raw: Raw) -> tuple[Principal, str]:
-    assert raw.request is not None
-    scope = raw.request.scope
-    return scope[PRINCIPAL], scope[REQUEST_ID]

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from copy import deepcopy
+from itertools import islice
 
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import DocumentExists, Fields, Filter, Stored
@@ -26,8 +27,10 @@ class MemoryDocuments:
     ) -> Sequence[Stored]:
         """Return at most `limit` documents that pass, in the order of creation."""
         documents = self._collections.get(collection, {})
-        passing = (Stored(id, fields) for id, fields in documents.items() if matches(fields, filters))
-        return [Stored(one.id, deepcopy(one.fields)) for _, one in zip(range(limit), passing)]
+        passing = (
+            Stored(id, fields) for id, fields in documents.items() if matches(fields, filters)
+        )
+        return [Stored(one.id, deepcopy(one.fields)) for one in islice(passing, limit)]
 
     async def create(
         self, tx: Transaction, collection: str, fields: Fields, document_id: str | None

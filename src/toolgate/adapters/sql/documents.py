@@ -6,7 +6,7 @@ word on each, so both databases answer alike.
 
 import secrets
 import string
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -54,7 +54,7 @@ class SqlDocuments:
         self, collection: str, filters: Sequence[Filter], limit: int
     ) -> Sequence[Stored]:
         """Return at most `limit` documents that pass, in the order of creation."""
-        candidates = (
+        candidates: Select[Any, Any, Any] = (
             select(documents.c.seq, documents.c.id, documents.c.fields)
             .where(documents.c.collection == collection)
             .order_by(documents.c.seq)
@@ -86,7 +86,7 @@ class SqlDocuments:
 
 
 def _passing(
-    connection: Connection, candidates: Select[Any], filters: Sequence[Filter], limit: int
+    connection: Connection, candidates: Select[Any, Any, Any], filters: Sequence[Filter], limit: int
 ) -> list[Stored]:
     """Check candidates page by page, so that a long collection is never in memory at once."""
     found: list[Stored] = []
@@ -114,7 +114,7 @@ def _insert(connection: Connection, row: Fields) -> None:
 
 
 @asynccontextmanager
-async def _answering() -> AsyncIterator[None]:
+async def _answering() -> AsyncGenerator[None, None]:
     try:
         yield
     except (DBAPIError, OSError) as problem:

@@ -5,20 +5,32 @@ checked by `ports.filters`.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Select, String, cast, func, literal, or_
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import ColumnElement, Select, String, cast, false, func, literal, or_
+from sqlalchemy.types import UserDefinedType
 
 from toolgate.db.tables import documents
 from toolgate.ports.documents import Filter, Operator
 
 PLAIN = re.compile(r"[A-Za-z0-9_ -]+")
 Condition = ColumnElement[bool]
+Query = Select[Any, Any, Any]
 
 
-def narrowed(query: Select[Any], one: Filter, dialect: str) -> Select[Any]:
+class Jsonb(UserDefinedType[Any]):
+    """PostgreSQL's binary JSON, without importing all of its dialect."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """The type's name in SQL."""
+        return "JSONB"
+
+
+def narrowed(query: Query, one: Filter, dialect: str) -> Query:
     """The query with what the database can check of this filter."""
     condition = _postgresql(one) if dialect == "postgresql" else _sqlite(one)
     return query if condition is None else query.where(condition)
@@ -29,7 +41,7 @@ def _postgresql(one: Filter) -> Condition | None:
         case Operator.EQUAL:
             return _contains(one.path, one.value)
         case Operator.IN:
-            return or_(*(_contains(one.path, value) for value in one.value))
+            return or_(false(), *(_contains(one.path, value) for value in one.value))
         case Operator.ARRAY_CONTAINS:
             return _contains(one.path, [one.value])
         case _:
@@ -39,24 +51,34 @@ def _postgresql(one: Filter) -> Condition | None:
 def _contains(path: list[str], value: Any) -> Condition:
     for segment in reversed(path):
         value = {segment: value}
-    wanted = cast(literal(orjson.dumps(value).decode(), String), JSONB)
-    return cast(documents.c.fields, JSONB).op("@>", is_comparison=True)(wanted)
+    wanted = cast(literal(orjson.dumps(value).decode(), String), Jsonb)
+    return cast(documents.c.fields, Jsonb).op("@>", is_comparison=True)(wanted)
 
 
 def _sqlite(one: Filter) -> Condition | None:
     if not all(PLAIN.fullmatch(segment) for segment in one.path):
         return None
     found = func.json_extract(documents.c.fields, '$."' + '"."'.join(one.path) + '"')
-    match one.operator, one.value:
-        case Operator.EQUAL, str() | int() | float() as value if not isinstance(value, bool):
-            return found == value
-        case Operator.IN, list() as values if all(isinstance(v, str) for v in values):
-            return found.in_(values)
-        case Operator.LESS | Operator.LESS_OR_EQUAL as operator, str() | float() | int() as value:
-            return found < value if operator is Operator.LESS else found <= value
-        case Operator.GREATER | Operator.GREATER_OR_EQUAL as operator, (
-            str() | float() | int() as value
-        ):
-            return found > value if operator is Operator.GREATER else found >= value
-        case _:
-            return found.is_not(None) if one.operator is Operator.NOT_EQUAL else None
+    match one.operator:
+        case Operator.NOT_EQUAL:
+            return found.is_not(None)
+        case Operator.IN:
+            return found.in_(one.value) if all(map(_comparable, one.value)) else None
+        case Operator.ARRAY_CONTAINS:
+            return None
+        case operator:
+            return COMPARISONS[operator](found, one.value) if _comparable(one.value) else None
+
+
+def _comparable(value: Any) -> bool:
+    """Whether SQLite compares this value as we do: text by bytes, numbers by size."""
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+COMPARISONS: dict[Operator, Callable[[Any, Any], Condition]] = {
+    Operator.EQUAL: lambda found, value: found == value,
+    Operator.LESS: lambda found, value: found < value,
+    Operator.LESS_OR_EQUAL: lambda found, value: found <= value,
+    Operator.GREATER: lambda found, value: found > value,
+    Operator.GREATER_OR_EQUAL: lambda found, value: found >= value,
+}

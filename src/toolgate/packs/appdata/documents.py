@@ -3,7 +3,15 @@
 from typing import Annotated, Any, cast
 
 import orjson
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, RootModel, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.context import Context
@@ -29,7 +37,7 @@ ORDERED = {Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GRE
 family = Family("documents", APPDATA)
 
 
-class Document(RootModel[dict[str, Any]], Output):
+class Document(RootModel[dict[str, Any]], Output):  # pyright: ignore[reportIncompatibleMethodOverride]
     """A document's fields, with its id beside them."""
 
     model_config = ConfigDict(

@@ -173,7 +173,7 @@ def _entry(fields: Fields) -> AppPermission:
         "roles": _strings(fields.get("roles")),
         "features": _strings(fields.get("features")),
     }
-    return AppPermission(**(fields | known))
+    return AppPermission.model_validate(fields | known)
 
 
 def _objects(value: Any) -> list[Fields]:

@@ -29,9 +29,7 @@ class Summaries(Output):
     collections: list[Summary] = Field(description="The collections, in a fixed order.")
 
 
-@family.tool(
-    "list_collections", role=Role.PUBLIC, effect=Effect.READ, title="List the collections"
-)
+@family.tool("list_collections", role=Role.PUBLIC, effect=Effect.READ, title="List the collections")
 async def list_collections(ctx: Context, args: Nothing) -> Summaries:
     """List all collections: name, description, document type, owner and number of fields.
 

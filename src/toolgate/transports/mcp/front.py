@@ -26,14 +26,12 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.mcp.listing import listed_tool
-from toolgate.transports.mcp.server import NAME
+from toolgate.transports.mcp.listing import NAME, TRANSPORT, listed_tool
 
 MODERN = "2026-07-28"
 LEGACY = {"2025-06-18", "2025-11-25"}
 META = "io.modelcontextprotocol/"
 CALL_KEYS = {"name", "arguments", "_meta"}
-TRANSPORT = "mcp"
 ROUTING = {b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"}
 
 
@@ -180,10 +178,15 @@ def _era_fits(protocol: str | None, meta: dict[str, Any]) -> bool:
     return (
         meta.get(f"{META}protocolVersion") == protocol
         and isinstance(meta.get(f"{META}clientCapabilities"), dict)
-        and isinstance(info, dict)
-        and isinstance(info.get("name"), str)
-        and isinstance(info.get("version"), str)
+        and _named(info)
     )
+
+
+def _named(info: Any) -> bool:
+    if not isinstance(info, dict):
+        return False
+    client = cast("dict[str, Any]", info)
+    return isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
 
 
 def _routing(headers: list[tuple[bytes, bytes]]) -> dict[bytes, str] | None:

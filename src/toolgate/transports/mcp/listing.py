@@ -9,6 +9,11 @@ from toolgate.gate.principal import Principal
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
 
+NAME = "toolgate"
+"""How the server calls itself."""
+TRANSPORT = "mcp"
+"""How the audit names MCP over HTTP."""
+
 
 def listed_tool(tool: AnyTool, underscores: bool) -> dict[str, Any]:
     """A tool as `tools/list` has it."""

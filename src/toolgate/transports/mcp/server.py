@@ -9,11 +9,11 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
-from mcp.server.caching import CACHEABLE_METHODS, CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
@@ -23,16 +23,21 @@ from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import UnknownTool
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
-from toolgate.transports.mcp.listing import listed_tool, visible_prompts, visible_resources
+from toolgate.transports.mcp.listing import (
+    NAME,
+    listed_tool,
+    visible_prompts,
+    visible_resources,
+)
 
 logger = logging.getLogger(__name__)
 
-NAME = "toolgate"
 INSTRUCTIONS = (
     "Tools of an application's backend. Every call is checked, limited and audited; "
     "a tool you do not see is not for you. Errors say what to change."
 )
 
+CACHEABLE: tuple[CacheableMethod, ...] = get_args(CacheableMethod)
 Raw = ServerRequestContext[Any]
 Params = TypeVar("Params")
 Result = TypeVar("Result")
@@ -63,7 +68,7 @@ def build_server(gate: Gate, who: Who, *, transport: str, underscore_names: bool
         NAME,
         version=version("toolgate"),
         instructions=INSTRUCTIONS,
-        cache_hints={method: CacheHint(ttl_ms=0, scope="private") for method in CACHEABLE_METHODS},
+        cache_hints=dict.fromkeys(CACHEABLE, CacheHint(ttl_ms=0, scope="private")),
         get_tool_input_schema=handlers.mirrored_schema,
         on_list_tools=masked(handlers.list_tools),
         on_call_tool=masked(handlers.call_tool),
@@ -140,7 +145,7 @@ class Handlers:
         if isinstance(outcome.error, UnknownTool):
             raise MCPError(types.INVALID_PARAMS, outcome.error.message)
         if outcome.native is not None:
-            return outcome.native
+            return _given(outcome.native)
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.body,
@@ -198,7 +203,7 @@ class Handlers:
         if outcome.error:
             raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
         if outcome.native is not None:
-            return outcome.native
+            return _given(outcome.native)
         content = types.TextResourceContents(
             uri=params.uri, mime_type=one.mime_type, text=outcome.text
         )
@@ -217,9 +222,7 @@ class Handlers:
     ) -> types.SubscriptionsListenRequestParams:
         """The request without addresses the caller may not read."""
         wanted = params.notifications
-        allowed = [
-            uri for uri in wanted.resource_subscriptions or () if self._may_read(raw, uri)
-        ]
+        allowed = [uri for uri in wanted.resource_subscriptions or () if self._may_read(raw, uri)]
         narrowed = wanted.model_copy(update={"resource_subscriptions": allowed})
         return params.model_copy(update={"notifications": narrowed})
 
@@ -254,7 +257,9 @@ class Handlers:
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
         given = params.arguments or {}
-        if missing := [arg.name for arg in prompt.arguments if arg.required and not given.get(arg.name)]:
+        if missing := [
+            arg.name for arg in prompt.arguments if arg.required and not given.get(arg.name)
+        ]:
             raise MCPError(types.INVALID_PARAMS, f"{', '.join(missing)} is required")
         if prompt.native:
             return await prompt.native(raw, params)
@@ -264,9 +269,7 @@ class Handlers:
             messages=[types.PromptMessage(role="user", content=text)],
         )
 
-    async def complete(
-        self, raw: Raw, params: types.CompleteRequestParams
-    ) -> types.CompleteResult:
+    async def complete(self, raw: Raw, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Values for a prompt's argument that begin with what was typed."""
         prompt = self._gate.catalogue.prompts.get(getattr(params.ref, "name", ""))
         arguments: Iterable[Any] = prompt.arguments if prompt else ()
@@ -276,9 +279,7 @@ class Handlers:
             completion=types.Completion(values=fitting[:100], total=len(fitting), has_more=False)
         )
 
-    async def set_level(
-        self, raw: Raw, params: types.SetLevelRequestParams
-    ) -> types.EmptyResult:
+    async def set_level(self, raw: Raw, params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Older clients set a log level; we send no log messages of our own."""
         return types.EmptyResult()
 
@@ -304,6 +305,13 @@ def mirrors_headers(tool: AnyTool) -> bool:
     """Whether a property of the tool's input is marked `x-mcp-header`."""
     properties: dict[str, Any] = tool.input_schema.get("properties", {})
     return any("x-mcp-header" in one for one in properties.values() if isinstance(one, dict))
+
+
+def _given(native: Any) -> Any:
+    """A handler's answer in the SDK's types; a protocol fault is raised."""
+    if isinstance(native, MCPError):
+        raise native
+    return native
 
 
 def _no_resource(uri: str) -> MCPError:

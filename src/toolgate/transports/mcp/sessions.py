@@ -5,7 +5,7 @@ questions while a tool runs. Its answer comes in another request, so it gets a s
 lives in this process and belongs to the caller that opened it.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
@@ -16,11 +16,35 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from toolgate.transports.asgi import Receive, Scope, Send, header, principal_of
+from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Principal
+from toolgate.settings import Settings
+from toolgate.transports.asgi import (
+    PRINCIPAL,
+    REQUEST_ID,
+    Receive,
+    Scope,
+    Send,
+    header,
+    principal_of,
+)
+from toolgate.transports.mcp.listing import TRANSPORT
+from toolgate.transports.mcp.server import Raw, build_server
 
 ASKABLE = {"sampling", "elicitation", "roots"}
-IDLE_SECONDS = 1800
-MOST_SESSIONS = 10_000
+
+
+def sessions(gate: Gate, settings: Settings) -> "Sessions":
+    """The SDK's ASGI app for this gate."""
+    names = settings.mcp.underscore_names
+    server = build_server(gate, _who, transport=TRANSPORT, underscore_names=names)
+    return Sessions(server, settings.limits.body_bytes)
+
+
+def _who(raw: Raw) -> tuple[Principal, str]:
+    assert raw.request is not None
+    scope = raw.request.scope
+    return scope[PRINCIPAL], scope[REQUEST_ID]
 
 
 class Sessions:
@@ -35,14 +59,12 @@ class Sessions:
                 # The edge has checked host and origin already.
                 security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
                 max_request_body_size=body_bytes,
-                **({} if stateless else {"session_idle_timeout": IDLE_SECONDS}),
-                max_sessions=MOST_SESSIONS,
             )
             for stateless in (True, False)
         )
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncGenerator[None, None]:
         """Keep both managers alive."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._stateless.run())

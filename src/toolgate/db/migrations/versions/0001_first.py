@@ -83,10 +83,4 @@ def _create_audit() -> None:
         sa.ForeignKeyConstraint(["seal"], ["audit_seals.number"], name="fk_audit_seal"),
         sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_audit_unsealed",
-        "audit",
-        ["seq"],
-        sqlite_where=sa.text("seal IS NULL"),
-        postgresql_where=sa.text("seal IS NULL"),
-    )
+    op.create_index("ix_audit_seal_seq", "audit", ["seal", "seq"])

@@ -1,0 +1,57 @@
+# Everything starts from Python 3.11 or newer; each command sets up what it needs.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUN    := $(VENV)/.run-ready
+TEST   := $(VENV)/.test-ready
+COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+.PHONY: run test check bench lint types architecture docs lock clean
+
+run: $(RUN)                ## embedded database with demo data, ready to be called
+	$(BIN)/toolgate serve --demo
+
+test: $(TEST)              ## the whole test suite, on real servers
+	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile
+
+check: lint types architecture docs test   ## exactly what CI runs
+
+lint: $(TEST)
+	$(BIN)/ruff format --check src tests bench docs
+	$(BIN)/ruff check src tests bench docs
+
+types: $(TEST)
+	$(BIN)/basedpyright --level error
+
+architecture: $(TEST)
+	$(BIN)/lint-imports --no-cache
+
+docs: $(TEST)
+	$(BIN)/python -m docs.generate --check
+
+bench: $(TEST)             ## side by side, as a table of ratios
+	$(BIN)/python -m bench
+
+lock: | $(BIN)/uv          ## pin every dependency by hash, newest that fits
+	$(COMPILE) requirements/tools.in -o requirements/tools.txt
+	$(COMPILE) pyproject.toml -o requirements/run.txt
+	$(COMPILE) pyproject.toml --all-extras --group test -c requirements/run.txt -o requirements/test.txt
+
+clean:
+	rm -rf $(VENV) .cache .toolgate
+
+$(BIN)/uv: requirements/tools.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolgate needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/tools.txt
+	@touch $@
+
+$(RUN): requirements/run.txt pyproject.toml | $(BIN)/uv
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --require-hashes -r requirements/run.txt
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(TEST): requirements/test.txt $(RUN)
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install -q --require-hashes -r requirements/test.txt
+	@touch $@

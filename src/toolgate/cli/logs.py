@@ -1,0 +1,35 @@
+"""Where log lines go: always to standard error, so that standard output is the answer alone."""
+
+import logging
+import sys
+from typing import Any
+
+FORMAT = "%(levelname)s %(name)s: %(message)s"
+
+
+class OneLine(logging.Formatter):
+    """A log line without its traceback: a person runs one command and reads one sentence."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 (the library's name)
+        """The error itself."""
+        return f"{type(ei[1]).__name__}: {ei[1]}" if ei[1] else ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record on one line."""
+        return " ".join(super().format(record).split())
+
+
+def in_one_line() -> None:
+    """For commands that do one thing and end."""
+    _to_stderr(OneLine(FORMAT))
+
+
+def in_full() -> None:
+    """For servers: with time and traceback."""
+    _to_stderr(logging.Formatter(f"%(asctime)s {FORMAT}"))
+
+
+def _to_stderr(formatter: logging.Formatter) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

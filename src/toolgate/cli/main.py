@@ -1,0 +1,90 @@
+"""The entry point: all commands, and what becomes of an error."""
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from toolgate.cli import (
+    audit,
+    call,
+    connect,
+    db,
+    doctor,
+    init,
+    keys,
+    logs,
+    serve,
+    stdio,
+    tools,
+    why,
+)
+from toolgate.cli.output import bad, note, on_terminal, say
+from toolgate.cli.problems import ExitCode, told
+
+logger = logging.getLogger(__name__)
+
+Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and end the process with its exit code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; errors become a sentence on standard error."""
+    logs.in_one_line()
+    try:
+        code = commands()(arguments, prog_name="toolgate", standalone_mode=False)
+    except Exception as error:
+        return _report(error)
+    return code if isinstance(code, int) else ExitCode.OK
+
+
+def commands() -> typer.Typer:
+    """The command tree."""
+    app = typer.Typer(
+        help="One governed door between AI agents and an application's backend.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich" if on_terminal() else None,
+    )
+    app.callback(invoke_without_command=True)(_root)
+    app.command("serve")(serve.serve)
+    app.command("mcp")(stdio.mcp)
+    app.command("init")(init.init)
+    app.add_typer(tools.group(), name="tools")
+    app.command("call")(call.call)
+    app.command("why")(why.why)
+    app.add_typer(keys.group(), name="keys")
+    app.add_typer(audit.group(), name="audit")
+    app.command("connect")(connect.connect)
+    app.command("doctor")(doctor.doctor)
+    app.add_typer(db.group(), name="db")
+    return app
+
+
+def _root(ctx: typer.Context, version: Version = False) -> None:
+    if version:
+        # Imported here: it reads package metadata from disk.
+        from importlib.metadata import version as version_of  # noqa: PLC0415
+
+        say(f"toolgate {version_of('toolgate')}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        say(ctx.get_help().rstrip())
+        raise typer.Exit
+
+
+def _report(error: Exception) -> int:
+    known = told(error)
+    if known is None:
+        logger.debug("defect", exc_info=error)
+        kind = type(error).__name__
+        known = f"Something went wrong on our side ({kind}: {error}).", ExitCode.FAILED
+    sentence, code = known
+    note(f"{bad('Error:')} {sentence}")
+    return code

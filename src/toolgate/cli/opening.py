@@ -1,0 +1,47 @@
+"""Opening what a command needs, and no more."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from toolgate.cli.problems import Stop
+
+if TYPE_CHECKING:
+    from toolgate.db.engine import Database
+    from toolgate.settings import Settings
+
+T = TypeVar("T")
+
+
+def wait_for(work: Callable[[], Awaitable[T]]) -> T:
+    """Run asynchronous work to its end."""
+    # Imported here: `toolgate --help` needs no event loop.
+    import anyio  # noqa: PLC0415
+
+    return anyio.run(work)
+
+
+@asynccontextmanager
+async def database(settings: "Settings", *, existing: bool = False) -> "AsyncIterator[Database]":
+    """The database alone, at the newest schema; with `existing`, none is made."""
+    from toolgate.db.engine import Database  # noqa: PLC0415
+    from toolgate.db.upgrades import upgrade_at_start  # noqa: PLC0415
+
+    opened = Database(settings.database_url)
+    try:
+        file = embedded_file(opened)
+        if file and existing and not file.exists():
+            raise Stop(f"There is no database at {file}. Name its folder with --data.")
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        await upgrade_at_start(opened)
+        yield opened
+    finally:
+        await opened.close()
+
+
+def embedded_file(database: "Database") -> Path | None:
+    """The file of an embedded database; None for a server or one in memory."""
+    name = database.url.database
+    return Path(name) if database.dialect == "sqlite" and name else None

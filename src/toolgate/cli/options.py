@@ -1,0 +1,46 @@
+"""What every command takes: where the settings and the data are."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from toolgate.settings import Settings
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings file; else toolgate.toml here."),
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Folder with toolgate's data; else .toolgate."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The common options as a group was given them, for its subcommands."""
+
+    config: Path | None = None
+    data: Path | None = None
+    as_json: bool = False
+
+
+def given(ctx: typer.Context) -> Given:
+    """What stood before the subcommand's name."""
+    return ctx.obj if isinstance(ctx.obj, Given) else Given()
+
+
+def load_settings(
+    ctx: typer.Context, config: Path | None, data: Path | None, **flags: Any
+) -> "Settings":
+    """Read the settings; a flag is named like its setting, with `__` for the dot."""
+    # Imported here: `toolgate --help` needs no settings.
+    from toolgate.settings import load  # noqa: PLC0415
+
+    before = given(ctx)
+    named = {name.replace("__", "."): value for name, value in flags.items()}
+    return load(flags={"data": data or before.data} | named, file=config or before.config)

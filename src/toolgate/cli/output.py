@@ -1,0 +1,94 @@
+"""Words and tables on a terminal, plain text in a pipe, JSON for machines."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import typer
+
+GAP = "  "
+
+
+def on_terminal() -> bool:
+    """Whether a person looks at standard output."""
+    return sys.stdout.isatty()
+
+
+def say(text: str = "") -> None:
+    """A line of the answer."""
+    typer.echo(text)
+
+
+def note(text: str) -> None:
+    """A line beside the answer, on standard error."""
+    typer.echo(text, err=True)
+
+
+def say_json(value: Any) -> None:
+    """The answer as JSON: indented for a person, one line for a machine."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2 if on_terminal() else None))
+
+
+def strong(text: str) -> str:
+    """Text that stands out; the colour is left out in a pipe."""
+    return typer.style(text, bold=True)
+
+
+def good(text: str) -> str:
+    """Text in the colour of success."""
+    return typer.style(text, fg="green")
+
+
+def bad(text: str) -> str:
+    """Text in the colour of failure."""
+    return typer.style(text, fg="red")
+
+
+def doubtful(text: str) -> str:
+    """Text in the colour of a warning."""
+    return typer.style(text, fg="yellow")
+
+
+def printable(text: Any) -> str:
+    """One line without control characters: what callers sent may hold escape sequences."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in str(text))
+
+
+def facts(pairs: Mapping[str, str]) -> None:
+    """Names with their values, aligned."""
+    width = max(len(name) for name in pairs)
+    for name, value in pairs.items():
+        say(f"{GAP}{name.ljust(width)}{GAP}{value}")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Rows under their headings."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    if on_terminal():
+        _rich_table(columns, cells)
+    else:
+        _plain_table(columns, cells)
+
+
+def _rich_table(columns: Sequence[str], cells: list[list[str]]) -> None:
+    # Imported here: most commands print no table.
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for heading in columns:
+        shown.add_column(heading, overflow="fold")
+    for row in cells:
+        shown.add_row(*(Text(cell) for cell in row))
+    Console().print(shown)
+
+
+def _plain_table(columns: Sequence[str], cells: list[list[str]]) -> None:
+    lines = [[heading.upper() for heading in columns], *cells]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        say(GAP.join(padded).rstrip())

@@ -1,0 +1,72 @@
+"""On whose behalf: `admin`, `user:UID`, `agent:pm`, `public`, `key:ID`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.cli.problems import ExitCode, Stop
+
+if TYPE_CHECKING:
+    from toolgate.gate.principal import Principal
+    from toolgate.identity.keys import Keys
+
+FORMS = "admin, user, user:UID, agent:pm, agent:pa, agent:worker, public, key:ID"
+OPERATOR = "cli"
+"""The id in the audit of who sits at the command line."""
+
+As = Annotated[
+    str,
+    typer.Option("--as", metavar="PRINCIPAL", help=f"On whose behalf: {FORMS}."),
+]
+
+
+async def principal_named(text: str, keys: "Keys") -> "Principal":
+    """The principal of this spelling."""
+    # Imported here: `toolgate --help` needs none of it.
+    from toolgate.gate.principal import (  # noqa: PLC0415
+        ANONYMOUS,
+        AgentType,
+        Role,
+        of_agent,
+        of_role,
+    )
+
+    kind, colon, rest = text.partition(":")
+    match kind, rest:
+        case "admin", "" if not colon:
+            return of_role(Role.ADMIN, OPERATOR)
+        case "user", _ if bool(colon) == bool(rest):
+            return of_role(Role.USER, OPERATOR, rest or None)
+        case "agent", _ if rest in list(AgentType):
+            return of_agent(AgentType(rest), OPERATOR)
+        case "public", "" if not colon:
+            return ANONYMOUS
+        case "key", _ if rest:
+            return await _holder(rest, keys)
+        case _:
+            raise Stop(f"There is no principal {text!r}. Write one of: {FORMS}.")
+
+
+async def _holder(key_id: str, keys: "Keys") -> "Principal":
+    from toolgate.gate.principal import AgentType, Role, of_agent, of_role  # noqa: PLC0415
+
+    found = next((row for row in await keys.list() if row["id"] == key_id), None)
+    if found is None:
+        raise Stop(f"There is no key {key_id}. `toolgate keys list` shows them.")
+    if (state := key_state(found)) != IN_FORCE:
+        raise Stop(f"Key {key_id} is {state}. `toolgate keys list` shows them.", ExitCode.REFUSED)
+    if found["agent_type"]:
+        return of_agent(AgentType(found["agent_type"]), f"key:{key_id}", found["user_id"])
+    return of_role(Role(found["role"]), f"key:{key_id}", found["user_id"])
+
+
+IN_FORCE = "in force"
+
+
+def key_state(row: dict[str, Any]) -> str:
+    """`in force`, `expired` or `revoked`."""
+    from toolgate.gate.audit import timestamp  # noqa: PLC0415
+
+    if row["revoked_at"]:
+        return "revoked"
+    return "expired" if row["expires_at"] and row["expires_at"] <= timestamp() else IN_FORCE

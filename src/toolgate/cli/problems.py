@@ -1,0 +1,112 @@
+"""From whatever went wrong to one sentence, a next step and an exit code."""
+
+import errno
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command's exit code means."""
+
+    OK = 0
+    FAILED = 1
+    """The tool, or something it needs, failed; or a check found something."""
+    USAGE = 2
+    """The command line or a setting is wrong."""
+    REFUSED = 3
+    """Policy says no, or the credentials are not good."""
+
+
+class Stop(Exception):
+    """Ends a command with a sentence for the person and an exit code."""
+
+    def __init__(self, sentence: str, code: ExitCode = ExitCode.USAGE) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+WRONG_PLACE = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
+NEXT_STEPS = {
+    "disk is full": "Free some space and try again.",
+    "readonly": "Make the data folder writable, or name another with --data.",
+    "unable to open": "Make the data folder readable and writable, or name another with --data.",
+    "not a database": "Name another folder with --data, or restore the file from a backup.",
+    "locked": "Another program holds it; try again when it has ended.",
+}
+REACH_IT = "Check the setting database.url, and that the database server runs."
+
+
+def told(error: BaseException) -> tuple[str, ExitCode] | None:
+    """The sentence and the exit code for an error; None for one that nobody expected."""
+    if isinstance(error, BaseExceptionGroup):
+        return told(error.exceptions[0])
+    if isinstance(error, Stop):
+        return str(error), error.code
+    if format_message := getattr(error, "format_message", None):
+        return _misused(error, str(format_message())), ExitCode.USAGE
+    return _of_settings(error) or _of_database(error) or _of_machine(error)
+
+
+def _misused(error: BaseException, message: str) -> str:
+    sentence = " ".join(message.split())
+    path = getattr(getattr(error, "ctx", None), "command_path", "toolgate")
+    end = "" if sentence.endswith((".", "?", "!")) else "."
+    return f"{sentence}{end} See `{path} --help`."
+
+
+def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
+    # Imported only once something went wrong; most of it is loaded by then.
+    from toolgate.settings import BadSettings  # noqa: PLC0415
+
+    if isinstance(error, BadSettings):
+        return str(error), ExitCode.USAGE
+    from toolgate.db.engine import BadDatabaseUrl  # noqa: PLC0415
+    from toolgate.db.upgrades import OldSchema  # noqa: PLC0415
+    from toolgate.gate.policy import BadPolicy  # noqa: PLC0415
+
+    if isinstance(error, BadDatabaseUrl | OldSchema):
+        return str(error), ExitCode.USAGE
+    if isinstance(error, BadPolicy):
+        why = " ".join(str(error).split())
+        return f"A rule cannot be read: {why}. Correct it (setting policy.folder).", ExitCode.USAGE
+    return None
+
+
+def _of_database(error: BaseException) -> tuple[str, ExitCode] | None:
+    from alembic.util import CommandError  # noqa: PLC0415
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+
+    if isinstance(error, CommandError):
+        sentence = "The database has a schema that this version does not know."
+        return f"{sentence} Install the toolgate that made it, or a newer one.", ExitCode.USAGE
+    if not isinstance(error, DBAPIError):
+        return None
+    cause = str(error.orig).strip().partition("\n")[0].rstrip(". ")
+    step = next((step for words, step in NEXT_STEPS.items() if words in cause), REACH_IT)
+    return f"The database cannot be used: {cause}. {step}", ExitCode.FAILED
+
+
+def _of_machine(error: BaseException) -> tuple[str, ExitCode] | None:
+    from toolgate.ports.documents import StoreUnavailable  # noqa: PLC0415
+
+    match error:
+        case StoreUnavailable():
+            return str(error), ExitCode.FAILED
+        case ModuleNotFoundError(name="psycopg"):
+            sentence = "PostgreSQL needs packages that are not installed."
+            return f"{sentence} Install toolgate[postgres].", ExitCode.USAGE
+        case ImportError() if "toolgate[" in str(error):
+            return str(error), ExitCode.USAGE
+        case OSError():
+            return _of_system(error)
+        case _:
+            return None
+
+
+def _of_system(error: OSError) -> tuple[str, ExitCode]:
+    what = f"{error.filename}: " if error.filename else ""
+    why = (error.strerror or str(error)).lower()
+    if error.errno == errno.ENOSPC:
+        return f"{what}{why}. Free some space and try again.", ExitCode.FAILED
+    if isinstance(error, WRONG_PLACE):
+        return f"{what}{why}. Name another place, or change its permissions.", ExitCode.USAGE
+    return f"{what}{why}.", ExitCode.FAILED

@@ -1,0 +1,74 @@
+"""A gate for tests: real database, real policy, real audit."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from toolgate import demo
+from toolgate.app import App, opened
+from toolgate.db.tables import audit
+from toolgate.gate.answers import Outcome
+from toolgate.gate.catalogue import Offer
+from toolgate.gate.pipeline import Call
+from toolgate.gate.principal import Principal, Role, of_role
+from toolgate.settings import load
+
+ADMIN = of_role(Role.ADMIN, "test-admin")
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """An open gate and short ways to use it."""
+
+    app: App
+
+    async def call(
+        self, tool: str, /, as_: Principal = ADMIN, *, dry_run: bool = False, **arguments: Any
+    ) -> Outcome:
+        """One call through the gate."""
+        return await self.send(tool, arguments, as_, dry_run=dry_run)
+
+    async def send(
+        self, tool: str, arguments: Any, as_: Principal = ADMIN, *, dry_run: bool = False
+    ) -> Outcome:
+        """One call with arguments of any shape."""
+        return await self.app.gate.execute(
+            Call(
+                tool=tool,
+                arguments=arguments,
+                principal=as_,
+                request_id="test",
+                transport="test",
+                dry_run=dry_run,
+            )
+        )
+
+    async def audit_rows(self) -> list[dict[str, Any]]:
+        """Every audit row so far, oldest first."""
+        await self.app.gate.audit.flush()
+        every = select(audit).order_by(audit.c.seq)
+        return await self.app.gate.database.read(
+            lambda connection: [dict(row) for row in connection.execute(every).mappings()]
+        )
+
+
+@asynccontextmanager
+async def opened_kit(
+    folder: Path,
+    *,
+    writes: bool = False,
+    demo_data: bool = False,
+    plugins: Sequence[Offer] = (),
+    **settings: Any,
+) -> AsyncGenerator[Kit, None]:
+    """A gate that keeps its data in `folder`; settings as `limits__seconds=1`."""
+    flags = {name.replace("__", "."): value for name, value in settings.items()}
+    flags = {"data": folder, "appdata.writes": writes, "limits.calls_per_minute": 0} | flags
+    async with opened(load(flags=flags, environment={}), plugins) as app:
+        if demo_data:
+            await demo.load(app)
+        yield Kit(app)

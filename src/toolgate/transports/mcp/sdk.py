@@ -1,0 +1,42 @@
+"""The MCP SDK behind HTTP, loaded beside the running server.
+
+Importing it takes longer than everything else together, so the server is ready without it; a
+request that needs it waits for the import to end.
+"""
+
+import importlib
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from toolgate.gate.pipeline import Gate
+from toolgate.settings import Settings
+from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
+
+
+class Sdk:
+    """Stands for the SDK's ASGI app until, and after, it is there."""
+
+    def __init__(self, gate: Gate, settings: Settings) -> None:
+        self._gate = gate
+        self._settings = settings
+        self._loaded = anyio.Event()
+        self._app: ASGIApp | None = None
+
+    async def run(self) -> None:
+        """Load the SDK and keep its background work alive until cancelled."""
+        module: Any = await anyio.to_thread.run_sync(
+            importlib.import_module, "toolgate.transports.mcp.sessions"
+        )
+        sessions = module.sessions(self._gate, self._settings)
+        async with sessions.running():
+            self._app = sessions
+            self._loaded.set()
+            await anyio.sleep_forever()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand one request to the SDK."""
+        await self._loaded.wait()
+        assert self._app is not None
+        await self._app(scope, receive, send)

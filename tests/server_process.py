@@ -1,0 +1,45 @@
+"""A toolgate server for tests, in a process of its own.
+
+python -m tests.server_process '{"data": "DIR", "admin_key": "…"}'
+
+Loads the demo data, makes a key for a user and one for each type of agent, and prints one line
+of JSON when it listens: {"url": "http://127.0.0.1:PORT", "keys": {"user": "…", "pm": "…"}}.
+"""
+
+import json
+import signal
+import sys
+from typing import Any
+
+import anyio
+
+from toolgate import demo
+from toolgate.app import opened
+from toolgate.gate.principal import AgentType, Role
+from toolgate.serving import listening, run
+from toolgate.settings import Settings, load
+
+
+async def prepare(settings: Settings) -> dict[str, str]:
+    async with opened(settings) as app:
+        await demo.load(app)
+        made = {"user": await app.keys.create(role=Role.USER, user_id="abc123")}
+        for agent_type in AgentType:
+            made[agent_type.value] = await app.keys.create(agent_type=agent_type)
+        return {name: one.key for name, one in made.items()}
+
+
+def main() -> None:
+    flags: dict[str, Any] = json.loads(sys.argv[1])
+    settings = load(flags={"server.port": 0, **flags}, environment={})
+    keys = anyio.run(prepare, settings)
+    bound = listening(settings)
+    # The server hands the signal on when it has stopped: that is then the end, and a good one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+    print(json.dumps({"url": url, "keys": keys}), flush=True)
+    run(settings, bound)
+
+
+if __name__ == "__main__":
+    main()
