@@ -1,6 +1,9 @@
 """What every test shares."""
 
 import pytest
+from tests.servers import server
+
+__all__ = ["anyio_backend", "server"]
 
 
 @pytest.fixture(scope="session")

@@ -173,6 +173,7 @@ OWN = {
     "TOOLGATE_ADMIN_KEY": "admin_key",
     "TOOLGATE_DATA": "data",
     "TOOLGATE_CONFIG": None,
+    "TOOLGATE_KEY": None,
     "TOOLGATE_HANDED_DOWN": None,
 }
 

@@ -70,7 +70,7 @@ def commands() -> typer.Typer:
 def _root(ctx: typer.Context, version: Version = False) -> None:
     if version:
         # Imported here: it reads package metadata from disk.
-        from importlib.metadata import version as version_of  # noqa: PLC0415
+        from importlib.metadata import version as version_of
 
         say(f"toolgate {version_of('toolgate')}")
         raise typer.Exit

@@ -17,7 +17,7 @@ T = TypeVar("T")
 def wait_for(work: Callable[[], Awaitable[T]]) -> T:
     """Run asynchronous work to its end."""
     # Imported here: `toolgate --help` needs no event loop.
-    import anyio  # noqa: PLC0415
+    import anyio
 
     return anyio.run(work)
 
@@ -25,8 +25,8 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
 @asynccontextmanager
 async def database(settings: "Settings", *, existing: bool = False) -> "AsyncIterator[Database]":
     """The database alone, at the newest schema; with `existing`, none is made."""
-    from toolgate.db.engine import Database  # noqa: PLC0415
-    from toolgate.db.upgrades import upgrade_at_start  # noqa: PLC0415
+    from toolgate.db.engine import Database
+    from toolgate.db.upgrades import upgrade_at_start
 
     opened = Database(settings.database_url)
     try:

@@ -39,7 +39,7 @@ def load_settings(
 ) -> "Settings":
     """Read the settings; a flag is named like its setting, with `__` for the dot."""
     # Imported here: `toolgate --help` needs no settings.
-    from toolgate.settings import load  # noqa: PLC0415
+    from toolgate.settings import load
 
     before = given(ctx)
     named = {name.replace("__", "."): value for name, value in flags.items()}

@@ -73,10 +73,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 def _rich_table(columns: Sequence[str], cells: list[list[str]]) -> None:
     # Imported here: most commands print no table.
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for heading in columns:

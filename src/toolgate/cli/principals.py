@@ -23,7 +23,7 @@ As = Annotated[
 async def principal_named(text: str, keys: "Keys") -> "Principal":
     """The principal of this spelling."""
     # Imported here: `toolgate --help` needs none of it.
-    from toolgate.gate.principal import (  # noqa: PLC0415
+    from toolgate.gate.principal import (
         ANONYMOUS,
         AgentType,
         Role,
@@ -48,7 +48,7 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
 
 
 async def _holder(key_id: str, keys: "Keys") -> "Principal":
-    from toolgate.gate.principal import AgentType, Role, of_agent, of_role  # noqa: PLC0415
+    from toolgate.gate.principal import AgentType, Role, of_agent, of_role
 
     found = next((row for row in await keys.list() if row["id"] == key_id), None)
     if found is None:
@@ -65,7 +65,7 @@ IN_FORCE = "in force"
 
 def key_state(row: dict[str, Any]) -> str:
     """`in force`, `expired` or `revoked`."""
-    from toolgate.gate.audit import timestamp  # noqa: PLC0415
+    from toolgate.gate.audit import timestamp
 
     if row["revoked_at"]:
         return "revoked"

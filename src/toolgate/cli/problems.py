@@ -55,13 +55,13 @@ def _misused(error: BaseException, message: str) -> str:
 
 def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
     # Imported only once something went wrong; most of it is loaded by then.
-    from toolgate.settings import BadSettings  # noqa: PLC0415
+    from toolgate.settings import BadSettings
 
     if isinstance(error, BadSettings):
         return str(error), ExitCode.USAGE
-    from toolgate.db.engine import BadDatabaseUrl  # noqa: PLC0415
-    from toolgate.db.upgrades import OldSchema  # noqa: PLC0415
-    from toolgate.gate.policy import BadPolicy  # noqa: PLC0415
+    from toolgate.db.engine import BadDatabaseUrl
+    from toolgate.db.upgrades import OldSchema
+    from toolgate.gate.policy import BadPolicy
 
     if isinstance(error, BadDatabaseUrl | OldSchema):
         return str(error), ExitCode.USAGE
@@ -72,8 +72,8 @@ def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
 
 
 def _of_database(error: BaseException) -> tuple[str, ExitCode] | None:
-    from alembic.util import CommandError  # noqa: PLC0415
-    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+    from alembic.util import CommandError
+    from sqlalchemy.exc import DBAPIError
 
     if isinstance(error, CommandError):
         sentence = "The database has a schema that this version does not know."
@@ -86,7 +86,7 @@ def _of_database(error: BaseException) -> tuple[str, ExitCode] | None:
 
 
 def _of_machine(error: BaseException) -> tuple[str, ExitCode] | None:
-    from toolgate.ports.documents import StoreUnavailable  # noqa: PLC0415
+    from toolgate.ports.documents import StoreUnavailable
 
     match error:
         case StoreUnavailable():

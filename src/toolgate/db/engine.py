@@ -33,6 +33,7 @@ class Database:
         self.dialect = self.url.get_backend_name()
         self._reader = _engine(self.url, writes=False)
         self._writer = _engine(self.url, writes=True)
+        self._kept: Connection | None = None
 
     async def read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
         """Run a function that only reads; each statement sees the newest committed state.
@@ -41,12 +42,23 @@ class Database:
         they are not worth a thread.
         """
         if quick and self.dialect == "sqlite":
-            return self._look(look)
+            return self._glance(look)
         return await anyio.to_thread.run_sync(self._look, look)
 
     def _look(self, look: Callable[[Connection], T]) -> T:
         with self._reader.connect() as connection:
             return look(connection)
+
+    def _glance(self, look: Callable[[Connection], T]) -> T:
+        """Read on a connection that is kept open for this: lending one costs more than the look."""
+        if self._kept is None:
+            self._kept = self._reader.connect()
+        try:
+            return look(self._kept)
+        except BaseException:
+            self._kept.close()
+            self._kept = None
+            raise
 
     def transaction(self) -> Transaction:
         """A write that commits as a whole."""
@@ -63,6 +75,8 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection."""
+        if self._kept is not None:
+            self._kept.close()
         self._reader.dispose()
         self._writer.dispose()
 

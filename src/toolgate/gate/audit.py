@@ -5,7 +5,6 @@ batches: on a clean stop all of them, after a crash all but the last batch.
 """
 
 import logging
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -16,8 +15,11 @@ from sqlalchemy import Connection, insert, update
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
+from toolgate.gate.ids import Ids
 
 logger = logging.getLogger(__name__)
+
+_ids = Ids()
 
 BATCH_SECONDS = 0.25
 BATCH_ROWS = 500
@@ -32,8 +34,10 @@ class AuditUnavailable(Exception):
 
 def timestamp(*, seconds: float = 0) -> str:
     """Now, or so many seconds from now, as stored: UTC with microseconds."""
-    then = datetime.now(UTC) + timedelta(seconds=seconds)
-    return then.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    then = datetime.now(UTC)
+    if seconds:
+        then += timedelta(seconds=seconds)
+    return then.isoformat(timespec="microseconds")[:26] + "Z"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,7 @@ class Record:
     status: str
     error_type: str | None
     duration_ms: int
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    id: str = field(default_factory=_ids.new)
     created_at: str = field(default_factory=timestamp)
 
 

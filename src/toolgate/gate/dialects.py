@@ -63,9 +63,8 @@ def _orchestrator_failure(error: GateError, write: bool) -> Body:
 
 
 def _content_success(answer: Any) -> Any:
-    if isinstance(answer, dict) and "pagination" in answer:
-        return cast(Body, answer)
-    return {"data": answer}
+    paged = isinstance(answer, dict) and "pagination" in answer
+    return cast(Any, answer) if paged else {"data": cast(Any, answer)}
 
 
 def _content_schema(schema: Schema) -> Schema:

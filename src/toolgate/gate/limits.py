@@ -42,7 +42,7 @@ class Limits:
             name: RateLimitItemPerMinute(number)
             for name, number in bounds.tool_calls_per_minute.items()
         }
-        self.running = anyio.Semaphore(bounds.concurrency)
+        self.running = anyio.Semaphore(bounds.concurrency, fast_acquire=True)
 
     async def admit(self, principal: Principal, tool: str) -> None:
         """Count this call; raise `RateLimited` when it is one too many."""

@@ -25,11 +25,17 @@ class Metrics:
             buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60),
         )
 
+        self._known: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
+
     def count(self, tool: str | None, transport: str, outcome: str, seconds: float) -> None:
         """Note one call; names that are no tool's share a label, so labels stay bounded."""
-        name = tool or UNKNOWN
-        self._calls.labels(name, transport, outcome).inc()
-        self._seconds.labels(name).observe(seconds)
+        key = (tool or UNKNOWN, transport, outcome)
+        known = self._known.get(key)
+        if known is None:
+            known = self._calls.labels(*key), self._seconds.labels(key[0])
+            self._known[key] = known
+        known[0].inc()
+        known[1].observe(seconds)
 
     def page(self) -> tuple[str, bytes]:
         """Content type and text of the page."""

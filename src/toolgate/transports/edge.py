@@ -4,11 +4,11 @@ Nothing behind it is reached without credentials, except `/healthz` and `/readyz
 """
 
 import re
-import secrets
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from toolgate.gate.errors import Unauthenticated
+from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import ANONYMOUS
 from toolgate.identity.keys import Keys
@@ -23,6 +23,8 @@ from toolgate.transports.asgi import (
     header,
     send_json,
 )
+
+_ids = Ids()
 
 OPEN_PATHS = {"/healthz", "/readyz"}
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -104,7 +106,7 @@ def _without_port(host: str) -> str:
 
 def _request_id(scope: Scope) -> str:
     given = header(scope, b"x-request-id")
-    return given if given and GOOD_REQUEST_ID.fullmatch(given) else secrets.token_hex(12)
+    return given if given and GOOD_REQUEST_ID.fullmatch(given) else _ids.new()
 
 
 def _stamped(send: Send, request_id: str) -> Send:

@@ -35,18 +35,21 @@ async def list_collections(ctx: Context, args: Nothing) -> Summaries:
 
     Works without a connection to the store. Use `describe_collection` for the fields of one.
     """
-    return Summaries(
-        collections=[
-            Summary(
-                name=one.name,
-                description=one.description,
-                document_type=one.document_type,
-                owner=one.owner,
-                field_count=len(one.fields),
-            )
-            for one in COLLECTIONS
-        ]
-    )
+    return SUMMARIES
+
+
+SUMMARIES = Summaries(
+    collections=[
+        Summary(
+            name=one.name,
+            description=one.description,
+            document_type=one.document_type,
+            owner=one.owner,
+            field_count=len(one.fields),
+        )
+        for one in COLLECTIONS
+    ]
+)
 
 
 class Which(Input):

@@ -1,9 +1,8 @@
 """MCP on standard input and output, with the same gate, policy and audit as over HTTP."""
 
-import secrets
-
 from mcp.server.stdio import stdio_server
 
+from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.mcp.server import Raw, build_server
@@ -12,8 +11,10 @@ from toolgate.transports.mcp.server import Raw, build_server
 async def serve_stdio(gate: Gate, principal: Principal, *, underscore_names: bool) -> None:
     """Answer one client until it closes its end."""
 
+    ids = Ids()
+
     def who(_: Raw) -> tuple[Principal, str]:
-        return principal, secrets.token_hex(12)
+        return principal, ids.new()
 
     server = build_server(gate, who, transport="stdio", underscore_names=underscore_names)
     async with stdio_server() as (read, write):

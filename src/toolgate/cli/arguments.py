@@ -1,0 +1,54 @@
+"""From `key=value` on the command line to a tool's arguments."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+from toolgate.cli.problems import Stop
+
+Schema = dict[str, Any]
+
+
+def read_arguments(pairs: Sequence[str], text: str | None, schema: Schema) -> Any:
+    """The arguments: those given as JSON (`-` reads standard input), over them each `key=value`."""
+    whole = _parsed(sys.stdin.read() if text == "-" else text) if text is not None else {}
+    named = dict(_split(pair, schema) for pair in pairs)
+    if not named:
+        return whole
+    if not isinstance(whole, dict):
+        raise Stop("--json must be an object when there are key=value arguments too.")
+    return cast(Schema, whole) | named
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        step = """Write it like --json '{"key": "value"}'."""
+        raise Stop(f"--json is not valid JSON: {problem}. {step}") from None
+
+
+def _split(pair: str, schema: Schema) -> tuple[str, Any]:
+    key, equals, value = pair.partition("=")
+    if not equals or not key:
+        raise Stop(f"{pair!r} is not an argument. Write key=value, or use --json '{{…}}'.")
+    if says_string(schema, key):
+        return key, value
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def says_string(schema: Schema, key: str) -> bool:
+    """Whether a tool's schema takes text for this argument."""
+    return _takes_text(schema, schema.get("properties", {}).get(key, {}))
+
+
+def _takes_text(root: Schema, schema: Schema) -> bool:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return _takes_text(root, root.get("$defs", {}).get(name, {}))
+    options: list[Schema] = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    return schema.get("type") == "string" or any(_takes_text(root, one) for one in options)

@@ -1,0 +1,187 @@
+"""`toolgate audit`: who called what, and whether the record is intact."""
+
+import json
+import signal
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
+from toolgate.cli.output import bad, facts, good, printable, say, say_json, table
+from toolgate.cli.problems import ExitCode
+
+if TYPE_CHECKING:
+    from toolgate.db.engine import Database
+    from toolgate.gate.seals import Verdict
+    from toolgate.settings import Settings
+
+Follow = Annotated[bool, typer.Option("--follow", help="Go on printing what is new.")]
+ToolName = Annotated[str | None, typer.Option(metavar="TOOL", help="Only calls of this tool.")]
+Who = Annotated[
+    str | None,
+    typer.Option(metavar="WHO", help="Only this caller: key id, user, agent type or kind."),
+]
+Limit = Annotated[int, typer.Option(min=1, max=100_000, help="How many rows at most.")]
+LOOK_SECONDS = 0.5
+BATCH = 1000
+COLUMNS = ("row", "time", "who", "via", "tool", "outcome", "ms")
+
+
+def group() -> typer.Typer:
+    """The command group."""
+    app = typer.Typer(help="Show the audit, newest last, or verify it.")
+    app.callback(invoke_without_command=True)(audit)
+    app.command("verify")(verify)
+    return app
+
+
+def audit(
+    ctx: typer.Context,
+    follow: Follow = False,
+    tool: ToolName = None,
+    principal: Who = None,
+    limit: Limit = 50,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the audit, newest last. With --json, one object a line."""
+    if ctx.invoked_subcommand:
+        ctx.obj = Given(config, data, as_json)
+        return
+    settings = load_settings(ctx, config, data)
+    show = _show_json if as_json else _show_lines if follow else _show_table
+    opening.wait_for(
+        lambda: _show(settings, {"tool": tool, "principal": principal}, limit, follow, show)
+    )
+
+
+Row = dict[str, Any]
+Show = Callable[[list[Row]], None]
+
+
+async def _show(
+    settings: "Settings", only: dict[str, str | None], limit: int, follow: bool, show: Show
+) -> None:
+    from toolgate.gate.trail import rows
+
+    async with opening.database(settings, existing=True) as database:
+        found = await rows(database, limit=limit, **only)
+        show(found)
+        if follow:
+            # Row numbers begin at 1; without a row yet, everything is new.
+            await _follow(database, only, found[-1]["seq"] if found else 0, show)
+
+
+async def _follow(
+    database: "Database", only: dict[str, str | None], after: int, show: Show
+) -> None:
+    import anyio
+
+    from toolgate.gate.trail import rows
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+        while True:
+            with anyio.move_on_after(LOOK_SECONDS):
+                await anext(received)
+                return
+            if found := await rows(database, after=after, limit=BATCH, **only):
+                show(found)
+                after = found[-1]["seq"]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        str(row["seq"]),
+        row["created_at"][:23].replace("T", " "),
+        _who(row),
+        row["transport"],
+        row["tool_name"],
+        _outcome(row),
+        str(row["duration_ms"]),
+    )
+
+
+def _who(row: Row) -> str:
+    if row["subject_type"] == "anonymous":
+        return "public"
+    what = f"agent {row['agent_type']}" if row["agent_type"] else row["role_names"] or "public"
+    user = f" {row['user_id']}" if row["user_id"] else ""
+    return f"{what}{user} ({row['subject_id']})"
+
+
+def _outcome(row: Row) -> str:
+    if row["decision"] == "deny":
+        return f"refused: {row['rule']}"
+    return row["error_type"] or "ok"
+
+
+def _show_table(rows: list[Row]) -> None:
+    if rows:
+        table(COLUMNS, map(_cells, rows))
+    else:
+        say("No calls yet.")
+
+
+def _show_lines(rows: list[Row]) -> None:
+    for row in rows:
+        number, time, who, via, tool, outcome, ms = map(printable, _cells(row))
+        colour = good if outcome == "ok" else bad
+        say(f"{number:>6}  {time}  {tool}  {colour(outcome)}  {who}  {via}  {ms} ms")
+
+
+def _show_json(rows: list[Row]) -> None:
+    for row in rows:
+        say(json.dumps(row, ensure_ascii=False))
+
+
+def verify(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check every seal and every sealed row; the exit code is 1 if anything does not fit.
+
+    Note the head's hash elsewhere: it proves that nothing up to here was exchanged as a whole.
+    """
+    settings = load_settings(ctx, config, data)
+    verdict = opening.wait_for(lambda: _verify(settings))
+    intact = not verdict.findings
+    if as_json or given(ctx).as_json:
+        say_json({"intact": intact} | asdict(verdict))
+    else:
+        _tell(verdict)
+    raise typer.Exit(ExitCode.OK if intact else ExitCode.FAILED)
+
+
+async def _verify(settings: "Settings") -> "Verdict":
+    from toolgate.gate.seals import verify
+
+    async with opening.database(settings, existing=True) as database:
+        return await verify(database)
+
+
+def _tell(verdict: "Verdict") -> None:
+    if verdict.findings:
+        many = len(verdict.findings)
+        say(f"{bad('Not intact:')} {many} finding{'s' if many > 1 else ''}.")
+    else:
+        say(f"{good('Intact:')} every sealed row is as it was written.")
+    facts(
+        {
+            "rows": f"{verdict.rows} sealed",
+            "seals": str(verdict.seals),
+            "unsealed": f"{verdict.unsealed} (sealed about a second after the call)"
+            if verdict.unsealed
+            else "0",
+            "head": verdict.head,
+        }
+    )
+    if verdict.findings:
+        say()
+        for finding in verdict.findings:
+            say(f"  {finding.what}: {finding.seq}")

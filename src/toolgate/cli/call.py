@@ -1,0 +1,118 @@
+"""`toolgate call`: one call through the gate, in this process."""
+
+import difflib
+import secrets
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.arguments import read_arguments
+from toolgate.cli.options import ConfigFile, DataFolder, load_settings
+from toolgate.cli.output import note, on_terminal
+from toolgate.cli.principals import As, principal_named
+from toolgate.cli.problems import ExitCode
+
+if TYPE_CHECKING:
+    from toolgate.app import App
+    from toolgate.gate.answers import Outcome
+    from toolgate.gate.principal import Principal
+    from toolgate.settings import Settings
+
+ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
+Pairs = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY=VALUE]...", help="Arguments; values are JSON or plain text."),
+]
+JsonText = Annotated[
+    str | None,
+    typer.Option("--json", metavar="JSON", help="All arguments as JSON; - reads them from stdin."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="All checks and the answer, but nothing is stored.")
+]
+
+
+def call(
+    ctx: typer.Context,
+    name: ToolName,
+    pairs: Pairs = None,
+    json_text: JsonText = None,
+    dry_run: DryRun = False,
+    principal: As = "admin",
+    config: ConfigFile = None,
+    data: DataFolder = None,
+) -> None:
+    """Call a tool and print its answer, which is always JSON.
+
+    Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 refused.
+    """
+    settings = load_settings(ctx, config, data)
+    outcome, code = opening.wait_for(
+        lambda: _call(settings, name, pairs or [], json_text, dry_run, principal)
+    )
+    _print(outcome)
+    if dry_run:
+        note("dry run: nothing was stored")
+    raise typer.Exit(code)
+
+
+async def _call(
+    settings: "Settings",
+    name: str,
+    pairs: list[str],
+    json_text: str | None,
+    dry_run: bool,
+    principal: str,
+) -> "tuple[Outcome, ExitCode]":
+    from toolgate.app import opened
+    from toolgate.gate.pipeline import Call
+
+    async with opened(settings) as app:
+        tool = app.gate.catalogue.find(name)
+        arguments = read_arguments(pairs, json_text, tool.input_schema if tool else {})
+        who = await principal_named(principal, app.keys)
+        outcome = await app.gate.execute(
+            Call(
+                tool=name,
+                arguments=arguments,
+                principal=who,
+                request_id=secrets.token_hex(12),
+                transport="cli",
+                dry_run=dry_run,
+            )
+        )
+        return outcome, _exit_code(app, outcome, who, name)
+
+
+def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> ExitCode:
+    from toolgate.gate.errors import Forbidden, Unauthenticated, UnknownTool
+
+    match outcome.error:
+        case None:
+            return ExitCode.OK
+        case Forbidden() | Unauthenticated():
+            return ExitCode.REFUSED
+        case UnknownTool() if app.gate.catalogue.find(name):
+            return ExitCode.REFUSED
+        case UnknownTool():
+            _suggest(app, who, name)
+            return ExitCode.USAGE
+        case _:
+            return ExitCode.FAILED
+
+
+def _suggest(app: "App", who: "Principal", name: str) -> None:
+    visible = [tool.name for tool in app.gate.policy.visible(who, app.gate.catalogue)]
+    near = difflib.get_close_matches(name, visible, n=3)
+    note(f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists the tools.")
+
+
+def _print(outcome: "Outcome") -> None:
+    """The pack's own words: byte for byte in a pipe, laid out on a terminal."""
+    if not on_terminal():
+        typer.echo(outcome.raw)
+        return
+    from rich.console import Console
+
+    Console(soft_wrap=True).print_json(data=outcome.body)

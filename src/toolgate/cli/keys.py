@@ -1,0 +1,155 @@
+"""`toolgate keys`: make, list and revoke API keys."""
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.output import facts, say, say_json, strong, table
+from toolgate.cli.principals import key_state
+from toolgate.cli.problems import Stop
+
+if TYPE_CHECKING:
+    from toolgate.identity.keys import NewKey
+    from toolgate.settings import Settings
+
+RoleName = Annotated[
+    str | None, typer.Option("--role", metavar="ROLE", help="public, user or admin.")
+]
+Agent = Annotated[
+    str | None, typer.Option("--agent", metavar="TYPE", help="pm, pa or worker, instead of a role.")
+]
+UserId = Annotated[str | None, typer.Option("--user", metavar="UID", help="Whose key it is.")]
+Expires = Annotated[
+    str | None, typer.Option(metavar="TIME", help="End of the key: 90d, 12h or 30m from now.")
+]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")]
+
+DURATION = re.compile(r"([1-9][0-9]{0,5})([dhm])")
+IN_A_DAY = {"d": 1, "h": 24, "m": 24 * 60}
+
+
+def group() -> typer.Typer:
+    """The command group."""
+    app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+    app.command("create")(create)
+    app.command("list")(list_)
+    app.command("revoke")(revoke)
+    return app
+
+
+def create(
+    ctx: typer.Context,
+    role: RoleName = None,
+    user: UserId = None,
+    agent: Agent = None,
+    expires: Expires = None,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key for a role or an agent type. It is shown once; only its hash is kept."""
+    wanted = _wanted(role, agent) | {"user_id": user, "days": days(expires) if expires else None}
+    settings = load_settings(ctx, config, data)
+    made = opening.wait_for(lambda: _create(settings, wanted))
+    if as_json:
+        return say_json({"id": made.id, "key": made.key, "role": made.role})
+    whose = f"{made.role}, user {user}" if user else made.role
+    facts({"Key": strong(made.key), "Id": made.id, "For": whose, "Expires": expires or "never"})
+    say("\nKeep the key now: only its hash is stored, so it cannot be shown again.")
+
+
+def _wanted(role: str | None, agent: str | None) -> dict[str, Any]:
+    from toolgate.gate.principal import AgentType, Role
+
+    if (role is None) == (agent is None):
+        raise Stop("Say for whom: either --role (public, user, admin) or --agent (pm, pa, worker).")
+    if role is not None and role not in list(Role):
+        raise Stop(f"There is no role {role!r}. Roles: {', '.join(Role)}.")
+    if agent is not None and agent not in list(AgentType):
+        raise Stop(f"There is no agent type {agent!r}. Types: {', '.join(AgentType)}.")
+    return {
+        "role": Role(role) if role else None,
+        "agent_type": AgentType(agent) if agent else None,
+    }
+
+
+def days(text: str) -> float:
+    """`90d`, `12h` or `30m` in days."""
+    found = DURATION.fullmatch(text)
+    if not found:
+        raise Stop(f"--expires {text!r} is no time. Write days, hours or minutes: 90d, 12h, 30m.")
+    return int(found[1]) / IN_A_DAY[found[2]]
+
+
+async def _create(settings: "Settings", wanted: dict[str, Any]) -> "NewKey":
+    from toolgate.identity.keys import Keys
+
+    async with opening.database(settings) as database:
+        return await Keys(database).create(**wanted)
+
+
+def list_(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the keys; none of them is shown itself."""
+    settings = load_settings(ctx, config, data)
+    rows = [row | {"state": key_state(row)} for row in opening.wait_for(lambda: _list(settings))]
+    if as_json:
+        return say_json(rows)
+    if not rows:
+        return say("No keys. `toolgate keys create` makes one.")
+    table(("id", "for", "user", "created", "expires", "state"), map(_row, rows))
+
+
+async def _list(settings: "Settings") -> list[dict[str, Any]]:
+    from toolgate.identity.keys import Keys
+
+    async with opening.database(settings, existing=True) as database:
+        return await Keys(database).list()
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["id"],
+        row["role"] or f"agent {row['agent_type']}",
+        row["user_id"] or "-",
+        _minute(row["created_at"]),
+        _minute(row["expires_at"]) if row["expires_at"] else "never",
+        row["state"],
+    )
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+def revoke(
+    ctx: typer.Context,
+    key_id: KeyId,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a key. Running servers refuse it within a second."""
+    settings = load_settings(ctx, config, data)
+    opening.wait_for(lambda: _revoke(settings, key_id))
+    if as_json:
+        return say_json({"id": key_id, "revoked": True})
+    say(f"Key {key_id} is revoked.")
+
+
+async def _revoke(settings: "Settings", key_id: str) -> None:
+    from toolgate.identity.keys import Keys, UnknownKey
+
+    async with opening.database(settings, existing=True) as database:
+        try:
+            await Keys(database).revoke(key_id)
+        except UnknownKey:
+            why = f"There is no key {key_id!r} in force."
+            raise Stop(f"{why} `toolgate keys list` shows them.") from None

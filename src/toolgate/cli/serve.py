@@ -1,0 +1,185 @@
+"""`toolgate serve`: the HTTP server."""
+
+import signal
+import socket
+import sys
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.cli import logs, opening
+from toolgate.cli.options import ConfigFile, DataFolder, load_settings
+from toolgate.cli.output import facts, note, say, strong
+from toolgate.cli.principals import IN_FORCE, key_state
+from toolgate.cli.problems import Stop
+
+if TYPE_CHECKING:
+    from toolgate.app import App
+    from toolgate.settings import Settings
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on; else 127.0.0.1.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; else 8765; 0 for a free one.")]
+Demo = Annotated[bool, typer.Option("--demo", help="Load demo documents into an empty database.")]
+Workers = Annotated[int | None, typer.Option(help="Processes that answer; else 1.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write of every tool.")]
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (no binding here)
+LOOPBACK = ("localhost", "127.", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a start left behind for its greeting."""
+
+    key: str | None = None
+    """The first admin key, if it was just made."""
+    loaded: int | None = None
+    """How many demo documents were stored; None when none were wanted or possible."""
+
+
+def serve(
+    ctx: typer.Context,
+    host: Host = None,
+    port: Port = None,
+    demo: Demo = False,
+    workers: Workers = None,
+    read_only: ReadOnly = False,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+) -> None:
+    """Run the HTTP server: tools over HTTP, JSON-RPC and MCP.
+
+    SIGTERM and Ctrl-C end it after the running calls; everything that waits is stored.
+    """
+    settings = load_settings(
+        ctx,
+        config,
+        data,
+        server__host=host,
+        server__port=port,
+        server__workers=workers,
+        policy__read_only=read_only or None,
+    )
+    logs.in_full()
+    bound = _bound(settings)
+    prepared = opening.wait_for(lambda: _prepare(settings, demo))
+    _greet(settings, bound, prepared, demo)
+    _end_quietly()
+    from toolgate.serving import run
+
+    run(settings, bound)
+
+
+def _bound(settings: "Settings") -> socket.socket:
+    from toolgate.serving import listening
+
+    server = settings.server
+    try:
+        return listening(settings)
+    except PermissionError:
+        why = f"Port {server.port} needs more rights than this user has."
+        raise Stop(f"{why} Choose one above 1023 with --port.") from None
+    except socket.gaierror:
+        raise Stop(f"There is no address {server.host!r} here. Choose one with --host.") from None
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        place = f"{server.host}:{server.port}"
+        step = "Choose another with --port (0 picks a free one), or --host."
+        raise Stop(f"Cannot listen on {place}: {why}. {step}") from None
+
+
+async def _prepare(settings: "Settings", demo: bool) -> Prepared:
+    """Open everything once: a start that cannot work fails here, before anything is promised."""
+    from toolgate.app import opened
+
+    async with opened(settings) as app:
+        loaded = await _load_demo(app) if demo else None
+        return Prepared(await _first_key(app), loaded)
+
+
+async def _load_demo(app: "App") -> int | None:
+    from toolgate.demo import NotForDemo, load
+
+    try:
+        return await load(app)
+    except NotForDemo as refusal:
+        note(str(refusal))
+        return None
+
+
+async def _first_key(app: "App") -> str | None:
+    from toolgate.gate.principal import Role
+
+    if app.settings.admin_key:
+        return None
+    known = await app.keys.list()
+    if any(row["role"] == Role.ADMIN and key_state(row) == IN_FORCE for row in known):
+        return None
+    return (await app.keys.create(role=Role.ADMIN)).key
+
+
+def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo: bool) -> None:
+    from importlib.metadata import version
+
+    url = url_of(settings.server.host, bound.getsockname()[1])
+    shown = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_loaded(prepared)}"}
+    if prepared.key:
+        shown["Key"] = f"{strong(prepared.key)}  (admin; shown only now, keep it)"
+    if settings.policy.read_only:
+        shown["Mode"] = "read-only: every write is refused"
+    say(strong(f"toolgate {version('toolgate')}"))
+    say()
+    facts(shown)
+    key = prepared.key or "$TOOLGATE_KEY"
+    header = f'"Authorization: Bearer {key}"'
+    say("\nCall a tool:")
+    say(f"  curl {url}/v1/tools/{_example(demo)} -H {header}")
+    say("\nConnect Claude Code:")
+    say(f"  claude mcp add --transport http toolgate {url}/mcp --header {header}")
+    if not prepared.key:
+        say("\nTOOLGATE_KEY is your key; `toolgate keys create --role admin` makes another.")
+    _warn_of_strangers(settings)
+    sys.stdout.flush()
+
+
+def url_of(host: str, port: int) -> str:
+    """The address to type, also where the server listens on all of them."""
+    name = EVERYWHERE.get(host, host)
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def _loaded(prepared: Prepared) -> str:
+    if prepared.loaded is None:
+        return ""
+    return f"  ({prepared.loaded} demo documents loaded)" if prepared.loaded else "  (demo)"
+
+
+def _example(demo: bool) -> str:
+    if demo:
+        return """get_document -d '{"collection": "users", "document_id": "abc123"}'"""
+    return "list_collections -d '{}'"
+
+
+def _warn_of_strangers(settings: "Settings") -> None:
+    if settings.server.host.startswith(LOOPBACK):
+        return
+    names = ", ".join(settings.server.allowed_hosts)
+    note(
+        f"Other machines can reach this port, without encryption. Requests are answered when "
+        f"addressed to: {names} (setting server.allowed_hosts)."
+    )
+
+
+def _end_quietly() -> None:
+    """Let a signal end the process with exit code 0: it did what it was asked.
+
+    The server takes these signals over while it runs, drains, and raises them again.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (the library's)
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)

@@ -1,0 +1,163 @@
+"""`toolgate tools`: the catalogue, as a principal sees it."""
+
+import difflib
+import json
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.arguments import says_string
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
+from toolgate.cli.output import facts, say, say_json, strong, table
+from toolgate.cli.principals import As, principal_named
+from toolgate.cli.problems import Stop
+
+if TYPE_CHECKING:
+    from toolgate.gate.catalogue import AnyTool, Catalogue
+    from toolgate.gate.policy import Decision
+    from toolgate.settings import Settings
+
+PackName = Annotated[str | None, typer.Option(metavar="PACK", help="Only tools of this pack.")]
+RoleName = Annotated[
+    str | None, typer.Option(metavar="ROLE", help="Only tools for: public, user or admin.")
+]
+ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
+Listed = "list[tuple[AnyTool, Decision]]"
+
+
+def group() -> typer.Typer:
+    """The command group."""
+    app = typer.Typer(help="List the tools, or show one.")
+    app.callback(invoke_without_command=True)(tools)
+    app.command("show")(show)
+    return app
+
+
+def tools(
+    ctx: typer.Context,
+    pack: PackName = None,
+    role: RoleName = None,
+    principal: As = "admin",
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tools that a principal sees."""
+    if ctx.invoked_subcommand:
+        ctx.obj = Given(config, data, as_json)
+        return
+    settings = load_settings(ctx, config, data)
+    listed = opening.wait_for(lambda: _visible(settings, principal))
+    listed = _narrowed(listed, pack, role)
+    if as_json:
+        from toolgate.transports.http import described
+
+        return say_json({"tools": [described(tool) for tool, _ in listed]})
+    if not listed:
+        return say("No tools.")
+    table(("name", "pack", "role", "effect", "callable", "what it does"), map(_row, listed))
+
+
+def _row(listed: "tuple[AnyTool, Decision]") -> tuple[str, ...]:
+    tool, decision = listed
+    callable_now = "yes" if decision.allowed else f"no: {decision.rule}"
+    return (tool.name, tool.pack.name, tool.role, tool.effect, callable_now, tool.title)
+
+
+async def _visible(settings: "Settings", principal: str) -> Listed:
+    from toolgate.app import opened
+
+    async with opened(settings) as app:
+        who = await principal_named(principal, app.keys)
+        every = [(tool, app.gate.policy.decide(who, tool)) for tool in app.gate.catalogue]
+        return [(tool, decision) for tool, decision in every if decision.visible]
+
+
+def _narrowed(listed: Listed, pack: str | None, role: str | None) -> Listed:
+    from toolgate.app import packs
+    from toolgate.gate.principal import Role
+
+    known = {tool.pack.name for offer in packs() for tool in offer.tools}
+    known |= {tool.pack.name for tool, _ in listed}
+    if pack and pack not in known:
+        raise Stop(f"There is no pack {pack!r}. Packs: {', '.join(sorted(known))}.")
+    if role and role not in list(Role):
+        raise Stop(f"There is no role {role!r}. Roles: {', '.join(Role)}.")
+    return [
+        (tool, decision)
+        for tool, decision in listed
+        if pack in (None, tool.pack.name) and role in (None, tool.role.value)
+    ]
+
+
+def show(
+    ctx: typer.Context,
+    name: ToolName,
+    principal: As = "admin",
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one tool: its arguments, role, effect, route and an example."""
+    settings = load_settings(ctx, config, data)
+    visible = [tool for tool, _ in opening.wait_for(lambda: _visible(settings, principal))]
+    from toolgate.gate.catalogue import Catalogue, Offer
+    from toolgate.transports.http import described
+
+    tool = tool_named(Catalogue([Offer(tools=tuple(visible))]), name)
+    told = described(tool) | {"example": dict(tool.example)}
+    if as_json or given(ctx).as_json:
+        return say_json(told)
+    say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")
+    facts({name: told[name] for name in ("pack", "family", "role", "effect", "route")})
+    _show_fields("Arguments", tool.input_schema)
+    _show_fields("Answer", tool.output_schema)
+    say(f"\nExample\n  {example_line(tool)}\n  {json.dumps(tool.example, ensure_ascii=False)}")
+
+
+def tool_named(catalogue: "Catalogue", name: str) -> "AnyTool":
+    """The tool of this name; else an error with the names that come close."""
+    if found := catalogue.find(name):
+        return found
+    near = difflib.get_close_matches(name, [tool.name for tool in catalogue], n=3)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists them."
+    raise Stop(f"There is no tool {name!r}. {hint}")
+
+
+def _show_fields(heading: str, schema: dict[str, Any]) -> None:
+    fields: dict[str, Any] = schema.get("properties", {})
+    say(f"\n{heading}{'' if fields else ': none'}")
+    if not fields:
+        return
+    required = schema.get("required", ())
+    table(
+        ("name", "type", "required", "meaning"),
+        [
+            (name, type_of(one), "yes" if name in required else "no", one.get("description", ""))
+            for name, one in fields.items()
+        ],
+    )
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    """A schema's type in a word or two."""
+    if "anyOf" in schema:
+        return " or ".join(type_of(one) for one in schema["anyOf"])
+    if "$ref" in schema:
+        return "object"
+    kind = schema.get("type", "any")
+    return f"list of {type_of(schema['items'])}" if kind == "array" and "items" in schema else kind
+
+
+def example_line(tool: "AnyTool") -> str:
+    """The tool's example as a command to paste."""
+    if any(isinstance(value, dict | list) for value in tool.example.values()):
+        told = json.dumps(tool.example, ensure_ascii=False)
+        return f"toolgate call {tool.name} --json {shlex.quote(told)}"
+    given = [
+        f"{key}={value if says_string(tool.input_schema, key) else json.dumps(value)}"
+        for key, value in tool.example.items()
+    ]
+    return " ".join(["toolgate call", tool.name, *map(shlex.quote, given)])

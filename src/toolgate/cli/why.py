@@ -1,0 +1,90 @@
+"""`toolgate why`: would it be allowed, and which rule decides."""
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.output import bad, facts, good, say, say_json
+from toolgate.cli.principals import FORMS, principal_named
+from toolgate.cli.problems import ExitCode
+from toolgate.cli.tools import tool_named
+
+if TYPE_CHECKING:
+    from toolgate.gate.policy import Decision
+    from toolgate.settings import Settings
+
+Who = Annotated[str, typer.Argument(metavar="PRINCIPAL", help=f"Who calls: {FORMS}.")]
+ToolName = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name.")]
+NO_TEXT = {
+    "no-rule-permits": "No rule permits it, and what is not permitted is denied.",
+    "policy-error": "A rule could not be evaluated, so the answer is no.",
+}
+
+
+def why(
+    ctx: typer.Context,
+    principal: Who,
+    tool: ToolName,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a principal may call a tool, and which rule decides.
+
+    The exit code is 0 when it may, 3 when not.
+    """
+    settings = load_settings(ctx, config, data)
+    decision = opening.wait_for(lambda: _decision(settings, principal, tool))
+    if as_json:
+        say_json(
+            {
+                "principal": principal,
+                "tool": tool,
+                "visible": decision.visible,
+                "allowed": decision.allowed,
+                "rule": decision.rule,
+                "says": decision.says,
+            }
+        )
+    else:
+        _explain(principal, tool, decision, _rule_text(settings, decision.rule))
+    raise typer.Exit(ExitCode.OK if decision.allowed else ExitCode.REFUSED)
+
+
+async def _decision(settings: "Settings", principal: str, tool: str) -> "Decision":
+    from toolgate.app import opened
+
+    async with opened(settings) as app:
+        who = await principal_named(principal, app.keys)
+        return app.gate.policy.decide(who, tool_named(app.gate.catalogue, tool))
+
+
+def _explain(principal: str, tool: str, decision: "Decision", text: str | None) -> None:
+    if decision.allowed:
+        say(f"{good('Allowed:')} {principal} may call {tool}.")
+    elif decision.visible:
+        say(f"{bad('Refused:')} {principal} sees {tool}, but may not call it.")
+    else:
+        say(f"{bad('Hidden:')} for {principal} there is no tool {tool}.")
+    shown = {"rule": decision.rule}
+    if says := decision.says or NO_TEXT.get(decision.rule):
+        shown["says"] = says
+    facts(shown)
+    if text:
+        say()
+        say("\n".join(f"    {line}" for line in text.splitlines()))
+
+
+def _rule_text(settings: "Settings", rule: str) -> str | None:
+    """The rule as its author wrote it."""
+    from toolgate.gate.policy import built_in_rules, rules_in
+
+    own = rules_in(settings.policy.folder) if settings.policy.folder else {}
+    begins = re.compile(rf'^@id\("{re.escape(rule)}"\).*?;[ \t]*$', re.DOTALL | re.MULTILINE)
+    for text in (built_in_rules() | own).values():
+        if found := begins.search(text):
+            return found.group()
+    return None
