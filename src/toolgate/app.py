@@ -1,5 +1,6 @@
 """The composition root: settings in, a gate out. Nobody else knows adapters."""
 
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 import anyio
 
 from toolgate.adapters.sql.documents import SqlDocuments
+from toolgate.background import beside
 from toolgate.db.engine import Database
 from toolgate.db.upgrades import upgrade_at_start
 from toolgate.gate.audit import AuditLog
@@ -21,6 +23,8 @@ from toolgate.identity.keys import Keys
 from toolgate.packs import appdata
 from toolgate.ports.documents import DocumentStore
 from toolgate.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +67,21 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGene
     )
     app = App(settings=settings, gate=gate, keys=Keys(database, settings.admin_key), sealer=sealer)
     try:
-        async with anyio.create_task_group() as background:
-            background.start_soon(audit.run)
-            background.start_soon(sealer.run)
+        async with beside(audit.run, sealer.run):
             yield app
-            background.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            await audit.flush()
-            await sealer.seal()
-            await documents.close()
-            await database.close()
+            await _close(app)
+
+
+async def _close(app: App) -> None:
+    try:
+        await app.gate.audit.flush()
+        await app.sealer.seal()
+    except Exception:
+        logger.exception("the last audit rows could not be stored")
+    await app.gate.ports.documents.close()
+    await app.gate.database.close()
 
 
 def _documents(settings: Settings, database: Database) -> DocumentStore:

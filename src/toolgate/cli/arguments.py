@@ -12,7 +12,7 @@ Schema = dict[str, Any]
 
 def read_arguments(pairs: Sequence[str], text: str | None, schema: Schema) -> Any:
     """The arguments: those given as JSON (`-` reads standard input), over them each `key=value`."""
-    whole = _parsed(sys.stdin.read() if text == "-" else text) if text is not None else {}
+    whole: Any = _parsed(sys.stdin.read() if text == "-" else text) if text is not None else {}
     named = dict(_split(pair, schema) for pair in pairs)
     if not named:
         return whole

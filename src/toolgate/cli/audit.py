@@ -40,6 +40,7 @@ def group() -> typer.Typer:
 
 def audit(
     ctx: typer.Context,
+    *,
     follow: Follow = False,
     tool: ToolName = None,
     principal: Who = None,
@@ -64,7 +65,7 @@ Show = Callable[[list[Row]], None]
 
 
 async def _show(
-    settings: "Settings", only: dict[str, str | None], limit: int, follow: bool, show: Show
+    settings: "Settings", only: dict[str, Any], limit: int, follow: bool, show: Show
 ) -> None:
     from toolgate.gate.trail import rows
 
@@ -76,9 +77,7 @@ async def _show(
             await _follow(database, only, found[-1]["seq"] if found else 0, show)
 
 
-async def _follow(
-    database: "Database", only: dict[str, str | None], after: int, show: Show
-) -> None:
+async def _follow(database: "Database", only: dict[str, Any], after: int, show: Show) -> None:
     import anyio
 
     from toolgate.gate.trail import rows

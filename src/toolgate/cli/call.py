@@ -2,6 +2,7 @@
 
 import difflib
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,8 +34,20 @@ DryRun = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The call as it was typed."""
+
+    tool: str
+    pairs: list[str]
+    json_text: str | None
+    dry_run: bool
+    principal: str
+
+
 def call(
     ctx: typer.Context,
+    *,
     name: ToolName,
     pairs: Pairs = None,
     json_text: JsonText = None,
@@ -48,41 +61,33 @@ def call(
     Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 refused.
     """
     settings = load_settings(ctx, config, data)
-    outcome, code = opening.wait_for(
-        lambda: _call(settings, name, pairs or [], json_text, dry_run, principal)
-    )
+    wanted = Wanted(name, pairs or [], json_text, dry_run, principal)
+    outcome, code = opening.wait_for(lambda: _call(settings, wanted))
     _print(outcome)
     if dry_run:
         note("dry run: nothing was stored")
     raise typer.Exit(code)
 
 
-async def _call(
-    settings: "Settings",
-    name: str,
-    pairs: list[str],
-    json_text: str | None,
-    dry_run: bool,
-    principal: str,
-) -> "tuple[Outcome, ExitCode]":
+async def _call(settings: "Settings", wanted: Wanted) -> "tuple[Outcome, ExitCode]":
     from toolgate.app import opened
     from toolgate.gate.pipeline import Call
 
     async with opened(settings) as app:
-        tool = app.gate.catalogue.find(name)
-        arguments = read_arguments(pairs, json_text, tool.input_schema if tool else {})
-        who = await principal_named(principal, app.keys)
+        tool = app.gate.catalogue.find(wanted.tool)
+        schema = tool.input_schema if tool else {}
+        who = await principal_named(wanted.principal, app.keys)
         outcome = await app.gate.execute(
             Call(
-                tool=name,
-                arguments=arguments,
+                tool=wanted.tool,
+                arguments=read_arguments(wanted.pairs, wanted.json_text, schema),
                 principal=who,
                 request_id=secrets.token_hex(12),
                 transport="cli",
-                dry_run=dry_run,
+                dry_run=wanted.dry_run,
             )
         )
-        return outcome, _exit_code(app, outcome, who, name)
+        return outcome, _exit_code(app, outcome, who, wanted.tool)
 
 
 def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> ExitCode:

@@ -42,6 +42,7 @@ def group() -> typer.Typer:
 
 def create(
     ctx: typer.Context,
+    *,
     role: RoleName = None,
     user: UserId = None,
     agent: Agent = None,

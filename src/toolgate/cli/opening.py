@@ -1,6 +1,6 @@
 """Opening what a command needs, and no more."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,7 +23,9 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def database(settings: "Settings", *, existing: bool = False) -> "AsyncIterator[Database]":
+async def database(
+    settings: "Settings", *, existing: bool = False
+) -> "AsyncGenerator[Database, None]":
     """The database alone, at the newest schema; with `existing`, none is made."""
     from toolgate.db.engine import Database
     from toolgate.db.upgrades import upgrade_at_start

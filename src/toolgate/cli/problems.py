@@ -2,6 +2,7 @@
 
 import errno
 from enum import IntEnum
+from typing import cast
 
 
 class ExitCode(IntEnum):
@@ -38,7 +39,7 @@ REACH_IT = "Check the setting database.url, and that the database server runs."
 def told(error: BaseException) -> tuple[str, ExitCode] | None:
     """The sentence and the exit code for an error; None for one that nobody expected."""
     if isinstance(error, BaseExceptionGroup):
-        return told(error.exceptions[0])
+        return told(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     if isinstance(error, Stop):
         return str(error), error.code
     if format_message := getattr(error, "format_message", None):

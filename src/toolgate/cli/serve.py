@@ -41,6 +41,7 @@ class Prepared:
 
 def serve(
     ctx: typer.Context,
+    *,
     host: Host = None,
     port: Port = None,
     demo: Demo = False,

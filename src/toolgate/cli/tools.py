@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from toolgate.gate.policy import Decision
     from toolgate.settings import Settings
 
+    Listed = list[tuple[AnyTool, Decision]]
+
 PackName = Annotated[str | None, typer.Option(metavar="PACK", help="Only tools of this pack.")]
 RoleName = Annotated[
     str | None, typer.Option(metavar="ROLE", help="Only tools for: public, user or admin.")
 ]
 ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
-Listed = "list[tuple[AnyTool, Decision]]"
 
 
 def group() -> typer.Typer:
@@ -37,6 +38,7 @@ def group() -> typer.Typer:
 
 def tools(
     ctx: typer.Context,
+    *,
     pack: PackName = None,
     role: RoleName = None,
     principal: As = "admin",
@@ -66,7 +68,7 @@ def _row(listed: "tuple[AnyTool, Decision]") -> tuple[str, ...]:
     return (tool.name, tool.pack.name, tool.role, tool.effect, callable_now, tool.title)
 
 
-async def _visible(settings: "Settings", principal: str) -> Listed:
+async def _visible(settings: "Settings", principal: str) -> "Listed":
     from toolgate.app import opened
 
     async with opened(settings) as app:
@@ -75,7 +77,7 @@ async def _visible(settings: "Settings", principal: str) -> Listed:
         return [(tool, decision) for tool, decision in every if decision.visible]
 
 
-def _narrowed(listed: Listed, pack: str | None, role: str | None) -> Listed:
+def _narrowed(listed: "Listed", pack: str | None, role: str | None) -> "Listed":
     from toolgate.app import packs
     from toolgate.gate.principal import Role
 
@@ -94,6 +96,7 @@ def _narrowed(listed: Listed, pack: str | None, role: str | None) -> Listed:
 
 def show(
     ctx: typer.Context,
+    *,
     name: ToolName,
     principal: As = "admin",
     config: ConfigFile = None,
@@ -111,7 +114,7 @@ def show(
     if as_json or given(ctx).as_json:
         return say_json(told)
     say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")
-    facts({name: told[name] for name in ("pack", "family", "role", "effect", "route")})
+    facts({name: str(told[name]) for name in ("pack", "family", "role", "effect", "route")})
     _show_fields("Arguments", tool.input_schema)
     _show_fields("Answer", tool.output_schema)
     say(f"\nExample\n  {example_line(tool)}\n  {json.dumps(tool.example, ensure_ascii=False)}")

@@ -26,6 +26,7 @@ NO_TEXT = {
 
 def why(
     ctx: typer.Context,
+    *,
     principal: Who,
     tool: ToolName,
     config: ConfigFile = None,

@@ -7,6 +7,7 @@ runs in one thread, instead of one thread switch for every statement (docs/decis
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import anyio
 import anyio.to_thread
 import orjson
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -16,6 +17,13 @@ from toolgate.db.transactions import Transaction
 
 BUSY_MILLISECONDS = 10_000
 POOL = 10
+ANSWER_SECONDS = 10
+POSTGRESQL = {
+    "connect_timeout": ANSWER_SECONDS,
+    # A database that went silent must not hold a thread for ever.
+    "tcp_user_timeout": ANSWER_SECONDS * 1000,
+    "options": f"-c statement_timeout={ANSWER_SECONDS * 6000}",
+}
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 T = TypeVar("T")
@@ -33,6 +41,8 @@ class Database:
         self.dialect = self.url.get_backend_name()
         self._reader = _engine(self.url, writes=False)
         self._writer = _engine(self.url, writes=True)
+        # SQLite has one writer at a time; on PostgreSQL a writer needs a connection of the pool.
+        self._turns = anyio.Semaphore(1 if self.dialect == "sqlite" else 2 * POOL)
         self._kept: Connection | None = None
 
     async def read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
@@ -62,7 +72,7 @@ class Database:
 
     def transaction(self) -> Transaction:
         """A write that commits as a whole."""
-        return Transaction(self._writer)
+        return Transaction(self._writer, self._turns)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run one function in a transaction of its own."""
@@ -103,7 +113,13 @@ def _engine(url: URL, *, writes: bool) -> Engine:
         "json_deserializer": orjson.loads,
     }
     if url.get_backend_name() == "postgresql":
-        options |= {"pool_size": POOL, "max_overflow": POOL, "pool_pre_ping": True}
+        options |= {
+            "pool_size": POOL,
+            "max_overflow": POOL,
+            "pool_timeout": ANSWER_SECONDS,
+            "pool_pre_ping": True,
+            "connect_args": POSTGRESQL,
+        }
         if not writes:
             options["isolation_level"] = "AUTOCOMMIT"
         return create_engine(url, **options)

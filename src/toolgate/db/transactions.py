@@ -16,15 +16,22 @@ class Transaction:
 
     Lazy, so that a write which asks the outside world first holds no lock meanwhile.
     Leaving the block commits; an exception, or `abandon()`, rolls back.
+    Waits for its turn as a task: if waiting writers took the threads, the one whose turn it is
+    would find none to go on.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, turns: anyio.Semaphore | None = None) -> None:
         self._engine = engine
+        self._turns = turns
+        self._its_turn = False
         self._connection: Connection | None = None
         self._abandoned = False
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run a function on this transaction's connection, in a thread."""
+        if self._turns is not None and not self._its_turn:
+            await self._turns.acquire()
+            self._its_turn = True
         return await anyio.to_thread.run_sync(self._run, work)
 
     def _run(self, work: Callable[[Connection], T]) -> T:
@@ -51,10 +58,13 @@ class Transaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._connection is None:
-            return
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._end, kind is None and not self._abandoned)
+        try:
+            if self._connection is not None:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._end, kind is None and not self._abandoned)
+        finally:
+            if self._turns is not None and self._its_turn:
+                self._turns.release()
 
     def _end(self, kept: bool) -> None:
         assert self._connection is not None

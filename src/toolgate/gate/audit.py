@@ -74,6 +74,7 @@ class AuditLog:
         self._waiting: list[Record] = []
         self._wake = anyio.Event()
         self._failing = False
+        self.dropped = 0
 
     def check(self) -> None:
         """Raise `AuditUnavailable` when rows can no longer be kept."""
@@ -81,7 +82,10 @@ class AuditLog:
             raise AuditUnavailable
 
     def soon(self, record: Record) -> None:
-        """Keep a record for the next batch."""
+        """Keep a record for the next batch; past a bound (all refusals by then) it is only counted."""
+        if len(self._waiting) >= MOST_WAITING:
+            self.dropped += 1
+            return
         self._waiting.append(record)
         if len(self._waiting) >= BATCH_ROWS:
             self._wake.set()

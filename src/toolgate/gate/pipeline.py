@@ -69,7 +69,7 @@ class Noted:
             project_id=who.bound.get("project_id"),
             task_id=who.bound.get("task_id"),
             job_id=who.bound.get("job_id"),
-            tool_name=self.tool.name if self.tool else self.call.tool[:MOST_NAME],
+            tool_name=self.tool.name if self.tool else printable(self.call.tool),
             decision="allow" if self.decision.allowed else "deny",
             rule=self.decision.rule,
             status="success" if error_type is None else "error",
@@ -192,6 +192,11 @@ def readable(call: Call, tool: AnyTool) -> Any:
     if call.problem:
         raise call.problem
     return parse(tool, call.arguments)
+
+
+def printable(name: str) -> str:
+    """A name that a stranger made up, fit for every database and every terminal."""
+    return "".join(one if one.isprintable() else "?" for one in name[:MOST_NAME])
 
 
 def told(error: Exception, call: Call) -> GateError:

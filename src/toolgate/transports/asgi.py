@@ -38,16 +38,27 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
+class ClientGone(Exception):
+    """The client left before its request was complete; there is nobody to answer."""
+
+
+async def _next(receive: Receive) -> Message:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGone
+    return message
+
+
 async def read_body(receive: Receive, most: int) -> bytes:
     """The whole body; raises `TooLarge` past `most` bytes."""
-    message = await receive()
+    message = await _next(receive)
     body: bytes = message.get("body", b"")
     if not message.get("more_body", False):
         return _fitting(body, most)
     parts, size = [body], len(body)
     while message.get("more_body", False):
         _fitting(b"", most - size)
-        message = await receive()
+        message = await _next(receive)
         parts.append(message.get("body", b""))
         size += len(parts[-1])
     return _fitting(b"".join(parts), most)

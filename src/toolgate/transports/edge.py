@@ -3,11 +3,12 @@
 Nothing behind it is reached without credentials, except `/healthz` and `/readyz`.
 """
 
+import logging
 import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from toolgate.gate.errors import Unauthenticated
+from toolgate.gate.errors import RateLimited, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import ANONYMOUS
@@ -16,6 +17,7 @@ from toolgate.transports.asgi import (
     PRINCIPAL,
     REQUEST_ID,
     ASGIApp,
+    ClientGone,
     Message,
     Receive,
     Scope,
@@ -24,6 +26,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 
+logger = logging.getLogger(__name__)
 _ids = Ids()
 
 OPEN_PATHS = {"/healthz", "/readyz"}
@@ -64,7 +67,10 @@ class Edge:
             return await send_json(send, 403, {"error": told})
         if scope["path"] not in OPEN_PATHS and not await self._identified(scope):
             return await self._challenge(scope, send)
-        await self._inner(scope, receive, send)
+        try:
+            await self._inner(scope, receive, send)
+        except ClientGone:
+            logger.debug("%s: the client left before its request was complete", request_id)
 
     async def _identified(self, scope: Scope) -> bool:
         scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
@@ -84,8 +90,13 @@ class Edge:
             transport="http",
         )
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
-        outcome = self._gate.refuse(call, Unauthenticated(told), NO_RULE)
-        await send_json(send, 401, outcome.body, [CHALLENGE])
+        refused = Unauthenticated(told)
+        try:
+            await self._gate.limits.admit(ANONYMOUS, call.tool)
+            self._gate.refuse(call, refused, NO_RULE)
+        except RateLimited:
+            pass  # strangers must not be able to fill the audit
+        await send_json(send, 401, {"error": refused.message}, [CHALLENGE])
 
     def _host_allowed(self, host: str | None) -> bool:
         if "*" in self._hosts:

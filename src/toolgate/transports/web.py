@@ -3,8 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-import anyio
-
+from toolgate.background import beside
 from toolgate.gate.pipeline import Gate
 from toolgate.identity.keys import Keys
 from toolgate.settings import Settings
@@ -45,10 +44,8 @@ async def web_app(
     edge = Edge(
         _router(routes), gate, keys, settings.server.allowed_hosts, settings.server.allowed_origins
     )
-    async with anyio.create_task_group() as background:
-        background.start_soon(sdk.run)
+    async with beside(sdk.run):
         yield edge
-        background.cancel_scope.cancel()
 
 
 def _router(routes: dict[str, ASGIApp]) -> ASGIApp:

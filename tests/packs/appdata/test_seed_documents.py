@@ -107,6 +107,12 @@ async def test_a_collection_off_the_list_is_not_allowed(reading: Kit) -> None:
             assert_failure(refused, InvalidArguments, told)
 
 
+async def test_a_wild_collection_name_is_told_back_short_and_readable(reading: Kit) -> None:
+    for name, shown in (("a\ud800", "a\\ud800"), ("é" * 5000, "é" * 199 + "…")):
+        refused = await reading.call("query_collection", collection=name)
+        assert problem_of(refused) == f"Collection '{shown}' is not allowed"
+
+
 async def test_the_entries_below_a_record_are_out_of_reach(reading: Kit) -> None:
     reached = await reading.call(
         "get_document", collection="users", document_id="abc123/permissions/hub"
@@ -243,13 +249,28 @@ async def test_an_operator_off_the_list_is_invalid(reading: Kit, operator: str) 
     assert_failure(refused, InvalidArguments, {"error": f"Invalid operator: '{operator}'"})
 
 
-@pytest.mark.parametrize("operator", ["X", "not-in", None, 5, ["=="], {"==": 1}, True])
-async def test_an_invalid_operator_never_reaches_the_store(reading: Kit, operator: Any) -> None:
+@pytest.mark.parametrize(
+    ("operator", "shown"),
+    [
+        ("X", "X"),
+        ("not-in", "not-in"),
+        (None, "null"),
+        (5, "5"),
+        (True, "true"),
+        (["=="], '["=="]'),
+        ({"==": 1}, '{"==": 1}'),
+        ("\ud800", "\\ud800"),
+        ("x" * 5000, "x" * 199 + "…"),
+    ],
+)
+async def test_an_invalid_operator_never_reaches_the_store(
+    reading: Kit, operator: Any, shown: str
+) -> None:
     store = RecordingStore()
     refused = await over(reading, store).call(
         "query_collection", collection="apps", filters=[condition("status", operator, "active")]
     )
-    assert problem_of(refused) == f"Invalid operator: '{operator}'"
+    assert problem_of(refused) == f"Invalid operator: '{shown}'"
     assert store.calls == []
 
 

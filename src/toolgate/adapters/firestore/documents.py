@@ -113,7 +113,7 @@ class FirestoreDocuments:
 
     async def create(
         self,
-        tx: Transaction,  # noqa: ARG002  (the port's; Firestore cannot join it)
+        tx: Transaction,
         collection: str,
         fields: Fields,
         document_id: str | None,

@@ -19,7 +19,7 @@ from toolgate.gate.errors import Conflict, NotFound
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
-from toolgate.packs.appdata.pack import APPDATA, CollectionName, DocumentId
+from toolgate.packs.appdata.pack import APPDATA, CollectionName, DocumentId, shown
 from toolgate.ports.documents import MOST_IN_VALUES, DocumentExists, Filter, Operator
 from toolgate.ports.rules import (
     MOST_DOCUMENT_BYTES,
@@ -75,7 +75,7 @@ async def get_document(ctx: Context, args: DocumentRef) -> Document:
 
 def _operator(value: object) -> object:
     if value not in OPERATORS:
-        raise PydanticCustomError(TOLD, "Invalid operator: '{value}'", {"value": value})
+        raise PydanticCustomError(TOLD, "Invalid operator: '{value}'", {"value": shown(value)})
     return Operator(value)
 
 

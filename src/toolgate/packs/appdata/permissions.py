@@ -8,7 +8,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
-from toolgate.packs.appdata.pack import APPDATA, Id
+from toolgate.packs.appdata.pack import APPDATA, DocumentId, Id
 from toolgate.ports.documents import Fields
 
 ROLE_LEVELS = {"owner": 4, "admin": 3, "moderator": 2, "member": 1}
@@ -39,7 +39,7 @@ class Profile(Output):
 class Check(Input):
     """Who, where, and what."""
 
-    user_id: Id = Field(description="The user to check.")
+    user_id: DocumentId = Field(description="The user to check.")
     app_id: Id = Field(description="The app to check access to.")
     permission: Id = Field(
         default="access",
@@ -126,7 +126,7 @@ def _says(args: Check, granted: bool, **grounds: Any) -> Verdict:
 class User(Input):
     """Which user."""
 
-    user_id: Id = Field(description="The user whose permissions to list.")
+    user_id: DocumentId = Field(description="The user whose permissions to list.")
 
 
 @family.tool(

@@ -5,6 +5,7 @@ request that needs it waits for the import to end.
 """
 
 import importlib
+import logging
 from typing import Any
 
 import anyio
@@ -12,7 +13,9 @@ import anyio.to_thread
 
 from toolgate.gate.pipeline import Gate
 from toolgate.settings import Settings
-from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
+from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send, send_json
+
+logger = logging.getLogger(__name__)
 
 
 class Sdk:
@@ -26,6 +29,13 @@ class Sdk:
 
     async def run(self) -> None:
         """Load the SDK and keep its background work alive until cancelled."""
+        try:
+            await self._run()
+        except Exception:
+            logger.exception("the MCP SDK could not be started")
+            self._loaded.set()
+
+    async def _run(self) -> None:
         module: Any = await anyio.to_thread.run_sync(
             importlib.import_module, "toolgate.transports.mcp.sessions"
         )
@@ -38,5 +48,6 @@ class Sdk:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand one request to the SDK."""
         await self._loaded.wait()
-        assert self._app is not None
+        if self._app is None:
+            return await send_json(send, 503, {"error": "MCP is not available; see the log."})
         await self._app(scope, receive, send)

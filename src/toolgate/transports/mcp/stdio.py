@@ -10,7 +10,6 @@ from toolgate.transports.mcp.server import Raw, build_server
 
 async def serve_stdio(gate: Gate, principal: Principal, *, underscore_names: bool) -> None:
     """Answer one client until it closes its end."""
-
     ids = Ids()
 
     def who(_: Raw) -> tuple[Principal, str]:

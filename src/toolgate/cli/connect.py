@@ -1,0 +1,113 @@
+"""`toolgate connect`: the configuration of an MCP client for this server."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.cli.clients import CLIENTS, Client, Server, write
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.output import note, say, say_json
+from toolgate.cli.problems import Stop
+from toolgate.cli.serve import url_of
+
+if TYPE_CHECKING:
+    from toolgate.settings import Settings
+
+ClientName = Annotated[str, typer.Argument(metavar="CLIENT", help=f"{', '.join(CLIENTS)}.")]
+Url = Annotated[
+    str | None, typer.Option(metavar="URL", help="The server's address, where it is not here.")
+]
+Key = Annotated[
+    str | None, typer.Option(metavar="KEY", help="Write this key itself into the configuration.")
+]
+Variable = Annotated[
+    str,
+    typer.Option("--key-variable", metavar="NAME", help="Environment variable with the key."),
+]
+Write = Annotated[
+    bool, typer.Option("--write", help="Write it into the client's file; the old one is kept.")
+]
+Name = Annotated[str, typer.Option(metavar="NAME", help="What the client calls this server.")]
+
+
+def connect(
+    ctx: typer.Context,
+    *,
+    client: ClientName,
+    url: Url = None,
+    key: Key = None,
+    key_variable: Variable = "TOOLGATE_KEY",
+    write_it: Write = False,
+    name: Name = "toolgate",
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print an MCP client's configuration for this server, or write it.
+
+    Keys stay out of files unless --key is given: clients take them from the environment, or ask.
+    """
+    if client not in CLIENTS:
+        raise Stop(f"There is no client {client!r}. Clients: {', '.join(CLIENTS)}.")
+    if client == "claude-desktop" and url:
+        raise Stop("Claude Desktop starts toolgate itself. Leave out --url; --data names the data.")
+    settings = load_settings(ctx, config, data)
+    found = CLIENTS[client](
+        Server(
+            name=name,
+            url=_endpoint(settings, url),
+            key=key,
+            variable=key_variable,
+            command=_command(),
+            arguments=_arguments(settings, config),
+        )
+    )
+    written = write(found, name) if write_it else None
+    if as_json:
+        say_json(_machine(found, name, written))
+    elif written is None:
+        _print(found, name)
+    else:
+        say(f"{'Wrote' if written else 'Nothing to change in'} {found.file}.")
+    if found.hint and not as_json:
+        note(found.hint)
+
+
+def _endpoint(settings: "Settings", url: str | None) -> str:
+    whole = url or url_of(settings.server.host, settings.server.port)
+    if not whole.startswith(("http://", "https://")):
+        raise Stop(f"--url {whole!r} is no address. Write it like http://127.0.0.1:8765.")
+    whole = whole.rstrip("/")
+    return whole if whole.endswith("/mcp") else f"{whole}/mcp"
+
+
+def _command() -> str:
+    """The command's full path: desktop applications do not know the shell's search path."""
+    beside = Path(sys.executable).with_name("toolgate")
+    return str(beside) if beside.exists() else shutil.which("toolgate") or "toolgate"
+
+
+def _arguments(settings: "Settings", config: Path | None) -> list[str]:
+    given = ["mcp", "--data", str(settings.data.absolute())]
+    return [*given, "--config", str(config.absolute())] if config else given
+
+
+def _print(client: Client, name: str) -> None:
+    if client.command:
+        say(f"In a terminal:\n\n  {client.command}\n")
+    say(f"{'Or in' if client.command else 'In'} {client.file} ({client.title}):\n")
+    say(json.dumps(client.wanted(name), indent=2, ensure_ascii=False))
+
+
+def _machine(client: Client, name: str, written: bool | None) -> dict[str, object]:
+    return {
+        "client": client.title,
+        "file": str(client.file),
+        "config": client.wanted(name),
+        "command": client.command,
+        "written": bool(written),
+    }

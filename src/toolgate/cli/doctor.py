@@ -1,0 +1,60 @@
+"""`toolgate doctor`: is everything as it should be, and if not, what to do."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from toolgate.cli import checks, opening
+from toolgate.cli.checks import Check, State
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.output import bad, doubtful, good, say, say_json
+from toolgate.cli.problems import ExitCode
+
+if TYPE_CHECKING:
+    from toolgate.settings import Settings
+
+COLOURS = {State.OK: good, State.WARN: doubtful, State.FAIL: bad}
+
+
+def doctor(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check settings, data, database, documents, audit, clock and port. Changes nothing.
+
+    The exit code is 1 if a check fails; a warning is none.
+    """
+    from toolgate.settings import BadSettings
+
+    try:
+        settings = load_settings(ctx, config, data)
+    except BadSettings as wrong:
+        found = [Check("settings", State.FAIL, str(wrong))]
+    else:
+        found = opening.wait_for(lambda: _examine(settings, config))
+    if as_json:
+        say_json([{"check": one.name, "state": one.state, "says": one.says} for one in found])
+    else:
+        _tell(found)
+    failed = any(one.state is State.FAIL for one in found)
+    raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)
+
+
+async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
+    found = [checks.check_file(config), checks.check_data(settings)]
+    found += [one async for one in checks.check_database(settings)]
+    found += [
+        await checks.check_store(settings),
+        checks.check_port(settings),
+        checks.check_extras(settings),
+    ]
+    return found
+
+
+def _tell(found: list[Check]) -> None:
+    width = max(len(one.name) for one in found)
+    for one in found:
+        say(f"{COLOURS[one.state](one.state.ljust(4))}  {one.name.ljust(width)}  {one.says}")
