@@ -4,8 +4,6 @@ import json
 import shutil
 import socket
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -109,6 +107,9 @@ def check_port(settings: "Settings") -> Check:
 
 
 def _answers(url: str) -> bool:
+    import urllib.error
+    import urllib.request
+
     try:
         with urllib.request.urlopen(f"{url}/healthz", timeout=ANSWER_SECONDS) as answer:  # noqa: S310
             return json.load(answer) == {"status": "ok"}

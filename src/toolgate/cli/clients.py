@@ -66,7 +66,9 @@ def claude_desktop(server: Server) -> Client:
     """Claude Desktop: starts toolgate itself, on standard input and output."""
     entry: Entry = {"command": server.command, "args": server.arguments}
     if server.key:
-        entry["env"] = {"TOOLGATE_KEY": server.key}
+        # A key made here is looked up; any other can only be the admin key of the settings.
+        made_here = server.key.startswith("tg_")
+        entry["env"] = {"TOOLGATE_KEY" if made_here else "TOOLGATE_ADMIN_KEY": server.key}
     hint = "" if server.key else "Without a key only public tools are there; give one with --key."
     return Client(
         title="Claude Desktop",

@@ -23,9 +23,7 @@ def wait_for(work: Callable[[], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def database(
-    settings: "Settings", *, existing: bool = False
-) -> "AsyncGenerator[Database, None]":
+async def database(settings: "Settings", *, existing: bool = False) -> "AsyncGenerator[Database]":
     """The database alone, at the newest schema; with `existing`, none is made."""
     from toolgate.db.engine import Database
     from toolgate.db.upgrades import upgrade_at_start

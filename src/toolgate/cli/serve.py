@@ -64,10 +64,10 @@ def serve(
         policy__read_only=read_only or None,
     )
     logs.in_full()
+    _end_quietly()
     bound = _bound(settings)
     prepared = opening.wait_for(lambda: _prepare(settings, demo))
     _greet(settings, bound, prepared, demo)
-    _end_quietly()
     from toolgate.serving import run
 
     run(settings, bound)

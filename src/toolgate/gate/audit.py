@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 
 import anyio
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit
@@ -82,7 +82,7 @@ class AuditLog:
             raise AuditUnavailable
 
     def soon(self, record: Record) -> None:
-        """Keep a record for the next batch; past a bound (all refusals by then) it is only counted."""
+        """Keep a record for the next batch; past a bound, where calls are refused, only count."""
         if len(self._waiting) >= MOST_WAITING:
             self.dropped += 1
             return
@@ -99,7 +99,10 @@ class AuditLog:
         await self._database.write(lambda connection: _store(connection, [record]))
 
     async def complete(self, begun: Record, record: Record) -> None:
-        """Give a row that was stored before its write the end it came to."""
+        """Give a row that was stored before its write the end it came to.
+
+        The write is done, whatever becomes of this: a row that cannot be completed stays started.
+        """
         ended = (
             update(audit)
             .where(audit.c.id == begun.id)
@@ -109,16 +112,21 @@ class AuditLog:
                 duration_ms=record.duration_ms,
             )
         )
-        await self._database.write(lambda connection: connection.execute(ended))
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._database.write(lambda connection: connection.execute(ended))
+        except Exception:
+            logger.exception("audit row %s could not be completed", begun.id)
 
     async def flush(self) -> None:
         """Store everything that waits."""
         batch, self._waiting = self._waiting, []
         if not batch:
             return
+        store = _store_missing if self._failing else _store
         try:
             with anyio.CancelScope(shield=True):
-                await self._database.write(lambda connection: _store(connection, batch))
+                await self._database.write(lambda connection: store(connection, batch))
             self._failing = False
         except BaseException:
             self._waiting = batch + self._waiting
@@ -139,6 +147,16 @@ class AuditLog:
 
 def _store(connection: Connection, records: Sequence[Record]) -> None:
     connection.execute(INSERT, [{name: getattr(one, name) for name in COLUMNS} for one in records])
+
+
+def _store_missing(connection: Connection, records: Sequence[Record]) -> None:
+    """A batch that failed may be there all the same, if only the answer to its commit was lost."""
+    found: set[str] = set()
+    for first in range(0, len(records), BATCH_ROWS):
+        ids = [one.id for one in records[first : first + BATCH_ROWS]]
+        found.update(connection.scalars(select(audit.c.id).where(audit.c.id.in_(ids))))
+    if missing := [one for one in records if one.id not in found]:
+        _store(connection, missing)
 
 
 COLUMNS = tuple(one.name for one in fields(Record))

@@ -41,6 +41,7 @@ class Limits:
         self._per_tool = {
             name: RateLimitItemPerMinute(number)
             for name, number in bounds.tool_calls_per_minute.items()
+            if number
         }
         self.running = anyio.Semaphore(bounds.concurrency, fast_acquire=True)
 

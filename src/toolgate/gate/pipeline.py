@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
@@ -46,7 +48,7 @@ class Call:
     exchange: Exchange | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Noted:
     """What the audit says of a call, but for its end."""
 
@@ -54,6 +56,8 @@ class Noted:
     tool: AnyTool | None
     decision: Decision
     started: float
+    begun: Record | None = None
+    """The row of a write outside the database, once it is stored."""
 
     def record(self, error_type: str | None) -> Record:
         """The audit row."""
@@ -107,17 +111,19 @@ class Gate:
                         return await self._write(noted, tool, args)
                     outcome = await self._run(call, tool, args)
         except anyio.get_cancelled_exc_class():
-            self._note(noted, "cancelled")
+            await self._note(noted, "cancelled")
             raise
         except Exception as error:
             outcome = fail_with(told(error, call), tool if decision.visible else None)
-        self._note(noted, outcome.error_type)
+        await self._note(noted, outcome.error_type)
         return outcome
 
     def refuse(self, call: Call, error: GateError, rule: str) -> Outcome:
         """Answer a request that never became a call (no credentials, unreadable); audited too."""
         decision = Decision(visible=False, allowed=False, rule=rule)
-        self._note(Noted(call, None, decision, time.perf_counter()), error.kind)
+        noted = Noted(call, None, decision, time.perf_counter())
+        self.audit.soon(noted.record(error.kind))
+        self._count(noted, error.kind)
         return fail_with(error, None)
 
     async def _run(
@@ -138,7 +144,7 @@ class Gate:
             else:
                 await self.audit.within(tx, noted.record(None))
         if call.dry_run:
-            self._note(noted, "dry_run")
+            await self._note(noted, "dry_run")
         else:
             self._count(noted, None)
         return outcome
@@ -150,17 +156,18 @@ class Gate:
             raise Forbidden("A dry run is possible only where documents are in the database.")
         begun = noted.record(STARTED)
         await self.audit.now(begun)
-        try:
-            async with self.database.transaction() as tx:
-                outcome = await self._run(call, tool, args, tx)
-        except Exception as error:
-            outcome = fail_with(told(error, call), tool)
-        await self.audit.complete(begun, noted.record(outcome.error_type))
-        self._count(noted, outcome.error_type)
+        noted.begun = begun
+        async with self.database.transaction() as tx:
+            outcome = await self._run(call, tool, args, tx)
+        await self._note(noted, None)
         return outcome
 
-    def _note(self, noted: Noted, error_type: str | None) -> None:
-        self.audit.soon(noted.record(error_type))
+    async def _note(self, noted: Noted, error_type: str | None) -> None:
+        record = noted.record(error_type)
+        if noted.begun is None:
+            self.audit.soon(record)
+        else:
+            await self.audit.complete(noted.begun, record)
         self._count(noted, error_type)
 
     def _count(self, noted: Noted, error_type: str | None) -> None:
@@ -209,6 +216,9 @@ def told(error: Exception, call: Call) -> GateError:
         case StoreUnavailable():
             logger.warning("%s: %s", call.request_id, error, exc_info=error)
             return Unavailable(str(error))
+        case OperationalError() | InterfaceError() | NoConnection():
+            logger.warning("%s: %s", call.request_id, error, exc_info=error)
+            return Unavailable("The database does not answer. Try again later.")
         case AuditUnavailable():
             return Unavailable("The audit log cannot be written, so nothing is answered now.")
         case _:

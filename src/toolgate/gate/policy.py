@@ -111,7 +111,17 @@ def built_in_rules() -> dict[str, str]:
 
 def rules_in(folder: Path) -> dict[str, str]:
     """An operator's own rules: every .cedar file of a folder."""
-    return {str(file): file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.cedar"))}
+    if not folder.is_dir():
+        raise BadPolicy(f"{folder} is not a folder (setting policy.folder).")
+    # Whole paths, so that no file takes the place of a built-in one.
+    return {str(file): _text(file) for file in sorted(folder.resolve().glob("*.cedar"))}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BadPolicy(f"{file}: {problem}") from problem
 
 
 def _parse(sources: Mapping[str, str]) -> cedarpy.PolicySet:
@@ -125,7 +135,7 @@ def _parse(sources: Mapping[str, str]) -> cedarpy.PolicySet:
 
 def _annotations(rules: cedarpy.PolicySet) -> dict[str, dict[str, str]]:
     parsed = json.loads(cedarpy.policies_to_json_str(str(rules)))
-    return {name: rule["annotations"] for name, rule in parsed["staticPolicies"].items()}
+    return {name: rule.get("annotations", {}) for name, rule in parsed["staticPolicies"].items()}
 
 
 def _principal_entity(principal: Principal) -> dict[str, Any]:
