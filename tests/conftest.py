@@ -1,9 +1,16 @@
 """What every test shares."""
 
 import pytest
+from tests.databases import database_url, postgres_database, postgres_server
 from tests.servers import server
 
-__all__ = ["anyio_backend", "server"]
+__all__ = [
+    "anyio_backend",
+    "database_url",
+    "postgres_database",
+    "postgres_server",
+    "server",
+]
 
 
 @pytest.fixture(scope="session")

@@ -64,9 +64,7 @@ class Server:
 
 
 @contextmanager
-def running_server(
-    tmp_path_factory: pytest.TempPathFactory, **settings: Any
-) -> Iterator[Server]:
+def running_server(tmp_path_factory: pytest.TempPathFactory, **settings: Any) -> Iterator[Server]:
     """A server with writes on; settings as `limits__seconds=1`. Its end is checked."""
     data = tmp_path_factory.mktemp("server")
     admin_key = secrets.token_hex(16)

@@ -6,13 +6,14 @@ Flags win over the environment, the environment over the file.
 """
 
 import difflib
+import json
 import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 FILE_NAME = "toolgate.toml"
 PREFIX = "TOOLGATE_"
@@ -20,6 +21,25 @@ PREFIX = "TOOLGATE_"
 
 class BadSettings(ValueError):
     """A setting is unknown or wrong; the message names it and what to write instead."""
+
+
+def _split(value: object) -> object:
+    """A list from the environment is one text with commas."""
+    if not isinstance(value, str):
+        return value
+    return tuple(word.strip() for word in value.split(",") if word.strip())
+
+
+def _read_json(value: object) -> object:
+    """A table from the environment is one JSON text."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Numbers = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_read_json)]
 
 
 class Section(BaseModel):
@@ -36,11 +56,11 @@ class Server(Section):
         default=8765, ge=0, le=65535, description="Port to listen on; 0 picks a free one."
     )
     workers: int = Field(default=1, ge=1, le=64, description="Processes that answer.")
-    allowed_hosts: tuple[str, ...] = Field(
+    allowed_hosts: Words = Field(
         default=("localhost", "127.0.0.1", "[::1]"),
         description="Host names a request may be addressed to; `*` for any.",
     )
-    allowed_origins: tuple[str, ...] = Field(
+    allowed_origins: Words = Field(
         default=(), description="Web origins that may call, beside those on the allowed hosts."
     )
 
@@ -50,6 +70,7 @@ class DatabaseSettings(Section):
 
     url: str | None = Field(
         default=None,
+        repr=False,
         description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
         "unless set, a SQLite file in the data folder.",
     )
@@ -69,11 +90,13 @@ class LimitSettings(Section):
     calls_per_minute: int = Field(
         default=600, ge=0, description="Calls a minute a caller; 0 for no limit."
     )
-    tool_calls_per_minute: dict[str, int] = Field(
-        default={}, description="Calls a minute a caller for single tools, by name."
+    tool_calls_per_minute: Numbers = Field(
+        default={},
+        description="Calls a minute a caller for single tools, by name; 0 for no limit.",
     )
     store: str = Field(
         default="async+memory://",
+        repr=False,
         description="Where calls are counted: `async+memory://` for each process by itself, "
         "`async+redis://HOST:PORT` for all together.",
     )
@@ -98,7 +121,7 @@ class PolicySettings(Section):
 
     folder: Path | None = Field(default=None, description="Folder with further .cedar rules.")
     read_only: bool = Field(default=False, description="Refuse every write of every tool.")
-    disabled: tuple[str, ...] = Field(default=(), description="Tools that are switched off.")
+    disabled: Words = Field(default=(), description="Tools that are switched off.")
 
 
 class McpSettings(Section):
@@ -196,9 +219,8 @@ def load(
 
 
 def _read_file(file: Path | None, environment: Mapping[str, str]) -> dict[str, Any]:
-    named = file or (
-        Path(environment["TOOLGATE_CONFIG"]) if "TOOLGATE_CONFIG" in environment else None
-    )
+    given = environment.get("TOOLGATE_CONFIG")
+    named = file or (Path(given) if given else None)
     path = named or Path(FILE_NAME)
     if not path.is_file():
         if named:

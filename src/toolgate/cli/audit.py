@@ -27,7 +27,7 @@ Who = Annotated[
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="How many rows at most.")]
 LOOK_SECONDS = 0.5
 BATCH = 1000
-COLUMNS = ("row", "time", "who", "via", "tool", "outcome", "ms")
+COLUMNS = ("row", "time", "via", "who", "tool", "ms", "outcome")
 
 
 def group() -> typer.Typer:
@@ -95,12 +95,12 @@ async def _follow(database: "Database", only: dict[str, Any], after: int, show: 
 def _cells(row: Row) -> tuple[str, ...]:
     return (
         str(row["seq"]),
-        row["created_at"][:23].replace("T", " "),
-        _who(row),
+        row["created_at"][:19].replace("T", " "),
         row["transport"],
+        _who(row),
         row["tool_name"],
-        _outcome(row),
         str(row["duration_ms"]),
+        _outcome(row),
     )
 
 
@@ -109,7 +109,7 @@ def _who(row: Row) -> str:
         return "public"
     what = f"agent {row['agent_type']}" if row["agent_type"] else row["role_names"] or "public"
     user = f" {row['user_id']}" if row["user_id"] else ""
-    return f"{what}{user} ({row['subject_id']})"
+    return f"{what}{user} {row['subject_id'].removeprefix('key:')}"
 
 
 def _outcome(row: Row) -> str:
@@ -127,7 +127,7 @@ def _show_table(rows: list[Row]) -> None:
 
 def _show_lines(rows: list[Row]) -> None:
     for row in rows:
-        number, time, who, via, tool, outcome, ms = map(printable, _cells(row))
+        number, time, via, who, tool, ms, outcome = map(printable, _cells(row))
         colour = good if outcome == "ok" else bad
         say(f"{number:>6}  {time}  {tool}  {colour(outcome)}  {who}  {via}  {ms} ms")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
 Pairs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="Arguments; values are JSON or plain text."),
+    typer.Argument(metavar="KEY=VALUE", help="Arguments; values are JSON or plain text."),
 ]
 JsonText = Annotated[
     str | None,

@@ -1,10 +1,9 @@
-"""The checks of `toolgate doctor`: each looks at one thing and says what to do."""
+"""Checks of the machine: settings file, folder, port, packages, clock."""
 
 import json
 import shutil
 import socket
 import tempfile
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -12,13 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolgate.cli import opening
-from toolgate.cli.principals import IN_FORCE, key_state
 from toolgate.cli.problems import told
 from toolgate.cli.serve import url_of
 
 if TYPE_CHECKING:
-    from toolgate.db.engine import Database
     from toolgate.settings import Settings
 
 
@@ -42,7 +38,6 @@ class Check:
 LITTLE_SPACE = 1024**3
 NO_SPACE = 100 * 1024**2
 ANSWER_SECONDS = 2
-STORE_SECONDS = 15
 MOST_AHEAD_SECONDS = 60
 OLDEST_CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
 EXTRAS = {"postgres": "psycopg", "firestore": "google.cloud.firestore", "redis": "redis"}
@@ -141,98 +136,6 @@ def _installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
-
-
-async def check_store(settings: "Settings") -> Check:
-    """The rules can be read and the document store answers; tried on a database in passing."""
-    import anyio
-
-    from toolgate.app import opened
-    from toolgate.settings import DatabaseSettings
-
-    with tempfile.TemporaryDirectory() as folder:
-        trial = settings.model_copy(
-            update={"data": Path(folder), "database": DatabaseSettings(url=None)}
-        )
-        try:
-            with anyio.fail_after(STORE_SECONDS):
-                async with opened(trial) as app:
-                    await app.gate.ports.documents.check()
-                    tools = len(app.gate.catalogue)
-        except TimeoutError:
-            told = f"No answer within {STORE_SECONDS} s. Check documents.url and the network."
-            return Check("documents", State.FAIL, told)
-        except Exception as error:
-            return problem("documents", error)
-    where = "Firestore answers" if settings.uses_firestore else "kept in the database"
-    return Check("documents", State.OK, f"{where}; {tools} tools, rules are valid.")
-
-
-async def check_database(settings: "Settings") -> AsyncIterator[Check]:
-    """Schema, keys, audit and clock; only looked at, never changed."""
-    from toolgate.db.engine import Database
-
-    try:
-        database = Database(settings.database_url)
-    except Exception as error:
-        yield problem("database", error)
-        return
-    try:
-        file = opening.embedded_file(database)
-        if file and not file.exists():
-            yield Check("database", State.OK, f"{file} is made at the first start.")
-            yield _keys(settings, [])
-            return
-        schema = await _schema(database)
-        yield schema
-        if schema.state is State.OK:
-            async for check in _contents(settings, database):
-                yield check
-    except Exception as error:
-        yield problem("database", error)
-    finally:
-        await database.close()
-
-
-async def _schema(database: "Database") -> Check:
-    from toolgate.db.upgrades import current, newest
-
-    has, needs = await current(database), newest()
-    what = f"{database.dialect} answers"
-    if has == needs:
-        return Check("database", State.OK, f"{what}; schema {has}.")
-    if has is not None and has > needs:
-        told = f"{what}; schema {has} is newer than this version knows ({needs})."
-        return Check("database", State.FAIL, f"{told} Install a newer toolgate.")
-    state = State.FAIL if has and database.dialect != "sqlite" else State.WARN
-    step = "Run `toolgate db upgrade`."
-    return Check("database", state, f"{what}; schema {has or 'none'}, needs {needs}. {step}")
-
-
-async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
-    from toolgate.gate.seals import verify
-    from toolgate.gate.trail import rows
-    from toolgate.identity.keys import Keys
-
-    yield _keys(settings, await Keys(database).list())
-    verdict = await verify(database)
-    if verdict.findings:
-        first = verdict.findings[0]
-        told = f"{len(verdict.findings)} findings, the first: {first.what} {first.seq}."
-        yield Check("audit", State.FAIL, f"{told} Run `toolgate audit verify`.")
-    else:
-        yield Check("audit", State.OK, f"intact: {verdict.rows} rows, {verdict.seals} seals.")
-    newest = await rows(database, limit=1)
-    yield check_clock(newest[-1]["created_at"] if newest else None, datetime.now(UTC))
-
-
-def _keys(settings: "Settings", known: list[dict[str, object]]) -> Check:
-    if settings.admin_key:
-        return Check("admin key", State.OK, "set by a setting.")
-    good = sum(1 for row in known if row["role"] == "admin" and key_state(row) == IN_FORCE)
-    if good:
-        return Check("admin key", State.OK, f"{good} in force.")
-    return Check("admin key", State.WARN, "none; the next `toolgate serve` makes one.")
 
 
 def check_clock(newest: str | None, now: datetime) -> Check:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from toolgate.cli import opening
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import say, say_json
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="The database's schema.", no_args_is_help=True)
-    app.callback()(lambda: None)
+    app = typer.Typer(help="The database's schema.")
+    app.callback(invoke_without_command=True)(help_when_alone)
     app.command("upgrade")(upgrade)
     return app
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from toolgate.cli import checks, opening
+from toolgate.cli import checks, opening, stores
 from toolgate.cli.checks import Check, State
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import bad, doubtful, good, say, say_json
@@ -45,9 +45,9 @@ def doctor(
 
 async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
     found = [checks.check_file(config), checks.check_data(settings)]
-    found += [one async for one in checks.check_database(settings)]
+    found += [one async for one in stores.check_database(settings)]
     found += [
-        await checks.check_store(settings),
+        await stores.check_store(settings),
         checks.check_port(settings),
         checks.check_extras(settings),
     ]

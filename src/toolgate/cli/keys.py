@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.cli import opening
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import facts, say, say_json, strong, table
 from toolgate.cli.principals import key_state
 from toolgate.cli.problems import Stop
@@ -33,7 +33,8 @@ IN_A_DAY = {"d": 1, "h": 24, "m": 24 * 60}
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+    app = typer.Typer(help="Make, list and revoke API keys.")
+    app.callback(invoke_without_command=True)(help_when_alone)
     app.command("create")(create)
     app.command("list")(list_)
     app.command("revoke")(revoke)
@@ -120,7 +121,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         row["id"],
         row["role"] or f"agent {row['agent_type']}",
         row["user_id"] or "-",
-        _minute(row["created_at"]),
+        row["created_at"][:10],
         _minute(row["expires_at"]) if row["expires_at"] else "never",
         row["state"],
     )

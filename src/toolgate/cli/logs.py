@@ -20,16 +20,16 @@ class OneLine(logging.Formatter):
 
 
 def in_one_line() -> None:
-    """For commands that do one thing and end."""
-    _to_stderr(OneLine(FORMAT))
+    """For commands that do one thing and end: defects only, the rest is in the answer."""
+    _to_stderr(OneLine(FORMAT), logging.ERROR)
 
 
 def in_full() -> None:
     """For servers: with time and traceback."""
-    _to_stderr(logging.Formatter(f"%(asctime)s {FORMAT}"))
+    _to_stderr(logging.Formatter(f"%(asctime)s {FORMAT}"), logging.WARNING)
 
 
-def _to_stderr(formatter: logging.Formatter) -> None:
+def _to_stderr(formatter: logging.Formatter, level: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -21,11 +21,13 @@ from toolgate.cli import (
     tools,
     why,
 )
+from toolgate.cli.options import help_when_alone
 from toolgate.cli.output import bad, note, on_terminal, say
 from toolgate.cli.problems import ExitCode, told
 
 logger = logging.getLogger(__name__)
 
+INTERRUPTED = 130
 Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
 
 
@@ -39,6 +41,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     logs.in_one_line()
     try:
         code = commands()(arguments, prog_name="toolgate", standalone_mode=False)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except Exception as error:
         return _report(error)
     return code if isinstance(code, int) else ExitCode.OK
@@ -74,9 +78,7 @@ def _root(ctx: typer.Context, version: Version = False) -> None:
 
         say(f"toolgate {version_of('toolgate')}")
         raise typer.Exit
-    if ctx.invoked_subcommand is None:
-        say(ctx.get_help().rstrip())
-        raise typer.Exit
+    help_when_alone(ctx)
 
 
 def _report(error: Exception) -> int:

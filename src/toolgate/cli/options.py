@@ -34,6 +34,13 @@ def given(ctx: typer.Context) -> Given:
     return ctx.obj if isinstance(ctx.obj, Given) else Given()
 
 
+def help_when_alone(ctx: typer.Context) -> None:
+    """A group's own action: say what it can do."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help().rstrip())
+        raise typer.Exit
+
+
 def load_settings(
     ctx: typer.Context, config: Path | None, data: Path | None, **flags: Any
 ) -> "Settings":

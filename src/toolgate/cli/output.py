@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 GAP = "  "
+LEAST_WRAPPED = 24
 
 
 def on_terminal() -> bool:
@@ -63,32 +64,35 @@ def facts(pairs: Mapping[str, str]) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Rows under their headings."""
+    """Rows under their headings; on a narrow terminal the last column wraps."""
     cells = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     if on_terminal():
-        _rich_table(columns, cells)
+        _rich_table(columns, cells, widths)
     else:
-        _plain_table(columns, cells)
+        _plain_table(columns, cells, widths)
 
 
-def _rich_table(columns: Sequence[str], cells: list[list[str]]) -> None:
+def _rich_table(columns: Sequence[str], cells: list[list[str]], widths: list[int]) -> None:
     # Imported here: most commands print no table.
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for heading in columns:
-        shown.add_column(heading, overflow="fold")
+    shown = Table(box=None, padding=(0, len(GAP), 0, 0), header_style="bold")
+    for heading in columns[:-1]:
+        shown.add_column(heading, no_wrap=True)
+    shown.add_column(columns[-1], overflow="fold")
     for row in cells:
         shown.add_row(*(Text(cell) for cell in row))
-    Console().print(shown)
+    # Ids must stay in one piece to be copied, so a very narrow terminal wraps whole lines.
+    least = sum(widths[:-1]) + len(GAP) * len(columns) + min(widths[-1], LEAST_WRAPPED)
+    console = Console()
+    console.width = max(console.width, least)
+    console.print(shown)
 
 
-def _plain_table(columns: Sequence[str], cells: list[list[str]]) -> None:
-    lines = [[heading.upper() for heading in columns], *cells]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    for line in lines:
+def _plain_table(columns: Sequence[str], cells: list[list[str]], widths: list[int]) -> None:
+    for line in ([heading.upper() for heading in columns], *cells):
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         say(GAP.join(padded).rstrip())

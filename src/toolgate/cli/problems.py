@@ -25,9 +25,10 @@ class Stop(Exception):
         self.code = code
 
 
-WRONG_PLACE = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
+WRONG_PLACE = (PermissionError, NotADirectoryError, IsADirectoryError, FileNotFoundError)
 NEXT_STEPS = {
     "disk is full": "Free some space and try again.",
+    "disk I/O error": "Check that the disk works and has space left.",
     "readonly": "Make the data folder writable, or name another with --data.",
     "unable to open": "Make the data folder readable and writable, or name another with --data.",
     "not a database": "Name another folder with --data, or restore the file from a backup.",
@@ -108,6 +109,8 @@ def _of_system(error: OSError) -> tuple[str, ExitCode]:
     why = (error.strerror or str(error)).lower()
     if error.errno == errno.ENOSPC:
         return f"{what}{why}. Free some space and try again.", ExitCode.FAILED
+    if isinstance(error, FileExistsError):
+        return f"{what}a file is where a folder should be. Name another place.", ExitCode.USAGE
     if isinstance(error, WRONG_PLACE):
         return f"{what}{why}. Name another place, or change its permissions.", ExitCode.USAGE
     return f"{what}{why}.", ExitCode.FAILED

@@ -50,10 +50,11 @@ async def _serve(settings: "Settings", credential: str | None) -> None:
     import anyio
 
     from toolgate.app import opened
-    from toolgate.transports.mcp.stdio import serve_stdio
 
     async with opened(settings) as app:
         principal = await _identified(app, credential or settings.admin_key)
+        from toolgate.transports.mcp.stdio import serve_stdio
+
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_end_on_signal, app)
             underscores = settings.mcp.underscore_names

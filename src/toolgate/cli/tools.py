@@ -59,13 +59,13 @@ def tools(
         return say_json({"tools": [described(tool) for tool, _ in listed]})
     if not listed:
         return say("No tools.")
-    table(("name", "pack", "role", "effect", "callable", "what it does"), map(_row, listed))
+    table(("name", "pack", "role", "effect", "what it does"), map(_row, listed))
 
 
 def _row(listed: "tuple[AnyTool, Decision]") -> tuple[str, ...]:
     tool, decision = listed
-    callable_now = "yes" if decision.allowed else f"no: {decision.rule}"
-    return (tool.name, tool.pack.name, tool.role, tool.effect, callable_now, tool.title)
+    off = "" if decision.allowed else f" (off: {decision.rule})"
+    return (tool.name, tool.pack.name, tool.role, tool.effect, f"{tool.title}{off}")
 
 
 async def _visible(settings: "Settings", principal: str) -> "Listed":

@@ -78,7 +78,7 @@ def _content_failure(error: GateError, write: bool) -> Body:
 def _network_failure(error: GateError, write: bool) -> Body:
     body: Body = {"code": error.rpc, "message": error.message}
     data: Body = dict(error.extra)
-    if isinstance(error, InvalidArguments):
+    if isinstance(error, InvalidArguments) and error.problems:
         first = error.problems[0]
         data |= {"field": first.field, "value": first.value, "reason": first.message}
         if first.suggestion:

@@ -10,6 +10,9 @@ from pydantic_core import ErrorDetails
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import InvalidArguments, Problem
 
+MOST_PROBLEMS = 100
+MOST_SHOWN = 100
+MOST_BITS = 63
 TOLD = "told"
 """Error type of validators whose message is meant for the caller as it stands."""
 
@@ -26,7 +29,11 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
         return tool.input.model_validate(arguments)
     except ValidationError as invalid:
         names = list(tool.input.model_fields)
-        problems = [_problem(one, names) for one in invalid.errors(include_url=False)]
+        found = invalid.errors(include_url=False)
+        problems = [_problem(one, names) for one in found[:MOST_PROBLEMS]]
+        if len(found) > MOST_PROBLEMS:
+            more = f"and {len(found) - MOST_PROBLEMS} more problems"
+            problems.append(Problem("arguments", "value", more))
         raise InvalidArguments(problems) from None
 
 
@@ -50,22 +57,30 @@ def _placed(error: ErrorDetails, field: str) -> str:
 
 def _unknown(field: str, names: list[str]) -> Problem:
     near = difflib.get_close_matches(field, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = f"Did you mean {near[0]!r}?" if near else ""
     valid = f"Valid arguments: {', '.join(names)}." if names else "This tool takes none."
-    return Problem(field, "unknown", f"Unknown argument {field!r}.{hint} {valid}")
+    message = " ".join(part for part in (f"Unknown argument {field!r}.", hint, valid) if part)
+    return Problem(field, "unknown", message, suggestion=hint or valid)
 
 
 def _dotted(location: Iterable[int | str]) -> str:
     path = ""
     for part in location:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+        name = f"[{part}]" if isinstance(part, int) else _cut(part)
+        path += f".{name}" if path and isinstance(part, str) else name
     return path
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
 
 
 def _shown(value: Any) -> Any:
     """A value short enough to be told back."""
     if isinstance(value, str):
-        return value if len(value) <= 100 else value[:100] + "…"
+        return _cut(value)
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return None
     return value if isinstance(value, int | float | bool | None) else None
 
 

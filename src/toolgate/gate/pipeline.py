@@ -210,6 +210,8 @@ def told(error: Exception, call: Call) -> GateError:
     """The error as the caller may know it; what is not its business goes to the log."""
     match error:
         case GateError():
+            if error.__cause__ is not None:
+                logger.warning("%s: %s", call.request_id, error.message, exc_info=error)
             return error
         case TimeoutError():
             return TimedOut(f"{call.tool} took too long and was stopped. Ask for less, or again.")

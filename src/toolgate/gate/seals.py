@@ -175,7 +175,8 @@ def _seals(connection: Connection) -> Iterator[RowMapping]:
 
 
 def _check_rows(connection: Connection, seal: RowMapping) -> list[Finding]:
-    sealed = dict(ENTRY.iter_unpack(seal["entries"]))
+    whole = len(seal["entries"]) // ENTRY.size * ENTRY.size
+    sealed: dict[int, bytes] = dict(ENTRY.iter_unpack(seal["entries"][:whole]))
     mine = select(audit).where(audit.c.seq.in_(sealed) | (audit.c.seal == seal["number"]))
     rows = {row["seq"]: row for row in connection.execute(mine).mappings()}
     known = set(sealed.values())

@@ -67,7 +67,7 @@ class Keys:
         if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
             return of_role(Role.ADMIN, SETTING_KEY_ID)
         parts = credential.split("_")
-        if len(parts) != 3 or parts[0] != PREFIX:
+        if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
             return None
         one = select(keys).where(keys.c.id == parts[1])
         row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
@@ -93,7 +93,7 @@ class Keys:
             "agent_type": agent_type.value if agent_type else None,
             "user_id": user_id,
             "created_at": timestamp(),
-            "expires_at": timestamp(seconds=days * 86400) if days else None,
+            "expires_at": timestamp(seconds=days * 86400) if days is not None else None,
         }
         await self._database.write(lambda connection: connection.execute(insert(keys), [row]))
         return NewKey(key_id, key, str(role or agent_type))

@@ -71,9 +71,7 @@ def _fitting(body: bytes, most: int) -> bytes:
 
 
 def parse_json(body: bytes) -> Any:
-    """The body as JSON; an empty one is no arguments."""
-    if not body.strip():
-        return {}
+    """The body as JSON."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as problem:

@@ -6,7 +6,6 @@ Nothing behind it is reached without credentials, except `/healthz` and `/readyz
 import logging
 import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 from toolgate.gate.errors import RateLimited, Unauthenticated
 from toolgate.gate.ids import Ids
@@ -106,8 +105,8 @@ class Edge:
     def _origin_allowed(self, origin: str | None) -> bool:
         if origin is None or origin in self._origins:
             return True
-        parts = urlsplit(origin)
-        return parts.scheme in ("http", "https") and self._host_allowed(parts.netloc)
+        scheme, _, host = origin.partition("://")
+        return scheme in ("http", "https") and self._host_allowed(host)
 
 
 def _without_port(host: str) -> str:

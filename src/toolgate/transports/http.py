@@ -49,7 +49,8 @@ class ToolRoutes:
     async def _call(self, name: str, scope: Scope, receive: Receive, to: Send) -> None:
         arguments, problem = None, None
         try:
-            arguments = parse_json(await read_body(receive, self._gate.limits.bounds.body_bytes))
+            body = await read_body(receive, self._gate.limits.bounds.body_bytes)
+            arguments = parse_json(body) if body.strip() else None
         except GateError as unreadable:
             problem = unreadable
         outcome = await self._gate.execute(

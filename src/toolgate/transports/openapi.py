@@ -1,7 +1,7 @@
 """OpenAPI 3.1 of what the caller may use."""
 
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.pipeline import Gate
@@ -9,6 +9,8 @@ from toolgate.transports.asgi import Receive, Scope, Send, principal_of, send_js
 from toolgate.transports.http import PREFIX
 
 Schema = dict[str, Any]
+
+DEFINITIONS = "$defs"
 
 FAILURES = {
     "400": "The arguments break a rule; the text names field and rule.",
@@ -38,6 +40,8 @@ class OpenApi:
 
 def document(tools: list[AnyTool]) -> Schema:
     """The OpenAPI document of these tools."""
+    schemas: Schema = {}
+    paths = {f"{PREFIX}/{tool.name}": {"post": operation(tool, schemas)} for tool in tools}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -46,13 +50,18 @@ def document(tools: list[AnyTool]) -> Schema:
             "description": "One governed door between AI agents and an application's backend.",
         },
         "security": [{"key": []}],
-        "paths": {f"{PREFIX}/{tool.name}": {"post": operation(tool)} for tool in tools},
-        "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
     }
 
 
-def operation(tool: AnyTool) -> Schema:
-    """One tool as an operation."""
+def operation(tool: AnyTool, schemas: Schema) -> Schema:
+    """One tool as an operation; definitions inside its schemas are added to `schemas`."""
+    arguments = _placed(tool.input_schema, f"{tool.alias}.input", schemas)
+    answer = _placed(tool.output_schema, f"{tool.alias}.output", schemas)
     return {
         "operationId": tool.alias,
         "summary": tool.title,
@@ -60,12 +69,12 @@ def operation(tool: AnyTool) -> Schema:
         "tags": [tool.pack.name],
         "requestBody": {
             "required": bool(tool.input_schema.get("required")),
-            "content": {"application/json": _content(tool.input_schema, tool.example)},
+            "content": {"application/json": _content(arguments, tool.example)},
         },
         "responses": {
             "200": {
                 "description": "The answer.",
-                "content": {"application/json": _content(tool.output_schema, None)},
+                "content": {"application/json": _content(answer, None)},
             },
             **{status: _failure(words) for status, words in FAILURES.items()},
         },
@@ -73,13 +82,28 @@ def operation(tool: AnyTool) -> Schema:
 
 
 def _content(schema: Schema, example: Any) -> Schema:
-    placed = {"schema": _self_contained(schema)}
-    return placed | ({"example": example} if example else {})
+    return {"schema": schema} | ({"example": example} if example else {})
 
 
-def _self_contained(schema: Schema) -> Schema:
-    """A schema with definitions of its own needs an id for its references to resolve."""
-    return schema
+def _placed(schema: Schema, owner: str, schemas: Schema) -> Schema:
+    """The schema with its definitions moved to where references in the document find them."""
+    own = {name: part for name, part in schema.items() if name != DEFINITIONS}
+    for name, part in schema.get(DEFINITIONS, {}).items():
+        schemas[f"{owner}.{name}"] = _pointed(part, owner)
+    return _pointed(own, owner)
+
+
+def _pointed(node: Any, owner: str) -> Any:
+    """The same node with every reference to a definition pointing at its new place."""
+    if isinstance(node, list):
+        return [_pointed(one, owner) for one in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    pointed = {name: _pointed(one, owner) for name, one in cast(Schema, node).items()}
+    reference = pointed.get("$ref")
+    if isinstance(reference, str):
+        pointed["$ref"] = reference.replace(f"#/{DEFINITIONS}/", f"#/components/schemas/{owner}.")
+    return pointed
 
 
 def _failure(words: str) -> Schema:

@@ -148,9 +148,7 @@ async def test_a_document_id_is_a_string(reading: Kit, given: Any) -> None:
         ("é" * 751, "document_id must have at most 1500 bytes"),
     ],
 )
-async def test_an_id_that_no_store_takes_is_refused(
-    reading: Kit, given: str, problem: str
-) -> None:
+async def test_an_id_that_no_store_takes_is_refused(reading: Kit, given: str, problem: str) -> None:
     refused = await reading.call("get_document", collection="users", document_id=given)
     assert problem_of(refused) == problem
 
@@ -659,9 +657,7 @@ async def test_a_store_that_does_not_answer_says_why(
 
 
 async def test_a_write_to_a_store_that_does_not_answer_says_why(writing: Kit) -> None:
-    failed = await over(writing, FailingStore()).call(
-        "create_document", collection="apps", data={}
-    )
+    failed = await over(writing, FailingStore()).call("create_document", collection="apps", data={})
     assert_failure(failed, Unavailable, {"error": NOT_ANSWERING, "success": False})
 
 

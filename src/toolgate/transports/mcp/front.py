@@ -14,6 +14,7 @@ import orjson
 from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import GateError, TooLarge, UnknownTool
 from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
     ASGIApp,
     Message,
@@ -26,7 +27,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.mcp.listing import NAME, TRANSPORT, listed_tool
+from toolgate.transports.mcp.listing import NAME, TRANSPORT, listed_tool, mirrors_headers
 
 MODERN = "2026-07-28"
 LEGACY = {"2025-06-18", "2025-11-25"}
@@ -53,6 +54,11 @@ class Front:
         self._gate = gate
         self._sdk = sdk
         self._underscores = underscore_names
+        self._live = {
+            tool.name
+            for tool in gate.catalogue
+            if tool.interactive or tool.open_world or mirrors_headers(tool)
+        }
         self._lists: dict[tuple[Any, ...], bytes] = {}
         self._meta = {f"{META}serverInfo": {"name": NAME, "version": version("toolgate")}}
 
@@ -67,13 +73,18 @@ class Front:
         plain = _plain(scope["headers"], body)
         if plain is not None and plain.method == "tools/list":
             return await send(to, 200, self._listed(scope, plain))
-        if plain is not None and self._is_simple(plain.name):
+        if plain is not None and self._is_simple(principal_of(scope), plain.name):
             return await self._call(scope, to, plain)
         await self._sdk(scope, _replayed(body, receive), to)
 
-    def _is_simple(self, name: str) -> bool:
+    def _is_simple(self, principal: Principal, name: str) -> bool:
+        """Whether no SDK is needed; a tool that is hidden goes the same way as one unknown."""
         tool = self._gate.catalogue.find(name)
-        return tool is not None and not tool.interactive and not tool.open_world
+        return (
+            tool is None
+            or tool.name not in self._live
+            or not self._gate.policy.decide(principal, tool).visible
+        )
 
     async def _call(self, scope: Scope, to: Send, plain: Plain) -> None:
         outcome = await self._gate.execute(
@@ -155,9 +166,12 @@ def _routed(
 ) -> Plain | None:
     name = params.get("name", "")
     meta = params.get("_meta", {})
+    arguments = params.get("arguments")
     protocol = routing.get(b"mcp-protocol-version")
     modern = protocol == MODERN
     if not isinstance(name, str) or not isinstance(meta, dict):
+        return None
+    if not isinstance(arguments, dict | None):
         return None
     if modern:
         wanted = {b"mcp-method": method} | ({b"mcp-name": name} if name else {})
@@ -168,7 +182,7 @@ def _routed(
     allowed = CALL_KEYS if method == "tools/call" else {"_meta"}
     if not params.keys() <= allowed or (method == "tools/call" and not name):
         return None
-    return Plain(id, method, name, params.get("arguments"), modern)
+    return Plain(id, method, name, arguments, modern)
 
 
 def _era_fits(protocol: str | None, meta: dict[str, Any]) -> bool:

@@ -29,6 +29,12 @@ def listed_tool(tool: AnyTool, underscores: bool) -> dict[str, Any]:
     return listed
 
 
+def mirrors_headers(tool: AnyTool) -> bool:
+    """Whether a property of the tool's input is marked `x-mcp-header`."""
+    properties: dict[str, Any] = tool.input_schema.get("properties", {})
+    return any("x-mcp-header" in one for one in properties.values() if isinstance(one, dict))
+
+
 def visible_resources(gate: Gate, principal: Principal) -> list[Resource]:
     """The resources whose tools exist for this caller."""
     names = {tool.name for tool in gate.policy.visible(principal, gate.catalogue)}

@@ -19,13 +19,13 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import UnknownTool
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.mcp.listing import (
     NAME,
     listed_tool,
+    mirrors_headers,
     visible_prompts,
     visible_resources,
 )
@@ -299,12 +299,6 @@ class Handlers:
                 exchange=LiveExchange(raw, params, self.bus.publish),
             )
         )
-
-
-def mirrors_headers(tool: AnyTool) -> bool:
-    """Whether a property of the tool's input is marked `x-mcp-header`."""
-    properties: dict[str, Any] = tool.input_schema.get("properties", {})
-    return any("x-mcp-header" in one for one in properties.values() if isinstance(one, dict))
 
 
 def _given(native: Any) -> Any:

@@ -1,0 +1,91 @@
+"""The page of all tools, from the catalogue."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from docs.markdown import Row, fenced, page, table
+from toolgate.app import packs
+from toolgate.gate.catalogue import AnyTool, Catalogue
+
+
+def tools_page() -> str:
+    """Every tool of the catalogue."""
+    catalogue = Catalogue(packs())
+    rows = ((f"[`{t.name}`](#{t.name})", t.title, t.role, t.effect) for t in catalogue)
+    parts = [
+        "Each tool is called the same way over MCP, HTTP, JSON-RPC and the command line.",
+        table(("tool", "what it does", "role", "effect"), rows),
+        *(part for tool in catalogue for part in _tool(tool)),
+        "## Resources",
+        "Addresses an MCP client can read. Each is a call of its tool, with that tool's rules.",
+        table(
+            ("address", "tool", "what it is"),
+            ((f"`{r.uri}`", f"`{r.tool}`", r.description) for r in catalogue.resources),
+        ),
+        "## Prompts",
+        table(
+            ("prompt", "arguments", "what it is for"),
+            (
+                (f"`{p.name}`", _prompt_arguments(p.arguments), p.description)
+                for p in catalogue.prompts.values()
+            ),
+        ),
+    ]
+    return page("Tools", *parts)
+
+
+def _prompt_arguments(arguments: Iterable[Any]) -> str:
+    told = (f"`{one.name}`{'' if one.required else ' (optional)'}" for one in arguments)
+    return ", ".join(told) or "none"
+
+
+def _tool(tool: AnyTool) -> Iterator[str]:
+    yield f"## {tool.name}"
+    yield tool.description
+    yield (
+        f"Pack `{tool.pack.name}`, family `{tool.family}`, role `{tool.role}`, "
+        f"effect `{tool.effect}`, route `POST /v1/tools/{tool.name}`."
+    )
+    yield _fields("Arguments", tool.input_schema)
+    yield _fields("Answer", tool.output_schema)
+    yield "Example:"
+    yield fenced(json.dumps(tool.example, indent=2, ensure_ascii=False), "json")
+
+
+def _fields(heading: str, schema: Mapping[str, Any]) -> str:
+    rows = list(_rows(schema, schema, ""))
+    if not rows:
+        return f"{heading}: none."
+    told = table(("name", "type", "required", "default", "meaning"), rows)
+    rest = schema.get("additionalProperties") is True
+    return f"{heading}:\n\n{told}" + ("\n\nBeside it, the document's own fields." if rest else "")
+
+
+def _rows(schema: Mapping[str, Any], root: Mapping[str, Any], before: str) -> Iterator[Row]:
+    required = schema.get("required", ())
+    for name, one in schema.get("properties", {}).items():
+        default = f"`{json.dumps(one['default'])}`" if one.get("default") is not None else ""
+        needed = "yes" if name in required else "no"
+        yield f"`{before}{name}`", _type(one, root), needed, default, one.get("description", "")
+        for part in _inner(one, root):
+            yield from _rows(part, root, f"{before}{name}[].")
+
+
+def _inner(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The objects inside a list."""
+    for option in (schema, *schema.get("anyOf", ())):
+        if "$ref" in (items := option.get("items", {})):
+            yield _resolved(items, root)
+
+
+def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    return root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def _type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    schema = _resolved(schema, root)
+    if "anyOf" in schema:
+        return " or ".join(_type(one, root) for one in schema["anyOf"])
+    kind = schema.get("type", "any")
+    return f"list of {_type(schema.get('items', {}), root)}" if kind == "array" else kind

@@ -1,0 +1,256 @@
+"""What holds for every tool that ships with toolgate."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from tests.catalogue.refresh import SNAPSHOTS, snapshot
+
+from toolgate.app import packs
+from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateTool
+from toolgate.gate.parsing import parse
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect
+from toolgate.testing import Kit, opened_kit
+
+CATALOGUE = Catalogue(packs())
+TOOLS = list(CATALOGUE)
+CONTRACT: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "contract.json").read_text(encoding="utf-8")
+)
+Schema = dict[str, Any]
+
+every_tool = pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
+
+MORE_CALLS: dict[str, list[dict[str, Any]]] = {
+    "get_document": [
+        {"collection": "groups", "document_id": "lake-weekend"},
+        {"collection": "userPreferences", "document_id": "abc123"},
+    ],
+    "query_collection": [
+        {"collection": "users", "limit": 100},
+        {"collection": "groups"},
+        {"collection": "apps", "filters": [{"field": "a", "operator": "==", "value": None}]},
+    ],
+    "create_document": [{"collection": "notifications", "data": {}}],
+    "check_permission": [
+        {"user_id": "abc123", "app_id": "justsplit"},
+        {"user_id": "abc123", "app_id": "justsplit", "permission": "export"},
+        {"user_id": "xyz789", "app_id": "justsplit"},
+        {"user_id": "hub-admin", "app_id": "justsplit"},
+        {"user_id": "nobody", "app_id": "justsplit"},
+    ],
+    "list_user_permissions": [{"user_id": "hub-admin"}, {"user_id": "user-8"}],
+    "list_collections": [],
+    "describe_collection": [
+        {"collection_name": name} for name in ("apps", "groups", "dataSyncStatus")
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+async def kit(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit]:
+    folder = tmp_path_factory.mktemp("catalogue")
+    async with opened_kit(folder, writes=True, demo_data=True) as opened:
+        yield opened
+
+
+def subschemas(schema: Any, at: str) -> Iterator[tuple[str, Schema]]:
+    """A schema and every schema inside it, with where it stands."""
+    if not isinstance(schema, dict):
+        return
+    yield at, schema
+    for name, inner in schema.items():
+        match name, inner:
+            case (("properties" | "$defs" | "patternProperties"), dict()):
+                for key, one in inner.items():
+                    yield from subschemas(one, f"{at}.{key}")
+            case (("items" | "additionalProperties" | "not"), dict()):
+                yield from subschemas(inner, f"{at}.{name}")
+            case (("anyOf" | "oneOf" | "allOf" | "prefixItems"), list()):
+                for number, one in enumerate(inner):
+                    yield from subschemas(one, f"{at}.{name}[{number}]")
+
+
+# Names and words
+
+
+@every_tool
+def test_a_name_is_one_that_every_client_takes(tool: AnyTool) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9_.]{1,64}", tool.name)
+
+
+def test_no_two_tools_share_a_name_in_either_spelling() -> None:
+    assert max(Counter(tool.alias for tool in TOOLS).values()) == 1
+    with pytest.raises(DuplicateTool, match="rename one"):
+        Catalogue([*packs(), *packs()])
+
+
+@every_tool
+def test_a_tool_is_found_in_either_spelling(tool: AnyTool) -> None:
+    assert CATALOGUE.find(tool.name) is tool
+    assert CATALOGUE.find(tool.alias) is tool
+
+
+@every_tool
+def test_a_title_is_a_few_words(tool: AnyTool) -> None:
+    assert 3 <= len(tool.title) <= 60
+    assert tool.title[0].isupper()
+    assert tool.title.strip() == tool.title
+    assert not tool.title.endswith(".")
+
+
+def test_no_two_tools_share_a_title_or_a_description() -> None:
+    assert max(Counter(tool.title for tool in TOOLS).values()) == 1
+    assert max(Counter(tool.description for tool in TOOLS).values()) == 1
+
+
+@every_tool
+def test_a_description_begins_with_one_sentence(tool: AnyTool) -> None:
+    first, _, rest = tool.description.partition("\n")
+    assert first.endswith(".")
+    assert len(first) <= 120
+    assert not rest or rest.startswith("\n"), "a blank line follows the first"
+
+
+@every_tool
+def test_tools_that_a_description_names_exist(tool: AnyTool) -> None:
+    names = set(re.findall(r"`([a-z]+(?:[._][a-z]+)+)`", tool.description))
+    assert {name for name in names if CATALOGUE.find(name) is None} == set()
+    assert tool.name not in names
+
+
+@every_tool
+def test_role_and_effect_are_declared(tool: AnyTool) -> None:
+    assert isinstance(tool.role, Role)
+    assert isinstance(tool.effect, Effect)
+
+
+@every_tool
+def test_annotations_follow_from_the_effect(tool: AnyTool) -> None:
+    hints = tool.annotations
+    assert hints["title"] == tool.title
+    assert hints["readOnlyHint"] is (tool.effect is Effect.READ)
+    assert hints["destructiveHint"] is (tool.effect is Effect.DESTROY)
+    assert hints["openWorldHint"] is tool.open_world
+    assert hints["idempotentHint"] is tool.idempotent
+    assert tool.idempotent or tool.effect is not Effect.READ
+
+
+# Schemas
+
+
+@every_tool
+def test_schemas_are_valid_schemas_of_objects(tool: AnyTool) -> None:
+    for schema in (tool.input_schema, tool.output_schema):
+        Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+        assert not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
+
+
+@every_tool
+def test_unknown_arguments_are_refused(tool: AnyTool) -> None:
+    assert tool.input_schema["additionalProperties"] is False
+    assert set(tool.input_schema.get("required", ())) <= tool.input_schema["properties"].keys()
+
+
+@every_tool
+def test_every_field_is_described(tool: AnyTool) -> None:
+    for side in ("input", "output"):
+        schema: Schema = getattr(tool, f"{side}_schema")
+        for at, one in subschemas(schema, side):
+            for name, field in one.get("properties", {}).items():
+                told = field.get("description", "")
+                assert told.strip(), f"{at}.{name} has no description"
+                assert told.rstrip().endswith("."), f"{at}.{name}: {told!r} is no sentence"
+
+
+@every_tool
+def test_every_reference_stays_inside_the_schema(tool: AnyTool) -> None:
+    for schema in (tool.input_schema, tool.output_schema):
+        for at, one in subschemas(schema, tool.name):
+            if reference := one.get("$ref"):
+                name = reference.removeprefix("#/$defs/")
+                assert name in schema["$defs"], f"{at}: {reference}"
+
+
+@every_tool
+def test_optional_arguments_show_their_default(tool: AnyTool) -> None:
+    required = set(tool.input_schema.get("required", ()))
+    for name, field in tool.input_schema["properties"].items():
+        assert (name in required) != ("default" in field), name
+
+
+# Examples and answers
+
+
+@every_tool
+def test_the_example_fits_the_input_schema_and_is_accepted(tool: AnyTool) -> None:
+    example = dict(tool.example)
+    Draft202012Validator(tool.input_schema).validate(example)
+    assert isinstance(parse(tool, example), tool.input)
+    assert example or not tool.input_schema.get("required")
+
+
+@pytest.mark.anyio
+@every_tool
+async def test_answers_fit_the_output_schema(tool: AnyTool, kit: Kit) -> None:
+    validator = Draft202012Validator(tool.output_schema)
+    for arguments in (dict(tool.example), *MORE_CALLS.get(tool.name, ())):
+        outcome = await kit.send(tool.name, arguments)
+        assert outcome.error is None, (arguments, outcome.body)
+        validator.validate(outcome.body)
+        assert json.loads(outcome.raw) == outcome.body
+
+
+@every_tool
+def test_an_answer_of_another_shape_would_not_fit(tool: AnyTool) -> None:
+    validator = Draft202012Validator(tool.output_schema)
+    assert not validator.is_valid({})
+    assert not validator.is_valid([])
+
+
+# Promises to others
+
+
+@every_tool
+def test_the_public_description_is_the_one_on_record(tool: AnyTool) -> None:
+    recorded = (SNAPSHOTS / f"{tool.name}.json").read_text(encoding="utf-8")
+    assert snapshot(tool) == recorded, "if this is meant: python -m tests.catalogue.refresh"
+
+
+def test_nothing_is_on_record_that_does_not_exist() -> None:
+    assert {one.stem for one in SNAPSHOTS.glob("*.json")} == {tool.name for tool in TOOLS}
+
+
+@pytest.mark.parametrize("agreed", CONTRACT, ids=[one["name"] for one in CONTRACT])
+def test_names_and_arguments_are_as_agreed(agreed: dict[str, Any]) -> None:
+    tool = CATALOGUE.find(agreed["name"])
+    assert tool is not None
+    assert tool.name == agreed["name"]
+    assert tool.pack.name == agreed["pack"]
+    assert tool.family == agreed["family"]
+    properties = tool.input_schema["properties"]
+    assert set(tool.input_schema.get("required", ())) == agreed["required"].keys()
+    assert agreed["optional"].keys() <= properties.keys() - agreed["required"].keys()
+    for name, wanted in (agreed["required"] | agreed["optional"]).items():
+        assert wanted.get("type") in (None, *types_of(properties[name])), name
+        if "default" in wanted:
+            assert properties[name]["default"] == wanted["default"]
+
+
+def types_of(schema: Schema) -> set[str]:
+    """The JSON types a property takes."""
+    choices = schema.get("anyOf", [schema])
+    return {one["type"] for one in choices}
+
+
+def test_every_agreed_tool_of_a_shipped_pack_is_there() -> None:
+    shipped = {tool.pack.name for tool in TOOLS}
+    agreed = [one["name"] for one in CONTRACT if one["pack"] in shipped]
+    assert agreed == [tool.name for tool in TOOLS]

@@ -1,0 +1,102 @@
+"""`toolgate connect`: the right entry, and nobody else's touched."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+URL = "http://127.0.0.1:8765/mcp"
+
+
+def test_claude_code_gets_a_command_and_a_project_file(cli: Any) -> None:
+    ended = cli("connect", "claude-code", "--json").json
+    assert ended["command"] == (
+        f"claude mcp add --transport http toolgate {URL} "
+        '--header "Authorization: Bearer $TOOLGATE_KEY"'
+    )
+    assert ended["file"] == ".mcp.json"
+    assert ended["config"] == {
+        "mcpServers": {
+            "toolgate": {
+                "type": "http",
+                "url": URL,
+                "headers": {"Authorization": "Bearer ${TOOLGATE_KEY}"},
+            }
+        }
+    }
+
+
+def test_cursor_takes_the_key_from_a_named_variable(cli: Any) -> None:
+    ended = cli("connect", "cursor", "--key-variable", "MY_KEY", "--url", "https://gate.example/")
+    config = json.loads(ended.out[ended.out.index("{") :])
+    assert config["mcpServers"]["toolgate"] == {
+        "url": "https://gate.example/mcp",
+        "headers": {"Authorization": "Bearer ${env:MY_KEY}"},
+    }
+    assert "MY_KEY" in ended.err
+
+
+def test_claude_desktop_starts_toolgate_with_absolute_paths(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ended = cli("connect", "claude-desktop", "--write", "--key", "tg_1_2")
+    assert ended.code == 0
+    file = next((tmp_path / "home").rglob("claude_desktop_config.json"))
+    entry = json.loads(file.read_text())["mcpServers"]["toolgate"]
+    assert Path(entry["command"]).is_absolute()
+    assert entry["args"] == ["mcp", "--data", str(tmp_path / ".toolgate")]
+    assert entry["env"] == {"TOOLGATE_KEY": "tg_1_2"}
+    own = cli("connect", "claude-desktop", "--json", "--key", "an-admin-key-of-ours").json
+    assert own["config"]["mcpServers"]["toolgate"]["env"] == {
+        "TOOLGATE_ADMIN_KEY": "an-admin-key-of-ours"
+    }
+
+
+def test_writing_keeps_what_is_there_and_a_copy_of_it(cli: Any, tmp_path: Path) -> None:
+    file = tmp_path / ".vscode/mcp.json"
+    file.parent.mkdir()
+    before = {
+        "other": [1],
+        "servers": {"mine": {"type": "stdio", "command": "ünï"}},
+        "inputs": [{"id": "mine", "type": "promptString"}],
+    }
+    file.write_text(json.dumps(before))
+    assert cli("connect", "vscode", "--write").code == 0
+    after = json.loads(file.read_text())
+    assert after["other"] == [1]
+    assert after["servers"]["mine"] == before["servers"]["mine"]
+    assert after["servers"]["toolgate"]["headers"] == {
+        "Authorization": "Bearer ${input:toolgate-key}"
+    }
+    assert [one["id"] for one in after["inputs"]] == ["mine", "toolgate-key"]
+    assert json.loads(file.with_name("mcp.json.bak").read_text()) == before
+    assert "Nothing to change" in cli("connect", "vscode", "--write").out
+    assert json.loads(file.with_name("mcp.json.bak").read_text()) == before
+
+
+@pytest.mark.parametrize(
+    "text", ['{"servers": {}, // a comment\n}', "[]", '{"servers": []}', '{"inputs": {}}']
+)
+def test_a_file_that_cannot_be_merged_is_left_alone(cli: Any, tmp_path: Path, text: str) -> None:
+    file = tmp_path / ".vscode/mcp.json"
+    file.parent.mkdir()
+    file.write_text(text)
+    ended = cli("connect", "vscode", "--write")
+    assert ended.code == 2
+    assert ".vscode/mcp.json" in ended.err
+    assert file.read_text() == text
+    assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]
+
+
+@pytest.mark.parametrize("client", ["claude-code", "cursor", "vscode"])
+def test_no_key_is_written_unless_asked(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
+    monkeypatch.setenv("TOOLGATE_ADMIN_KEY", "a-secret-admin-key")
+    monkeypatch.setenv("TOOLGATE_KEY", "a-secret-key-of-mine")
+    written = Path(cli("connect", client, "--write", "--json").json["file"])
+    assert "a-secret" not in (tmp_path / written).read_text()
+    cli("connect", client, "--write", "--key", "tg_1_2")
+    assert "Bearer tg_1_2" in (tmp_path / written).read_text()

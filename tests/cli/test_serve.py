@@ -1,0 +1,106 @@
+"""`toolgate serve` as a person, a pipe and a supervisor meet it."""
+
+import signal
+import socket
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def audit_count(folder: Path) -> int:
+    with sqlite3.connect(folder / ".toolgate/toolgate.db") as database:
+        return database.execute("SELECT count(*) FROM audit").fetchone()[0]
+
+
+def test_the_first_start_shows_a_key_that_works_and_the_second_shows_none(
+    served: Any, tmp_path: Path
+) -> None:
+    with served("--demo") as first:
+        assert first.key
+        assert f"{first.url}/mcp" in first.greeting
+        assert first.key in next(line for line in first.greeting.splitlines() if "curl" in line)
+        status, jane = first.call("get_document", collection="users", document_id="abc123")
+        assert (status, jane["displayName"]) == (200, "Jane Doe")
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: first.call("list_collections"), range(40)))
+        assert {status for status, _ in answers} == {200}
+        ended = first.stop(signal.SIGTERM)
+    assert (ended.code, ended.err) == (0, "")
+    assert audit_count(tmp_path) == 41
+
+    with served("--demo") as second:
+        assert second.key is None
+        assert "$TOOLGATE_KEY" in second.greeting
+        assert second.call("list_collections", key=first.key)[0] == 200
+        ended = second.stop(signal.SIGINT)
+    assert (ended.code, ended.err) == (0, "")
+    assert audit_count(tmp_path) == 42
+
+
+def test_several_workers_share_everything_and_store_all_of_it(served: Any, tmp_path: Path) -> None:
+    with served("--workers", "2") as running:
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda _: running.call("list_collections"), range(20)))
+        assert {status for status, _ in answers} == {200}
+        ended = running.stop(signal.SIGTERM)
+    assert (ended.code, ended.err) == (0, "")
+    assert audit_count(tmp_path) == 20
+
+
+def test_a_taken_port_is_named_with_the_way_out(process: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = process("serve", "--port", str(taken.getsockname()[1]))
+    assert ended.code == 2
+    assert "address already in use" in ended.err
+    assert "--port" in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_an_admin_key_from_the_environment_is_used_and_none_is_made(served: Any) -> None:
+    key = "an-admin-key-of-our-own"
+    with served(TOOLGATE_ADMIN_KEY=key) as running:
+        assert running.key is None
+        assert not running.url.endswith(":0")
+        assert "list_collections" in running.greeting
+        assert running.call("list_collections", key=key)[0] == 200
+        assert running.call("list_collections", key="another-key-that-is-bad")[0] == 401
+
+
+def test_a_read_only_server_refuses_writes(served: Any) -> None:
+    with served("--read-only", MCP_ENABLE_WRITES="true") as running:
+        assert "read-only" in running.greeting
+        status, body = running.call("create_document", collection="users", data={"a": 1})
+    assert status == 403
+    assert "read-only" in body["error"]
+
+
+def test_documents_of_others_are_left_alone_by_the_demo(
+    cli: Any, served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_ENABLE_WRITES", "true")
+    made = cli("call", "create_document", "collection=users", 'data={"a": 1}')
+    assert made.code == 0
+    with served("--demo") as running:
+        assert running.call("get_document", collection="users", document_id="abc123")[0] == 404
+        ended = running.stop()
+    assert ended.code == 0
+    assert "no demo data was loaded" in ended.err
+
+
+def test_a_key_is_made_used_and_revoked(cli: Any, process: Any, served: Any) -> None:
+    with served("--demo") as running:
+        made = process("keys", "create", "--role", "user", "--user", "u1", "--json").json
+        assert set(made) == {"id", "key", "role"}
+        assert made["role"] == "user"
+        assert running.call("list_collections", key=made["key"])[0] == 200
+        assert running.call("get_document", key=made["key"])[0] == 404
+        assert cli("keys", "revoke", made["id"]).code == 0
+        # A good key is remembered for a second at most.
+        deadline = time.monotonic() + 10
+        while running.call("list_collections", key=made["key"])[0] != 401:
+            assert time.monotonic() < deadline

@@ -1,0 +1,153 @@
+"""Runs what a page shows, in a folder and an environment of its own.
+
+A note before a block says what it needs:
+
+    <!-- starts: server -->            the command is a server: it stays for the rest of the page
+    <!-- starts: server, quietly -->   a server with demo data runs from here on
+    <!-- needs: demo -->               the demo documents are in the database
+    <!-- needs: postgresql -->         addresses of PostgreSQL lead to a real one
+    <!-- file: NAME -->                the block is a file
+    <!-- output -->                    the block is what the program above it prints
+    <!-- no-run: reason -->            not run
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import anyio
+from tests.docs.pages import ROOT, Block, fits
+from tests.servers import pause, stop, wait_until_ready
+
+from toolgate import demo
+from toolgate.app import opened
+from toolgate.settings import load
+
+BIN = Path(sys.executable).parent
+SHOWN = "127.0.0.1:8765"
+SERVE = "toolgate serve --demo"
+PER_COMMAND = 40.0
+KEY = re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}")
+URL = re.compile(r"http://(127\.0\.0\.1:\d+)\s")
+
+
+class Shell:
+    """One page's folder, server and variables."""
+
+    def __init__(self, folder: Path, stack: ExitStack, postgresql: Callable[[], str]) -> None:
+        self.folder = folder
+        self._stack = stack
+        self._new_postgresql = postgresql
+        self._address = SHOWN
+        self._exports: list[str] = []
+        self._postgresql: str | None = None
+        self._environment = {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "HOME": str(folder),
+            "LANG": "C.UTF-8",
+        }
+
+    def run(self, block: Block) -> None:
+        """Run one block, and compare what it prints."""
+        match block.note, block.rest:
+            case "no-run", _:
+                return
+            case "file", name:
+                return self._store(name, block.text)
+            case "starts", "server":
+                return self._start(*block.commands[0])
+            case "starts", "server, quietly":
+                self._start(SERVE, "")
+            case "needs", "demo":
+                anyio.run(_load_demo, self.folder)
+            case "needs", "postgresql":
+                self._postgresql = self._new_postgresql()
+        if block.language == "console":
+            self._console(block)
+
+    def python(self, text: str) -> str:
+        """What a program prints."""
+        return self._run([sys.executable, "-c", self._here(text)])
+
+    def _console(self, block: Block) -> None:
+        lines = [f"{{ {self._here(command)}\n}} >{n}.out 2>{n}.err"
+                 for n, (command, _) in enumerate(block.commands)]  # fmt: skip
+        self._run(["bash", "-c", "\n".join([*self._exports, *lines, "true"])])
+        for n, (command, shown) in enumerate(block.commands):
+            real = self._taken(f"{n}.out") + self._taken(f"{n}.err")
+            assert fits(shown, real), f"$ {command}\nshown:\n{shown}\nreal:\n{real}"
+            if command.startswith("export "):
+                self._exports.append(self._here(command))
+
+    def _here(self, text: str) -> str:
+        """The text with this run's key and addresses."""
+        text = text.replace(SHOWN, self._address)
+        if self._postgresql:
+            text = re.sub(r"postgresql://\S+", self._postgresql, text)
+        return re.sub(r"(TOOLGATE_KEY=)tg_…", rf"\g<1>{self._environment.get('KEY', '')}", text)
+
+    def _run(self, command: list[str]) -> str:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self._environment | self._exported(),
+            capture_output=True,
+            text=True,
+            timeout=PER_COMMAND,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.replace(self._address, SHOWN)
+
+    def _exported(self) -> dict[str, str]:
+        key = self._environment.get("KEY")
+        return {"TOOLGATE_KEY": key} if key else {}
+
+    def _taken(self, name: str) -> str:
+        file = self.folder / name
+        text = file.read_text(encoding="utf-8")
+        file.unlink()
+        return text.replace(self._address, SHOWN)
+
+    def _store(self, name: str, text: str) -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def _start(self, command: str, shown: str) -> None:
+        if command == "make run":
+            assert f"$(BIN)/{SERVE}" in (ROOT / "Makefile").read_text(encoding="utf-8")
+            command = SERVE
+        greeting = self.folder / "greeting"
+        with greeting.open("w") as out:
+            server = subprocess.Popen(
+                ["bash", "-c", f"exec env {command}"],
+                cwd=self.folder,
+                env=self._environment | {"TOOLGATE_SERVER__PORT": "0"},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        self._stack.callback(stop, server)
+        self._await_server(server, greeting)
+        said = greeting.read_text(encoding="utf-8")
+        assert fits(shown, said, whole=False), said
+
+    def _await_server(self, server: subprocess.Popen[Any], greeting: Path) -> None:
+        while not (found := URL.search(greeting.read_text(encoding="utf-8"))):
+            assert server.poll() is None, greeting.read_text(encoding="utf-8")
+            pause()
+        self._address = found[1]
+        wait_until_ready(f"http://{self._address}", server)
+        if key := KEY.search(greeting.read_text(encoding="utf-8")):
+            self._environment["KEY"] = key[0]
+        said = greeting.read_text(encoding="utf-8").replace(self._address, SHOWN)
+        greeting.write_text(said, encoding="utf-8")
+
+
+async def _load_demo(folder: Path) -> None:
+    async with opened(load(flags={"data": folder / ".toolgate"}, environment={})) as app:
+        await demo.load(app)

@@ -1,0 +1,126 @@
+"""The documentation is right: commands run, links lead somewhere, nothing is missing."""
+
+import json
+import shutil
+import tomllib
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import cedarpy
+import pytest
+from docs.generate import ENDPOINTS, FOLDER, error_classes, stale
+from tests.docs.pages import PAGES, ROOT, blocks, fits, links
+from tests.docs.shell import Shell
+from typer.main import get_command
+
+from toolgate.app import packs
+from toolgate.cli.main import commands
+from toolgate.gate.catalogue import Catalogue
+from toolgate.gate.policy import built_in_rules
+from toolgate.settings import Settings, names
+
+pytestmark = pytest.mark.timeout(120)
+
+GENERATED = set(FOLDER.glob("*.md"))
+WRITTEN = [page for page in PAGES if page not in GENERATED]
+RUN = [page for page in WRITTEN if any(b.language in ("console", "python") for b in blocks(page))]
+PROGRAMS = ("bash", "curl", "jq")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_what_a_page_shows_is_what_happens(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    text = page.read_text(encoding="utf-8")
+    if missing := [one for one in PROGRAMS if f"{one} " in text and not shutil.which(one)]:
+        pytest.skip(f"{name_of(page)}: {', '.join(missing)} is not installed")
+    printed = ""
+    with ExitStack() as stack:
+        shell = Shell(tmp_path, stack, lambda: request.getfixturevalue("postgres_database"))
+        for block in blocks(page):
+            if block.note == "output":
+                assert fits(block.text, printed), printed
+            elif block.language == "python" and block.note != "no-run":
+                printed = shell.python(block.text)
+            else:
+                shell.run(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    broken = [link for link in links(page) if not (page.parent / link).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_data_can_be_read(page: Path) -> None:
+    for block in blocks(page):
+        match block.language:
+            case "json":
+                json.loads(block.text)
+            case "toml":
+                Settings.model_validate(tomllib.loads(block.text))
+            case "cedar":
+                cedarpy.PolicySet.from_str(block.text)
+            case language:
+                assert language in ("console", "python", "sh", "text"), f"a block in {language!r}"
+
+
+def test_generated_pages_are_fresh() -> None:
+    assert stale() == [], "run `python -m docs.generate`"
+
+
+def reference(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def test_every_tool_has_its_entry() -> None:
+    page = reference("tools.md")
+    assert [one.name for one in Catalogue(packs()) if f"\n## {one.name}\n" not in page] == []
+
+
+def test_every_setting_has_its_entry() -> None:
+    page = reference("settings.md")
+    assert [name for name in names() if f"| `{name}` |" not in page] == []
+
+
+def test_every_error_has_its_entry() -> None:
+    page = reference("errors.md")
+    assert [one for one in error_classes() if f"| `{one.__name__}` |" not in page] == []
+
+
+def test_every_command_has_its_entry() -> None:
+    page = reference("cli.md")
+    assert [path for path in paths(get_command(commands())) if f"\n## {path}\n" not in page] == []
+
+
+def paths(command: Any, path: str = "toolgate") -> list[str]:
+    inner = getattr(command, "commands", {})
+    return [path, *(one for name in inner for one in paths(inner[name], f"{path} {name}"))]
+
+
+def test_every_rule_has_its_entry() -> None:
+    page = reference("policies.md")
+    assert [name for name, text in built_in_rules().items() if text.strip() not in page] == []
+
+
+def test_every_path_has_its_entry() -> None:
+    told = " ".join(where for where, _, _ in ENDPOINTS)
+    web = (ROOT / "src/toolgate/transports/web.py").read_text(encoding="utf-8")
+    served = [word for word in web.split('"') if word.startswith("/") and len(word) > 1]
+    assert served
+    assert [path for path in served if path not in told] == []
+
+
+def test_every_page_can_be_found_from_the_index() -> None:
+    folder = ROOT / "docs"
+    named = {(folder / link).resolve() for link in links(folder / "index.md")}
+    decisions = folder / "decisions"
+    pages = {page for page in PAGES if folder in page.parents and decisions not in page.parents}
+    assert decisions in named
+    assert pages - named == {folder / "index.md"}

@@ -1,0 +1,419 @@
+"""Who may see and call what, and which rule says so."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.gate.tools import (
+    ADMIN,
+    AGENTS,
+    PACKS,
+    PUBLIC,
+    USER,
+    a_tool,
+    is_stored,
+    offer,
+    only_row,
+    storing,
+)
+
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.policy import BadPolicy, Decision, Policy, Switches, built_in_rules
+from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Principal, Role
+from toolgate.gate.tool import Effect
+from toolgate.testing import opened_kit
+
+pytestmark = pytest.mark.anyio
+
+READ, WRITE, DESTROY = Effect.READ, Effect.WRITE, Effect.DESTROY
+PM, PA, WORKER = AgentType.PM, AgentType.PA, AgentType.WORKER
+DISABLED_WRITES = "Write operations are disabled. Set MCP_ENABLE_WRITES=true to enable."
+
+
+def decide(principal: Principal, tool: AnyTool, **switches: Any) -> Decision:
+    return Policy(built_in_rules(), Switches(**switches)).decide(principal, tool)
+
+
+# Roles ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "seen_by"),
+    [
+        (Role.PUBLIC, {"anonymous", "public", "user", "admin"}),
+        (Role.USER, {"user", "admin"}),
+        (Role.ADMIN, {"admin"}),
+    ],
+)
+def test_a_role_includes_the_lower_ones(role: Role, seen_by: set[str]) -> None:
+    tool = a_tool("network.thing", pack="network", role=role)
+    callers = {"anonymous": ANONYMOUS, "public": PUBLIC, "user": USER, "admin": ADMIN}
+    assert {name for name, who in callers.items() if decide(who, tool).visible} == seen_by
+    assert {name for name, who in callers.items() if decide(who, tool).allowed} == seen_by
+
+
+@pytest.mark.parametrize("arguments", [{}, {"wrong": 1}, [], None])
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_a_hidden_tool_is_answered_exactly_like_an_unknown_one(
+    tmp_path: Path, arguments: Any, dry_run: bool
+) -> None:
+    hidden = a_tool("db.task.get", storing(), effect=WRITE)
+    async with opened_kit(tmp_path, plugins=offer(hidden)) as kit:
+        secret = await kit.send("db.task.get", arguments, USER, dry_run=dry_run)
+        nothing = await kit.send("db.task.xyz", arguments, USER, dry_run=dry_run)
+        assert secret.raw == nothing.raw.replace(b"db.task.xyz", b"db.task.get")
+        assert secret.text == nothing.text.replace("db.task.xyz", "db.task.get")
+        assert (secret.status, secret.error_type) == (nothing.status, nothing.error_type)
+        assert type(secret.error) is type(nothing.error)
+        rows = await kit.audit_rows()
+        assert [row["error_type"] for row in rows] == ["not_found", "not_found"]
+        assert [row["decision"] for row in rows] == ["deny", "deny"]
+        assert not await is_stored(kit)
+
+
+async def test_a_hidden_tool_stays_hidden_in_its_other_spelling(tmp_path: Path) -> None:
+    hidden = a_tool("db.task.get")
+    async with opened_kit(tmp_path, plugins=offer(hidden)) as kit:
+        refused = await kit.call("db_task_get", USER)
+        assert refused.body == {"error": "Unknown tool: db_task_get"}
+        assert (await kit.call("db_task_get", ADMIN)).error is None
+
+
+# Agents ---------------------------------------------------------------------------------------
+
+MATRIX: list[tuple[str, Effect, set[AgentType]]] = [
+    ("db.task.get", READ, {PM, PA}),
+    ("db.task.update_status", WRITE, {PM}),
+    ("node.list", READ, {PM}),
+    ("node.refresh_config", WRITE, {PM}),
+    ("sandbox.exec", WRITE, {PM}),
+    ("sandbox.stream_logs", READ, {PM}),
+    ("sandbox.allowed_images.list", READ, {PM}),
+    ("sandbox.allowed_images.add", WRITE, {PM}),
+    ("artifact.get", READ, {PM, PA, WORKER}),
+    ("artifact.put", WRITE, {PM, WORKER}),
+    ("memory.add", WRITE, {WORKER}),
+    ("memory.list", READ, {WORKER}),
+    ("skills.list", READ, {PM, WORKER}),
+    ("skills.get", READ, {PM, WORKER}),
+    ("skills.create", WRITE, {PM}),
+    ("skills.delete", DESTROY, {PM}),
+    ("web.fetch", READ, {PM, PA, WORKER}),
+    ("web.search", READ, {PM, PA, WORKER}),
+    ("api.call", WRITE, {PM, PA, WORKER}),
+    ("git.push", WRITE, {PM}),
+    ("git.repo.validate", READ, {PM}),
+    ("model.list", READ, {PM}),
+    ("connector.list", READ, {PM}),
+    ("help.get", READ, {PM, PA, WORKER}),
+    ("persona.list", READ, {PM}),
+]
+RULES = {
+    PM: {"pm-runs-the-project"},
+    PA: {"pa-reads-the-project", "pa-asks-outside"},
+    WORKER: {"worker-does-its-task"},
+}
+
+
+@pytest.mark.parametrize("agent", AgentType)
+@pytest.mark.parametrize(("name", "effect", "allowed"), MATRIX, ids=[one[0] for one in MATRIX])
+def test_an_agent_gets_the_tools_of_its_type(
+    name: str, effect: Effect, allowed: set[AgentType], agent: AgentType
+) -> None:
+    decision = decide(AGENTS[agent], a_tool(name, effect=effect))
+    assert (decision.visible, decision.allowed) == (agent in allowed, agent in allowed)
+    if agent in allowed:
+        assert decision.rule in RULES[agent]
+    elif name.startswith("sandbox.allowed_images."):
+        assert decision.rule == "allowed-images-are-for-the-pm"
+    else:
+        assert decision.rule == "no-rule-permits"
+
+
+@pytest.mark.parametrize("agent", AgentType)
+def test_an_agent_gets_nothing_of_a_like_name_in_another_pack(agent: AgentType) -> None:
+    for pack in set(PACKS) - {"orchestrator"}:
+        tools = [a_tool(name, effect=effect, pack=pack) for name, effect, _ in MATRIX]
+        assert Policy(built_in_rules(), Switches()).visible(AGENTS[agent], tools) == []
+
+
+async def test_what_an_agent_may_is_what_the_gate_lets_it_do(tmp_path: Path) -> None:
+    tools = [a_tool(name, effect=effect) for name, effect, _ in MATRIX]
+    async with opened_kit(tmp_path, plugins=offer(*tools)) as kit:
+        for agent, who in AGENTS.items():
+            done = {tool.name for tool in tools if (await kit.call(tool.name, who)).error is None}
+            assert done == {name for name, _, allowed in MATRIX if agent in allowed}
+        rows = await kit.audit_rows()
+    assert len(rows) == len(MATRIX) * len(AGENTS)
+    assert {row["agent_type"] for row in rows} == {"pm", "pa", "worker"}
+    for row in rows:
+        named = RULES[AgentType(row["agent_type"])]
+        assert (row["rule"] in named) == (row["decision"] == "allow"), row
+
+
+async def test_a_forbidding_rule_wins_over_a_permitting_one(tmp_path: Path) -> None:
+    images = a_tool("sandbox.allowed_images.list")
+    async with opened_kit(tmp_path, plugins=offer(images)) as kit:
+        assert (await kit.call(images.name, ADMIN)).error_type == "not_found"
+        row = await only_row(kit)
+        assert (row["decision"], row["rule"]) == ("deny", "allowed-images-are-for-the-pm")
+
+
+# Switches -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"collection": "apps", "data": {"name": "x"}},
+        {},
+        {"nonsense": True},
+        {"collection": "nowhere", "data": 5},
+        ["not", "an", "object"],
+        "text",
+        None,
+    ],
+)
+async def test_writes_are_refused_in_the_seeds_words_before_arguments_are_read(
+    tmp_path: Path, arguments: Any
+) -> None:
+    async with opened_kit(tmp_path) as kit:
+        outcome = await kit.send("create_document", arguments)
+        assert outcome.body == {"error": DISABLED_WRITES, "success": False}
+        assert outcome.status == 403
+        row = await only_row(kit)
+        assert (row["decision"], row["rule"]) == ("deny", "appdata-writes-off")
+        assert row["error_type"] == "access_denied"
+
+
+async def test_switching_appdatas_writes_off_leaves_other_packs_alone(tmp_path: Path) -> None:
+    other = a_tool("artifact.put", storing(), effect=WRITE)
+    async with opened_kit(tmp_path, plugins=offer(other)) as kit:
+        assert (await kit.call(other.name)).error is None
+        assert await is_stored(kit)
+
+
+async def test_a_read_only_gate_refuses_every_write_and_answers_every_read(
+    tmp_path: Path,
+) -> None:
+    tools = [a_tool(f"db.{effect}", effect=effect) for effect in Effect]
+    kit_of = opened_kit(tmp_path, writes=True, plugins=offer(*tools), policy__read_only=True)
+    async with kit_of as kit:
+        told = {tool.effect: (await kit.call(tool.name)).status for tool in tools}
+        assert told == {READ: 200, WRITE: 403, DESTROY: 403}
+        refused = await kit.call("create_document", collection="apps", data={})
+        assert refused.body["error"].startswith("This gate is read-only.")
+        assert kit.app.gate.policy.visible(ADMIN, tools) == tools
+
+
+async def test_a_tool_that_is_switched_off_is_seen_but_refused_to_everybody(
+    tmp_path: Path,
+) -> None:
+    node = a_tool("node.list")
+    kit_of = opened_kit(tmp_path, plugins=offer(node), policy__disabled=("node.list",))
+    async with kit_of as kit:
+        for who in (ADMIN, AGENTS[PM]):
+            refused = await kit.call("node_list", who)
+            assert refused.status == 403
+            assert "switched off by the operator" in refused.body["error"]["message"]
+            assert kit.app.gate.policy.visible(who, [node]) == [node]
+        assert {row["rule"] for row in await kit.audit_rows()} == {"tool-switched-off"}
+        assert (await kit.call("list_collections")).error is None
+
+
+# An operator's own rules ----------------------------------------------------------------------
+
+USERS_READ = """
+@id("users-read-documents")
+permit (principal, action, resource)
+when { resource.name == "list_collections" && principal.roles.contains("user") };
+"""
+NOBODY_READS = """
+@id("closed-for-now")
+@says("Closed for now.")
+forbid (principal, action == Action::"call", resource)
+when { resource.name == "list_collections" };
+"""
+BROKEN = 'forbid (principal, action, resource) when { resource.no_such_thing == "x" };'
+
+
+def folder_with(tmp_path: Path, **files: str) -> Path:
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / f"{name}.cedar").write_text(text, encoding="utf-8")
+    return folder
+
+
+async def test_an_own_rule_permits_what_no_built_in_rule_does(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, users=USERS_READ)
+    async with opened_kit(tmp_path, policy__folder=folder) as kit:
+        assert (await kit.call("list_collections", USER)).error is None
+        assert (await only_row(kit))["rule"] == "users-read-documents"
+        assert (await kit.call("get_document", USER)).error_type == "not_found"
+
+
+async def test_an_own_rule_forbids_what_the_built_in_ones_permit(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, users=USERS_READ, closed=NOBODY_READS)
+    async with opened_kit(tmp_path, policy__folder=folder) as kit:
+        for who in (ADMIN, USER):
+            refused = await kit.call("list_collections", who)
+            assert (refused.status, refused.body) == (403, {"error": "Closed for now."})
+        assert {row["rule"] for row in await kit.audit_rows()} == {"closed-for-now"}
+
+
+async def test_an_own_rule_needs_neither_a_name_nor_a_text(tmp_path: Path) -> None:
+    bare = 'forbid (principal, action == Action::"call", resource);'
+    folder = folder_with(tmp_path, bare=bare)
+    async with opened_kit(tmp_path, policy__folder=folder) as kit:
+        refused = await kit.call("list_collections")
+        row = await only_row(kit)
+        assert row["rule"].startswith("policy")
+        assert refused.body == {"error": f"Not allowed by rule {row['rule']!r}."}
+
+
+async def test_a_rule_that_fails_denies_everything(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, broken=BROKEN)
+    async with opened_kit(tmp_path, policy__folder=folder) as kit:
+        assert (await kit.call("list_collections")).error_type == "not_found"
+        row = await only_row(kit)
+        assert (row["decision"], row["rule"]) == ("deny", "policy-error")
+
+
+async def test_an_own_file_never_takes_the_place_of_a_built_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in built_in_rules():
+        (tmp_path / name).write_text("permit (principal, action, resource);", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    async with opened_kit(tmp_path / "data", policy__folder=Path()) as kit:
+        outcome = await kit.call("create_document", PUBLIC, collection="apps", data={})
+        assert outcome.body["error"] == DISABLED_WRITES
+
+
+@pytest.mark.parametrize(
+    "content", [b"permit (principal, action);", b"nonsense", b"// \xff"], ids=str
+)
+async def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+    folder = folder_with(tmp_path, fine=USERS_READ)
+    (folder / "wrong.cedar").write_bytes(content)
+    with pytest.raises(BadPolicy, match=r"rules/wrong\.cedar: "):
+        async with opened_kit(tmp_path, policy__folder=folder):
+            pass
+
+
+async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadPolicy, match=r"rulez is not a folder \(setting policy\.folder\)"):
+        async with opened_kit(tmp_path, policy__folder=tmp_path / "rulez"):
+            pass
+
+
+# Every combination ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A caller, a tool and the switches."""
+
+    principal: Principal
+    tool: AnyTool
+    switches: Switches
+
+
+PM_SPACES = {
+    "db", "node", "sandbox", "artifact", "model", "connector",
+    "web", "api", "git", "help", "persona", "skills",
+}  # fmt: skip
+
+
+def permits(case: Case) -> set[str]:
+    """The permitting rules that apply, told a second time in Python."""
+    who, tool = case.principal, case.tool
+    orchestrator = tool.pack.name == "orchestrator"
+    space, agent = tool.namespace, who.agent_type
+    reads = tool.effect is READ
+    analyst = orchestrator and agent is PA
+    own = {"artifact", "memory", "web", "api", "help"}
+    return {
+        name
+        for name, applies in {
+            "public-tools": tool.role is Role.PUBLIC,
+            "user-tools": tool.role is Role.USER and Role.USER in who.roles,
+            "admin-everything": Role.ADMIN in who.roles,
+            "pm-runs-the-project": orchestrator and agent is PM and space in PM_SPACES,
+            "pa-reads-the-project": analyst
+            and reads
+            and space in {"db", "artifact", "web", "api", "help"},
+            "pa-asks-outside": analyst and space in {"web", "api"},
+            "worker-does-its-task": orchestrator
+            and agent is WORKER
+            and (space in own or tool.name in {"skills.list", "skills.get"}),
+        }.items()
+        if applies
+    }
+
+
+def hides(case: Case) -> set[str]:
+    images = case.tool.name.startswith("sandbox.allowed_images.")
+    return (
+        {"allowed-images-are-for-the-pm"} if images and case.principal.agent_type != PM else set()
+    )
+
+
+def stops(case: Case) -> set[str]:
+    tool, switches = case.tool, case.switches
+    writes = tool.effect is not READ
+    return {
+        name
+        for name, applies in {
+            "appdata-writes-off": tool.pack.name == "appdata"
+            and writes
+            and not switches.appdata_writes,
+            "read-only-gate": writes and switches.read_only,
+            "tool-switched-off": tool.name in switches.disabled,
+        }.items()
+        if applies
+    }
+
+
+principals = st.builds(
+    Principal,
+    kind=st.sampled_from(Kind),
+    id=st.just("somebody"),
+    roles=st.frozensets(st.sampled_from(Role)),
+    agent_type=st.none() | st.sampled_from(AgentType),
+)
+tool_names = st.sampled_from(
+    [name for name, _, _ in MATRIX] + ["create_document", "network.x", "dbx.y", "skills.get.x"]
+)
+tools = st.builds(
+    a_tool,
+    tool_names,
+    pack=st.sampled_from(list(PACKS)),
+    effect=st.sampled_from(Effect),
+    role=st.sampled_from(Role),
+    family=st.sampled_from(["documents", "tasks"]),
+    open_world=st.booleans(),
+)
+switched = st.builds(
+    Switches,
+    appdata_writes=st.booleans(),
+    read_only=st.booleans(),
+    disabled=st.frozensets(tool_names, max_size=2),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(case=st.builds(Case, principals, tools, switched))
+def test_the_rules_decide_as_their_model_in_python_does(case: Case) -> None:
+    decision = Policy(built_in_rules(), case.switches).decide(case.principal, case.tool)
+    granted, hidden, stopped = permits(case), hides(case), stops(case)
+    visible = bool(granted) and not hidden
+    assert decision.visible == visible
+    assert decision.allowed == (visible and not stopped)
+    deciding = hidden or (stopped if visible else set()) or granted or {"no-rule-permits"}
+    assert decision.rule in deciding
+    assert not decision.allowed or granted

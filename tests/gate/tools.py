@@ -1,0 +1,133 @@
+"""Tools made up for tests: each passes the whole gate, as a plug-in's would."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from pydantic import ConfigDict
+
+from toolgate.gate.answers import Outcome
+from toolgate.gate.catalogue import AnyTool, Offer
+from toolgate.gate.context import Context
+from toolgate.gate.dialects import DIALECTS
+from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
+from toolgate.gate.tool import Effect, Input, Nothing, Output, Pack, Tool
+from toolgate.ports.documents import DocumentStore
+from toolgate.testing import Kit
+from toolgate.testing.kit import ADMIN
+
+PACKS = {name: Pack(name, dialect, "For tests.") for name, dialect in DIALECTS.items()}
+Run = Callable[[Context, Any], Awaitable[Output]]
+
+USER = of_role(Role.USER, "a-user", "u1")
+PUBLIC = of_role(Role.PUBLIC, "somebody")
+AGENTS = {one: of_agent(one, f"agent-{one}") for one in AgentType}
+
+
+class Said(Output):
+    """An answer with any fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+async def says_nothing(ctx: Context, args: Any) -> Said:
+    return Said()
+
+
+def answering(**fields: Any) -> Run:
+    """A handler that always gives this answer."""
+
+    async def run(ctx: Context, args: Any) -> Said:
+        return Said(**fields)
+
+    return run
+
+
+def raising(error: Exception, cause: Exception | None = None) -> Run:
+    """A handler that always fails."""
+
+    async def run(ctx: Context, args: Any) -> Said:
+        raise error from cause
+
+    return run
+
+
+def storing(then: Callable[[], Awaitable[None]] | None = None) -> Run:
+    """A handler that creates the document `stored`, and then does something else."""
+
+    async def run(ctx: Context, args: Any) -> Said:
+        await ctx.documents.create(ctx.tx, "apps", {"name": "stored"}, "stored")
+        if then:
+            await then()
+        return Said()
+
+    return run
+
+
+def a_tool(
+    name: str,
+    run: Run = says_nothing,
+    *,
+    pack: str = "orchestrator",
+    effect: Effect = Effect.READ,
+    role: Role = Role.ADMIN,
+    takes: type[Input] = Nothing,
+    gives: type[Output] = Said,
+    family: str = "tests",
+    open_world: bool = False,
+) -> AnyTool:
+    """A tool that differs from the plainest one only where a test says so."""
+    return Tool(
+        name=name,
+        pack=PACKS[pack],
+        family=family,
+        title=name,
+        description=f"{name}, for tests.",
+        input=takes,
+        output=gives,
+        role=role,
+        effect=effect,
+        idempotent=False,
+        open_world=open_world,
+        interactive=False,
+        example={},
+        handler=run,
+    )
+
+
+def offer(*tools: AnyTool) -> list[Offer]:
+    """What a plug-in brings."""
+    return [Offer(tools=tools)]
+
+
+def over(kit: Kit, store: DocumentStore) -> Kit:
+    """The same gate with its documents in another store."""
+    gate = kit.app.gate
+    ports = replace(gate.ports, documents=store)
+    return Kit(replace(kit.app, gate=replace(gate, ports=ports)))
+
+
+async def is_stored(kit: Kit, document_id: str = "stored") -> bool:
+    return await kit.app.gate.ports.documents.get("apps", document_id) is not None
+
+
+async def only_row(kit: Kit) -> dict[str, Any]:
+    (row,) = await kit.audit_rows()
+    return row
+
+
+async def call_at_once(
+    kit: Kit, times: int, tool: str, principals: Iterable[Principal] = (ADMIN,)
+) -> list[Outcome]:
+    """So many calls at the same time, for each principal."""
+    outcomes: list[Outcome] = []
+
+    async def one(who: Principal) -> None:
+        outcomes.append(await kit.call(tool, who))
+
+    async with anyio.create_task_group() as calls:
+        for who in principals:
+            for _ in range(times):
+                calls.start_soon(one, who)
+    return outcomes
