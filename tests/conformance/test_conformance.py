@@ -9,26 +9,42 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from .node import NodeUnavailable
 from .suite import REQUIREMENTS, run_suite
 
 READY_WITHIN = 30.0
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "ready", "version": "1"},
+    },
+}
 
 
 @pytest.fixture(scope="module")
-def server_url() -> Iterator[str]:
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = _free_port()
-    command = [sys.executable, "-m", f"{__package__}.reference_server", "--port", str(port)]
+    command = [
+        sys.executable, "-m", f"{__package__}.toolgate_server",
+        "--port", str(port), "--data", str(tmp_path_factory.mktemp("conformance")),
+        "--http", "httptools",
+    ]  # fmt: skip
     # The folder that holds this package, so that `-m` finds it under the name it was imported by.
     folder = Path(__file__).parents[len(str(__package__).split("."))]
+    url = f"http://127.0.0.1:{port}/mcp"
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as server:
         try:
-            _wait_for(port, server)
-            yield f"http://127.0.0.1:{port}/mcp"
+            _wait_for(url, server)
+            yield url
         finally:
             server.terminate()
 
@@ -50,15 +66,19 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
+    """Until the endpoint speaks MCP, not only until something listens."""
     deadline = time.monotonic() + READY_WITHIN
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            pytest.fail(f"the server under test ended with {server.returncode} before it answered")
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
+    accepted = {"Accept": "application/json, text/event-stream"}
+    with httpx2.Client(trust_env=False, timeout=READY_WITHIN, headers=accepted) as client:
+        while time.monotonic() < deadline:
+            if server.poll() is not None:
+                pytest.fail(f"the server under test ended with {server.returncode}")
+            try:
+                answer = client.post(url, json=INITIALIZE)
+            except httpx2.TransportError:
+                time.sleep(0.05)
+            else:
+                assert answer.status_code == 200, answer.text
+                return
     pytest.fail(f"the server under test did not answer within {READY_WITHIN:g} s")

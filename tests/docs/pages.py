@@ -16,11 +16,11 @@ BLOCK = re.compile(
 )
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)\s]+)\)")
 MASKS = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?"), "TIME"),
     (re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}"), "tg_KEY"),
     (re.compile(r"\b[0-9a-f]{16,64}\b"), "HEX"),
-    (re.compile(r"(?m)(TIME .*) \d+$"), r"\1 MS"),  # how long a call took, in the audit
     (re.compile(r"[ \t]+"), " "),
+    (re.compile(r"(?m)^(\d+ TIME .*?) \d+\b"), r"\1 MS"),  # how long a call took, in the audit
 )
 
 

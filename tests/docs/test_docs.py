@@ -17,6 +17,7 @@ from typer.main import get_command
 from toolgate.app import packs
 from toolgate.cli.main import commands
 from toolgate.gate.catalogue import Catalogue
+from toolgate.gate.limits import Bounds, Limits
 from toolgate.gate.policy import built_in_rules
 from toolgate.settings import Settings, names
 
@@ -69,6 +70,14 @@ def test_every_block_of_data_can_be_read(page: Path) -> None:
                 cedarpy.PolicySet.from_str(block.text)
             case language:
                 assert language in ("console", "python", "sh", "text"), f"a block in {language!r}"
+
+
+def test_the_store_of_counts_that_a_page_names_can_be_made() -> None:
+    pages = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
+    stores = {Settings.model_validate(tomllib.loads(text)).limits.store for text in pages}
+    assert any("redis" in store for store in stores)
+    for store in stores:
+        Limits(Bounds(), store)
 
 
 def test_generated_pages_are_fresh() -> None:

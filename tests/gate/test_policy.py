@@ -229,13 +229,13 @@ async def test_a_tool_that_is_switched_off_is_seen_but_refused_to_everybody(
 USERS_READ = """
 @id("users-read-documents")
 permit (principal, action, resource)
-when { resource.name == "list_collections" && principal.roles.contains("user") };
+when { resource.name == "query_collection" && principal.roles.contains("user") };
 """
 NOBODY_READS = """
 @id("closed-for-now")
 @says("Closed for now.")
 forbid (principal, action == Action::"call", resource)
-when { resource.name == "list_collections" };
+when { resource.name == "query_collection" };
 """
 BROKEN = 'forbid (principal, action, resource) when { resource.no_such_thing == "x" };'
 
@@ -251,7 +251,7 @@ def folder_with(tmp_path: Path, **files: str) -> Path:
 async def test_an_own_rule_permits_what_no_built_in_rule_does(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, users=USERS_READ)
     async with opened_kit(tmp_path, policy__folder=folder) as kit:
-        assert (await kit.call("list_collections", USER)).error is None
+        assert (await kit.call("query_collection", USER, collection="apps")).error is None
         assert (await only_row(kit))["rule"] == "users-read-documents"
         assert (await kit.call("get_document", USER)).error_type == "not_found"
 
@@ -260,7 +260,7 @@ async def test_an_own_rule_forbids_what_the_built_in_ones_permit(tmp_path: Path)
     folder = folder_with(tmp_path, users=USERS_READ, closed=NOBODY_READS)
     async with opened_kit(tmp_path, policy__folder=folder) as kit:
         for who in (ADMIN, USER):
-            refused = await kit.call("list_collections", who)
+            refused = await kit.call("query_collection", who, collection="apps")
             assert (refused.status, refused.body) == (403, {"error": "Closed for now."})
         assert {row["rule"] for row in await kit.audit_rows()} == {"closed-for-now"}
 

@@ -62,28 +62,21 @@ async def chain(database: Database) -> Database:
     return database
 
 
+UNCHECKED = {
+    "sqlite": ("PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = ON"),
+    "postgresql": ("SET session_replication_role = replica", "RESET session_replication_role"),
+}
+
+
 async def tamper(database: Database, *work: str | Callable[[Connection], Any]) -> None:
     """What somebody with the whole database in hand can do: no constraint stops it."""
+    before, after = UNCHECKED[database.dialect]
 
     def run(connection: Connection) -> None:
-        if database.dialect == "postgresql":
-            connection.execute(text("SET LOCAL session_replication_role = replica"))
-        else:
-            connection.execute(text("PRAGMA defer_foreign_keys = ON"))
-        for one in work:
+        for one in (before, *work, after):
             connection.execute(text(one)) if isinstance(one, str) else one(connection)
 
-    if database.dialect == "sqlite":
-        await database.read(lambda connection: _unchecked(connection, work))
-    else:
-        await database.write(run)
-
-
-def _unchecked(connection: Connection, work: tuple[Any, ...]) -> None:
-    connection.execute(text("PRAGMA foreign_keys = OFF"))
-    for one in work:
-        connection.execute(text(one)) if isinstance(one, str) else one(connection)
-    connection.execute(text("PRAGMA foreign_keys = ON"))
+    await database.read(run)
 
 
 async def found(database: Database) -> list[tuple[str, int]]:

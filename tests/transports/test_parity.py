@@ -126,10 +126,14 @@ def environment() -> dict[str, str]:
 
 
 def stdio_client(server: Server, holder: str) -> mcp.Client:
-    arguments = [*toolgate()[1:], "mcp", "--key", server.key_of(holder), "--data", str(server.data)]
+    """A client of a stdio process on the server's own data; the key is in its environment."""
+    variable = "TOOLGATE_ADMIN_KEY" if holder == "admin" else "TOOLGATE_KEY"
     return mcp.Client(
         StdioServerParameters(
-            command=sys.executable, args=arguments, env=environment(), cwd=str(ROOT)
+            command=sys.executable,
+            args=[*toolgate()[1:], "mcp", "--data", str(server.data)],
+            env={**environment(), variable: server.key_of(holder)},
+            cwd=str(ROOT),
         )
     )
 

@@ -2,16 +2,19 @@
 
 import time
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import anyio
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import Storage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from limits.errors import StorageError
 from limits.storage import storage_from_string
 
-from toolgate.gate.errors import RateLimited
+from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Principal
+
+STORE_OPTIONS: dict[str, Any] = {"implementation": "redispy", "wrap_exceptions": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,7 @@ class Limits:
     def __init__(self, bounds: Bounds, store_url: str = "async+memory://") -> None:
         self.bounds = bounds
         self._counters = SlidingWindowCounterRateLimiter(
-            cast(Storage, storage_from_string(store_url))
+            cast(Storage, storage_from_string(store_url, **STORE_OPTIONS))
         )
         self._per_caller = RateLimitItemPerMinute(max(bounds.calls_per_minute, 1))
         self._per_tool = {
@@ -53,9 +56,12 @@ class Limits:
             await self._count(self._per_tool[tool], principal.id, tool)
 
     async def _count(self, item: RateLimitItemPerMinute, *key: str) -> None:
-        if await self._counters.hit(item, *key):
-            return
-        window = await self._counters.get_window_stats(item, *key)
+        try:
+            if await self._counters.hit(item, *key):
+                return
+            window = await self._counters.get_window_stats(item, *key)
+        except StorageError as problem:
+            raise Unavailable("Calls cannot be counted now, so none is answered.") from problem
         wait = max(1, round(window.reset_time - time.time()))
         of_tool = f" of {key[1]}" if len(key) > 1 else ""
         raise RateLimited(

