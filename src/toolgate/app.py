@@ -92,6 +92,7 @@ async def _close(app: App) -> None:
     except Exception:
         logger.exception("the last audit rows could not be stored")
     await app.gate.ports.documents.close()
+    await app.gate.limits.close()
     await app.gate.database.close()
 
 

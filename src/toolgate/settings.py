@@ -267,6 +267,8 @@ def _validated(tree: dict[str, Any]) -> Settings:
 def _told(error: dict[str, Any]) -> str:
     name = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
+        if isinstance(error["input"], dict) and error["input"]:
+            name += f".{next(iter(cast('dict[str, Any]', error['input'])))}"
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."
         return f"Unknown setting {name}.{hint}"

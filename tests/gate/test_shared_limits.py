@@ -56,6 +56,8 @@ async def test_two_processes_share_one_count(
         await counter.admit(ANONYMOUS, "any")
     with pytest.raises(RateLimited):
         await other.admit(ANONYMOUS, "any")
+    await one.close()
+    await other.close()
 
 
 async def test_a_lost_counter_refuses_calls(valkey: tuple[subprocess.Popen[bytes], str]) -> None:
@@ -66,6 +68,7 @@ async def test_a_lost_counter_refuses_calls(valkey: tuple[subprocess.Popen[bytes
     server.wait()
     with pytest.raises(Unavailable, match="cannot be counted"):
         await counter.admit(ANONYMOUS, "any")
+    await counter.close()
 
 
 async def test_an_unknown_counter_is_a_settings_error(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """How much one caller may ask for."""
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -8,13 +9,11 @@ import anyio
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import Storage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
-from limits.errors import StorageError
+from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
 
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Principal
-
-STORE_OPTIONS: dict[str, Any] = {"implementation": "redispy", "wrap_exceptions": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +36,9 @@ class Limits:
 
     def __init__(self, bounds: Bounds, store_url: str = "async+memory://") -> None:
         self.bounds = bounds
-        self._counters = SlidingWindowCounterRateLimiter(
-            cast(Storage, storage_from_string(store_url, **STORE_OPTIONS))
-        )
+        options, self._close = _connection(store_url)
+        store = storage_from_string(store_url, wrap_exceptions=True, **options)
+        self._counters = SlidingWindowCounterRateLimiter(cast(Storage, store))
         self._per_caller = RateLimitItemPerMinute(max(bounds.calls_per_minute, 1))
         self._per_tool = {
             name: RateLimitItemPerMinute(number)
@@ -55,6 +54,11 @@ class Limits:
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], principal.id, tool)
 
+    async def close(self) -> None:
+        """Give the counter's connections back."""
+        if self._close:
+            await self._close()
+
     async def _count(self, item: RateLimitItemPerMinute, *key: str) -> None:
         try:
             if await self._counters.hit(item, *key):
@@ -68,3 +72,16 @@ class Limits:
             f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. Try again in {wait} s.",
             retry_after=wait,
         )
+
+
+def _connection(url: str) -> tuple[dict[str, Any], Callable[[], Awaitable[None]] | None]:
+    """Options for the counter's store, and what closes it."""
+    if not url.startswith("async+redis"):
+        return {}, None
+    try:
+        # Imported only when it is configured.
+        from redis.asyncio import ConnectionPool  # noqa: PLC0415
+    except ImportError as missing:
+        raise ConfigurationError("redis is not installed") from missing
+    pool: Any = ConnectionPool.from_url(url.removeprefix("async+"))  # pyright: ignore[reportUnknownMemberType]
+    return {"implementation": "redispy", "connection_pool": pool}, pool.aclose

@@ -1,0 +1,194 @@
+"""From an empty database to the newest schema, by anybody at any time."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, Engine, event, inspect, text
+from tests.databases import STARTS_A_SERVER
+
+from toolgate.db.engine import BUSY_MILLISECONDS, BadDatabaseUrl, Database
+from toolgate.db.tables import metadata
+from toolgate.db.upgrades import OldSchema, current, newest, upgrade, upgrade_at_start
+
+pytestmark = pytest.mark.anyio
+
+ONLY_ON_POSTGRESQL = "ix_documents_fields"
+
+
+def ours(thing: Any, name: str | None, kind: str, *_: Any) -> bool:
+    """Everything but the one index that only PostgreSQL has."""
+    return not (kind == "index" and name == ONLY_ON_POSTGRESQL)
+
+
+def differences(connection: Connection) -> list[Any]:
+    options = {"compare_type": True, "include_object": ours}
+    context = MigrationContext.configure(connection, opts=options)
+    return compare_metadata(context, metadata)
+
+
+async def test_an_upgrade_of_an_empty_database_makes_the_defined_tables(database_url: str) -> None:
+    database = Database(database_url)
+    assert await current(database) is None
+    await upgrade_at_start(database)
+    assert await current(database) == newest()
+    assert await database.read(differences) == []
+    named = await database.read(lambda c: set(inspect(c).get_table_names()))
+    assert named == {*metadata.tables, "alembic_version"}
+    await database.close()
+
+
+async def test_a_difference_would_be_noticed(database_url: str) -> None:
+    database = Database(database_url)
+    await upgrade(database)
+    await database.write(lambda c: c.execute(text("ALTER TABLE keys ADD COLUMN further TEXT")))
+    await database.write(lambda c: c.execute(text("DROP INDEX ix_audit_seal_seq")))
+    found = await database.read(differences)
+    assert {one[0] for one in found} == {"remove_column", "add_index"}
+    await database.close()
+
+
+@contextmanager
+def noted_statements() -> Iterator[list[str]]:
+    statements: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield statements
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+async def test_an_upgrade_of_the_newest_schema_changes_nothing(database_url: str) -> None:
+    database = Database(database_url)
+    await upgrade(database)
+    with noted_statements() as statements:
+        await upgrade(database)
+        await upgrade_at_start(database)
+    changing = ("CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE")
+    assert statements
+    assert [one for one in statements if one.lstrip().startswith(changing)] == []
+    await database.close()
+
+
+@STARTS_A_SERVER
+async def test_an_old_schema_on_postgresql_is_not_touched_unasked(postgres_database: str) -> None:
+    database = Database(postgres_database)
+    await upgrade(database)
+    await database.write(lambda c: c.execute(text("UPDATE alembic_version SET version_num = '0'")))
+    told = r"has schema 0, this version needs .*`toolgate db upgrade`"
+    with pytest.raises(OldSchema, match=told):
+        await upgrade_at_start(database)
+    assert await current(database) == "0"
+    await database.close()
+
+
+async def test_everybody_may_upgrade_an_empty_database_at_once(database_url: str) -> None:
+    databases = [Database(database_url) for _ in range(4)]
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as starts:
+            for one in databases:
+                starts.start_soon(upgrade_at_start, one)
+    assert await databases[0].read(differences) == []
+    versions = text("SELECT version_num FROM alembic_version")
+    assert await databases[0].read(lambda c: list(c.scalars(versions))) == [newest()]
+    for one in databases:
+        await one.close()
+
+
+START = """
+import sys, anyio
+from toolgate.db.engine import Database
+from toolgate.db.upgrades import current, upgrade_at_start
+
+async def start() -> None:
+    database = Database(sys.argv[1])
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await upgrade_at_start(database)
+    print(await current(database))
+
+anyio.run(start)
+"""
+
+
+async def test_processes_may_upgrade_an_empty_database_at_once(database_url: str) -> None:
+    assert upgraded_by_processes(database_url, 3) == [(newest(), "")] * 3
+    database = Database(database_url)
+    assert await database.read(differences) == []
+    await database.close()
+
+
+def upgraded_by_processes(database_url: str, many: int) -> list[tuple[str, str]]:
+    """What each said, on standard output and standard error, after all began at once."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", START, database_url],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(many)
+    ]
+    for one in processes:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+    return [said(one) for one in start_all(processes)]
+
+
+def start_all(processes: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
+    for one in processes:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
+    return processes
+
+
+def said(process: subprocess.Popen[str]) -> tuple[str, str]:
+    out, errors = process.communicate(timeout=60)
+    return out.strip(), errors
+
+
+@pytest.mark.parametrize("way", ["read", "glance", "write"])
+async def test_an_embedded_database_is_opened_safely_on_every_way_in(
+    tmp_path: Path, way: str
+) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'toolgate.db'}")
+
+    def ask(connection: Connection) -> list[Any]:
+        names = ("journal_mode", "foreign_keys", "busy_timeout")
+        return [connection.scalar(text(f"PRAGMA {name}")) for name in names]
+
+    match way:
+        case "read":
+            told = await database.read(ask)
+        case "glance":
+            told = await database.read(ask, quick=True)
+        case _:
+            told = await database.write(ask)
+    assert told == ["wal", 1, BUSY_MILLISECONDS]
+    await database.close()
+
+
+@pytest.mark.parametrize("url", ["mysql://x/y", "nonsense", "oracle://x", "", "postgresql://:x:/"])
+def test_an_address_of_no_database_we_know_is_refused_in_words(url: str) -> None:
+    with pytest.raises(BadDatabaseUrl, match=r"Setting database\.url"):
+        Database(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:///x.db", "postgresql://u:p@h/d", "postgresql+psycopg://h/d"]
+)
+def test_an_address_is_opened_with_the_driver_we_ship(url: str) -> None:
+    assert Database(url).url.drivername in {"sqlite+pysqlite", "postgresql+psycopg"}

@@ -1,0 +1,283 @@
+"""Settings: from a file, the environment and flags; a wrong one is named."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolgate.settings import (
+    BORROWED,
+    BadSettings,
+    Settings,
+    described,
+    hand_down,
+    handed_down,
+    load,
+    names,
+)
+
+SECRETS = {
+    "admin_key": "a-secret-admin-key",
+    "google.service_account": '{"private_key": "a-secret-account"}',
+    "database.url": "postgresql://u:a-secret-password@db/x",
+    "limits.store": "async+redis://:a-secret-password@redis:6379",
+}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No toolgate.toml of anybody's lies where a test runs."""
+    monkeypatch.chdir(tmp_path)
+
+
+def written(text: str, name: str = "toolgate.toml") -> Path:
+    file = Path(name)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def value_of(settings: Settings, name: str) -> Any:
+    found: Any = settings
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def refusal(**sources: Any) -> str:
+    with pytest.raises(BadSettings) as refused:
+        load(**{"environment": {}, **sources})
+    return str(refused.value)
+
+
+# Three sources --------------------------------------------------------------------------------
+
+
+def test_without_any_source_the_defaults_count() -> None:
+    settings = load(environment={})
+    assert settings == Settings()
+    assert settings.database_url == "sqlite:///.toolgate/toolgate.db"
+    assert not settings.appdata.writes
+
+
+def test_the_environment_wins_over_the_file_and_a_flag_over_both() -> None:
+    written("[server]\nport = 1\nhost = 'from-file'\nworkers = 2\n")
+    environment = {"TOOLGATE_SERVER__PORT": "2", "TOOLGATE_SERVER__HOST": "from-environment"}
+    settings = load(environment=environment, flags={"server.port": 3})
+    assert settings.server.port == 3
+    assert settings.server.host == "from-environment"
+    assert settings.server.workers == 2
+
+
+def test_a_flag_that_was_not_given_changes_nothing() -> None:
+    settings = load(environment={"TOOLGATE_SERVER__PORT": "2"}, flags={"server.port": None})
+    assert settings.server.port == 2
+
+
+def test_an_empty_variable_is_none() -> None:
+    written("[server]\nport = 1\n")
+    environment = {"TOOLGATE_SERVER__PORT": "", "MCP_ENABLE_WRITES": "", "TOOLGATE_CONFIG": ""}
+    settings = load(environment=environment)
+    assert settings.server.port == 1
+    assert not settings.appdata.writes
+
+
+def test_a_named_file_is_read_instead_of_the_usual_one() -> None:
+    written("[server]\nport = 1\n")
+    other = written("[server]\nport = 2\n", "other.toml")
+    assert load(environment={}).server.port == 1
+    assert load(environment={"TOOLGATE_CONFIG": "other.toml"}).server.port == 2
+    assert load(environment={"TOOLGATE_CONFIG": "toolgate.toml"}, file=other).server.port == 2
+
+
+VALUES: dict[str, tuple[str, Any]] = {
+    "data": ("/data", Path("/data")),
+    "admin_key": ("0123456789abcdef", "0123456789abcdef"),
+    "server.host": ("::1", "::1"),
+    "server.port": ("0", 0),
+    "server.workers": ("4", 4),
+    "server.allowed_hosts": ("a.example, b.example", ("a.example", "b.example")),
+    "server.allowed_origins": ("https://a.example", ("https://a.example",)),
+    "database.url": ("sqlite:///x.db", "sqlite:///x.db"),
+    "documents.url": ("firestore://p", "firestore://p"),
+    "limits.calls_per_minute": ("0", 0),
+    "limits.tool_calls_per_minute": ('{"db.task.get": 5}', {"db.task.get": 5}),
+    "limits.store": ("async+redis://r:1", "async+redis://r:1"),
+    "limits.body_bytes": ("2048", 2048),
+    "limits.result_bytes": ("4096", 4096),
+    "limits.concurrency": ("1", 1),
+    "limits.seconds": ("0.5", 0.5),
+    "policy.folder": ("rules", Path("rules")),
+    "policy.read_only": ("true", True),
+    "policy.disabled": ("db.task.get,web.fetch", ("db.task.get", "web.fetch")),
+    "mcp.underscore_names": ("1", True),
+    "appdata.writes": ("true", True),
+    "google.credentials_file": ("/key.json", Path("/key.json")),
+    "google.service_account": ("{}", "{}"),
+    "google.emulator_host": ("localhost:8080", "localhost:8080"),
+}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_setting_can_be_given_in_the_environment(name: str) -> None:
+    text, value = VALUES[name]
+    variable = "TOOLGATE_" + name.upper().replace(".", "__")
+    assert value_of(load(environment={variable: text}), name) == value
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_setting_says_what_it_is_for(name: str) -> None:
+    field = dict(described())[name]
+    assert field.description
+
+
+BORROWED_VALUES = {
+    "MCP_ENABLE_WRITES": ("true", True),
+    "GOOGLE_APPLICATION_CREDENTIALS": ("/key.json", Path("/key.json")),
+    "FIREBASE_SERVICE_ACCOUNT_KEY": ('{"type": "service_account"}', '{"type": "service_account"}'),
+    "FIRESTORE_EMULATOR_HOST": ("localhost:8080", "localhost:8080"),
+    "BACKEND_MANAGER_KEY": ("0123456789abcdef", "0123456789abcdef"),
+}
+
+
+@pytest.mark.parametrize("variable", BORROWED)
+def test_a_variable_of_another_document_means_what_it_means_there(variable: str) -> None:
+    text, value = BORROWED_VALUES[variable]
+    assert value_of(load(environment={variable: text}), BORROWED[variable]) == value
+
+
+def test_an_own_variable_wins_over_a_borrowed_one() -> None:
+    both = {"TOOLGATE_ADMIN_KEY": "own-0123456789abc", "BACKEND_MANAGER_KEY": "borrowed-01234567"}
+    for environment in (both, dict(reversed(both.items()))):
+        assert load(environment=environment).admin_key == "own-0123456789abc"
+
+
+@pytest.mark.parametrize("text", ["false", "0", "no", "off", "False"])
+def test_writes_stay_off_when_they_are_switched_off_in_words(text: str) -> None:
+    assert not load(environment={"MCP_ENABLE_WRITES": text}).appdata.writes
+
+
+@pytest.mark.parametrize(
+    ("settings", "firestore"),
+    [
+        ({}, False),
+        ({"google.credentials_file": "k.json"}, True),
+        ({"google.service_account": "{}"}, True),
+        ({"google.emulator_host": "localhost:1"}, False),
+        ({"documents.url": "firestore://p"}, True),
+        ({"documents.url": "sql", "google.service_account": "{}"}, False),
+    ],
+)
+def test_firestore_is_chosen_by_its_address_or_its_credentials(
+    settings: dict[str, Any], firestore: bool
+) -> None:
+    assert load(environment={}, flags=settings).uses_firestore == firestore
+
+
+# Wrong ones -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("servr.port", "server.port"),
+        ("limit.seconds", "limits.seconds"),
+        ("server.prot", "server.port"),
+        ("limits.call_per_minute", "limits.calls_per_minute"),
+        ("policy.readonly", "policy.read_only"),
+        ("admin_keys", "admin_key"),
+    ],
+)
+def test_an_unknown_setting_is_told_the_nearest(name: str, near: str) -> None:
+    variable = "TOOLGATE_" + name.upper().replace(".", "__")
+    told = refusal(environment={variable: "5"})
+    assert told == f"Unknown setting {name}. Did you mean {near}?"
+
+
+def test_an_unknown_key_in_the_file_is_told_the_nearest() -> None:
+    written("[server]\nprot = 1\n")
+    assert refusal() == "Unknown setting server.prot. Did you mean server.port?"
+
+
+def test_an_unknown_setting_that_is_like_none_is_sent_to_the_documentation() -> None:
+    told = refusal(environment={"TOOLGATE_XYZZY": "5"})
+    assert told == "Unknown setting xyzzy. See docs/reference/settings.md."
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("server.port", "eighty", "Setting server.port: input should be a valid integer"),
+        ("server.port", 65536, "Setting server.port: input should be less than or equal to 65535"),
+        ("server.workers", 0, "Setting server.workers: input should be greater than or equal to 1"),
+        ("limits.seconds", 0, "Setting limits.seconds: input should be greater than 0"),
+        ("limits.tool_calls_per_minute", "x", "Setting limits.tool_calls_per_minute: input should"),
+        (
+            "limits.tool_calls_per_minute",
+            {"a": -1},
+            "Setting limits.tool_calls_per_minute.a: input should be greater than or equal to 0",
+        ),
+        ("admin_key", "short", "Setting admin_key: string should have at least 16 characters"),
+        ("server", 5, "Setting server: input should be"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_rule(name: str, value: Any, told: str) -> None:
+    assert refusal(flags={name: value}).startswith(told)
+
+
+def test_every_wrong_setting_is_named_at_once() -> None:
+    told = refusal(flags={"server.port": "x", "limits.seconds": -1, "nothing.here": 1})
+    assert all(part in told for part in ("server.port", "limits.seconds", "nothing"))
+
+
+def test_a_key_below_what_is_no_section_is_refused() -> None:
+    written("server = 5\n")
+    told = refusal(environment={"TOOLGATE_SERVER__PORT": "1"})
+    assert told == "Setting server is a section; set one of its keys."
+
+
+@pytest.mark.parametrize("text", ["[server\nport = 1", "port = = 1", "\0"])
+def test_a_file_that_is_not_toml_is_named(text: str) -> None:
+    file = written(text, "wrong.toml")
+    assert refusal(file=file).startswith("wrong.toml is not valid TOML: ")
+
+
+def test_a_file_that_is_not_text_is_named() -> None:
+    Path("wrong.toml").write_bytes(b"\xff\xfe\x00")
+    assert refusal(file=Path("wrong.toml")).startswith("wrong.toml is not valid TOML: ")
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [{"file": Path("missing.toml")}, {"environment": {"TOOLGATE_CONFIG": "missing.toml"}}],
+)
+def test_a_named_file_that_is_not_there_is_an_error(sources: dict[str, Any]) -> None:
+    assert refusal(**sources).startswith("missing.toml is not there.")
+
+
+# Secrets --------------------------------------------------------------------------------------
+
+
+def test_no_secret_is_shown_when_settings_are_printed() -> None:
+    settings = load(environment={}, flags=SECRETS)
+    for name, value in SECRETS.items():
+        assert value_of(settings, name) == value
+    assert "a-secret" not in f"{settings!r} {settings} {settings.database!r} {settings.google!s}"
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_no_secret_is_told_when_its_setting_is_wrong(name: str) -> None:
+    told = refusal(flags={name: ["a-secret-in-a-list"]})
+    assert name in told
+    assert "a-secret" not in told
+
+
+def test_a_key_that_is_too_short_is_not_told_back() -> None:
+    assert "tooshort" not in refusal(environment={"TOOLGATE_ADMIN_KEY": "tooshort"})
+
+
+def test_worker_processes_get_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGATE_HANDED_DOWN", "")
+    flags = {name: value for name, (_, value) in VALUES.items()}
+    settings = load(environment={}, flags=flags)
+    hand_down(settings)
+    assert handed_down() == settings
