@@ -2,6 +2,7 @@
 
 import gc
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
@@ -16,6 +17,7 @@ from toolgate.transports.web import web_app
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048
+STARTUP_FAILED = 3
 
 
 class Application:
@@ -90,6 +92,8 @@ def run(settings: Settings, bound: socket.socket) -> None:
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
     if settings.server.workers == 1:
-        return uvicorn.Server(config).run(sockets=[bound])
+        server = uvicorn.Server(config)
+        server.run(sockets=[bound])
+        return None if server.started else sys.exit(STARTUP_FAILED)
     hand_down(settings)
     Multiprocess(config, sockets=[bound]).run()

@@ -15,6 +15,7 @@ from tests.servers import Server
 
 from toolgate.app import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
+from toolgate.packs.appdata.collections import BY_NAME
 
 pytestmark = pytest.mark.anyio
 
@@ -148,14 +149,25 @@ async def test_every_resource_is_listed(client: mcp.Client) -> None:
     assert (await client.list_resource_templates()).resource_templates == []
 
 
-@pytest.mark.parametrize("resource", CATALOGUE.resources, ids=lambda one: one.name)
-async def test_a_resource_is_what_its_tool_answers(
-    client: mcp.Client, server: Server, resource: Any
+async def test_the_resource_of_all_collections_is_their_list(
+    client: mcp.Client, server: Server
 ) -> None:
-    [content] = (await client.read_resource(resource.uri)).contents
+    assert await read(client, "cybereco://collections") == over_http(server, "list_collections", {})
+
+
+@pytest.mark.parametrize("collection", BY_NAME)
+async def test_the_resource_of_a_collection_is_its_description(
+    client: mcp.Client, server: Server, collection: str
+) -> None:
+    described = over_http(server, "describe_collection", {"collection_name": collection})
+    assert await read(client, f"cybereco://schema/{collection}") == described
+
+
+async def read(client: mcp.Client, uri: str) -> Any:
+    [content] = (await client.read_resource(uri)).contents
     assert isinstance(content, types.TextResourceContents)
-    assert (str(content.uri), content.mime_type) == (resource.uri, "application/json")
-    assert json.loads(content.text) == over_http(server, resource.tool, dict(resource.arguments))
+    assert (str(content.uri), content.mime_type) == (uri, "application/json")
+    return json.loads(content.text)
 
 
 @pytest.mark.parametrize(

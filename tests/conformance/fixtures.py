@@ -1,7 +1,8 @@
 """What the public MCP conformance suite expects to find on a server.
 
-Plain values and functions over the SDK's own types: no server, no transport, no toolgate. The glue that serves them
-decides how a tool is listed, authorised and called. Names, arguments and contents are the suite's, letter for letter.
+Plain values and functions over the SDK's own types: no server, no transport, no toolgate. The glue
+that serves them decides how a tool is listed, authorised and called. Names, arguments and contents
+are the suite's, letter for letter.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ ToolResult = types.CallToolResult | types.InputRequiredResult
 ToolHandler = Callable[[Raw, types.CallToolRequestParams], Awaitable[ToolResult]]
 Publish = Callable[[ServerEvent], Awaitable[None]]
 
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJg"
+    "gg=="
+)
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 STEP = 0.05
 """Seconds between two notifications of one call, as the suite asks."""
@@ -40,7 +44,7 @@ class FixtureTool:
 
 
 def tools(publish: Publish) -> tuple[FixtureTool, ...]:
-    """Every fixture tool. `publish` reaches the open `subscriptions/listen` streams of the server under test."""
+    """Every fixture tool; `publish` reaches the open `subscriptions/listen` streams."""
 
     async def trigger_tool_change(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
         await publish(ToolsListChanged())
@@ -230,7 +234,8 @@ _NOTIFYING_TOOLS = (
 )
 
 
-# Requests from server to client (up to 2025-11-25): they need a session, because the answer comes in another POST.
+# Requests from server to client (up to 2025-11-25): they need a session, because the answer comes
+# in another POST.
 
 
 async def _sampling(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
@@ -331,7 +336,8 @@ _ASKING_TOOLS = (
 )
 
 
-# Input-required results (2026-07-28): the call ends with questions, the client calls again with the answers.
+# Input-required results (2026-07-28): the call ends with questions, the client calls again with
+# the answers.
 
 
 async def _missing_capability(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
@@ -601,7 +607,8 @@ async def get_prompt(
         case "test_simple_prompt":
             return _prompt(types.TextContent(text="This is a simple prompt for testing."))
         case "test_prompt_with_arguments":
-            line = f"Prompt with arguments: arg1='{arguments.get('arg1')}', arg2='{arguments.get('arg2')}'"
+            first, second = arguments.get("arg1"), arguments.get("arg2")
+            line = f"Prompt with arguments: arg1='{first}', arg2='{second}'"
             return _prompt(types.TextContent(text=line))
         case "test_prompt_with_embedded_resource":
             return _prompt(

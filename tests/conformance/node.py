@@ -1,4 +1,4 @@
-"""Node and the npm packages that tests use, installed from a lock file into the git-ignored cache."""
+"""Node and the npm packages that tests use, installed from a lock file into a cache."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def find() -> Node:
 
 
 def install(folder: Path, *scripts: str) -> Path:
-    """`npm ci` the locked packages of `folder` once, and put its `scripts` beside them, where imports resolve."""
+    """`npm ci` the locked packages of `folder` once, and put its `scripts` beside them."""
     node = find()
     target = CACHE / folder.name
     target.mkdir(parents=True, exist_ok=True)

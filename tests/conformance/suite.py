@@ -17,7 +17,7 @@ from typing import Any
 from . import node
 
 REQUIREMENTS = {"2026-07-28": 37, "2025-11-25": 30}
-"""Revision of the protocol, and how many server scenarios it requires. Both lists are frozen by the suite."""
+"""Revision of the protocol, and how many server scenarios it requires: frozen by the suite."""
 
 _ENTRY = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
 _SUMMARY = re.compile(r"^([✓✗]) (\S+): (\d+) passed, (\d+) failed$", re.MULTILINE)
@@ -86,7 +86,8 @@ def _problems(results: Path, scenarios: set[str]) -> Iterator[str]:
         checks: list[dict[str, Any]] = json.loads(path.read_text())
         for check in checks:
             if scenario is not None and check["status"] in ("FAILURE", "WARNING"):
-                yield f"{scenario}: {check['status']} {check['id']}: {check.get('errorMessage', '')}"
+                message = check.get("errorMessage", "")
+                yield f"{scenario}: {check['status']} {check['id']}: {message}"
 
 
 if __name__ == "__main__":

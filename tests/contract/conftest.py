@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
 from tests.databases import STARTS_A_SERVER
 from tests.firestore import emulator
 from tests.firestore.wire_server import WireServer
@@ -99,5 +98,4 @@ def tx_factory(database: Database | None) -> Callable[[], Transaction]:
     """Transactions for the store; one that joins none gets transactions that never begin."""
     if database is not None:
         return database.transaction
-    unused = create_engine("sqlite://")
-    return lambda: Transaction(unused)
+    return Database("sqlite://").transaction

@@ -23,12 +23,12 @@ from google.cloud.firestore_v1.types import Document
 from google.cloud.firestore_v1.vector import Vector
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sqlalchemy import create_engine
 from tests.firestore import wire_server
 from tests.firestore.wire_server import Refusal, WireServer
 
 from toolgate.adapters.firestore import FirestoreDocuments
 from toolgate.adapters.firestore.documents import field_filter, to_json
+from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import DocumentStore, Fields, Filter, Operator, StoreUnavailable
 from toolgate.ports.filters import matches
@@ -64,7 +64,7 @@ async def store(server: WireServer) -> AsyncIterator[FirestoreDocuments]:
 @pytest.fixture
 def tx() -> Transaction:
     """Never begins: Firestore joins no transaction."""
-    return Transaction(create_engine("sqlite://"))
+    return Database("sqlite://").transaction()
 
 
 @pytest.fixture

@@ -255,11 +255,22 @@ async def test_an_answer_is_wrapped_as_its_pack_says_and_fits_the_tools_schema(
     jsonschema.validate(outcome.body, schema)
 
 
+HOLED = {**ANN_JSON, "knows": [{"name": "Bo", "lives": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("gives", "holed", "told"),
+    [
+        (Person, HOLED, "'city' is a required property"),
+        (Place, {"city": 5}, "5 is not of type 'string'"),
+    ],
+)
 @pytest.mark.parametrize("pack", DIALECTS)
-def test_a_schema_refuses_an_answer_with_a_hole_deep_inside(pack: str) -> None:
-    tool = a_tool("x", ann, pack=pack, gives=Person)
-    holed = {**ANN_JSON, "knows": [{"name": "Bo", "lives": {}}]}
-    with pytest.raises(jsonschema.ValidationError, match="'city' is a required property"):
+def test_a_schema_refuses_an_answer_with_a_hole_in_it(
+    pack: str, gives: type[Output], holed: dict[str, Any], told: str
+) -> None:
+    tool = a_tool("x", ann, pack=pack, gives=gives)
+    with pytest.raises(jsonschema.ValidationError, match=told):
         jsonschema.validate(tool.pack.dialect.success(holed), tool.output_schema)
 
 

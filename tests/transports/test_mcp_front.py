@@ -27,6 +27,7 @@ from toolgate.gate.catalogue import Offer
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import BACKEND
 from toolgate.gate.principal import Role
+from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Pack
 from toolgate.transports.mcp import front
 
@@ -67,7 +68,15 @@ def special() -> Offer:
         """Say the region."""
         return Word(word=args.region)
 
-    return Offer(tools=tuple(family.tools))
+    jane = Resource(
+        uri="special://jane",
+        name="jane",
+        title="Jane",
+        description="What only admins may read.",
+        tool="get_document",
+        arguments=JANE,
+    )
+    return Offer(tools=tuple(family.tools), resources=(jane,))
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +231,32 @@ async def test_a_hidden_tool_answers_like_no_tool_at_all(
     assert one.headers.keys() == other.headers.keys()
     assert one.headers["content-type"] == other.headers["content-type"]
     assert message_of(one)["error"]["code"] == INVALID_PARAMS
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_resource_of_a_hidden_tool_does_not_exist(web: Web, era: str) -> None:
+    read = request(era, "resources/read", {"uri": "special://jane"})
+    async with web.client("admin") as client:
+        listed = message_of(await request(era, "resources/list").send(client))["result"]
+        assert "special://jane" in [one["uri"] for one in listed["resources"]]
+        [content] = message_of(await read.send(client))["result"]["contents"]
+        assert "jane@example.com" in content["text"]
+    async with web.client("user") as client:
+        listed = message_of(await request(era, "resources/list").send(client))["result"]
+        assert "special://jane" not in [one["uri"] for one in listed["resources"]]
+        error = message_of(await read.send(client))["error"]
+        unknown = request(era, "resources/read", {"uri": "special://jone"})
+        other = message_of(await unknown.send(client))["error"]
+    assert error == {**other, "data": {"uri": "special://jane"}}
+    assert error["message"] == "Resource not found"
+
+
+async def test_a_resource_of_a_hidden_tool_cannot_be_subscribed_to(web: Web) -> None:
+    wanted = request(LEGACY, "resources/subscribe", {"uri": "special://jane"})
+    async with web.client("admin") as client:
+        assert message_of(await wanted.send(client))["result"] == {}
+    async with web.client("user") as client:
+        assert message_of(await wanted.send(client))["error"]["message"] == "Resource not found"
 
 
 # What needs the SDK

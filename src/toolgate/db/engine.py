@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import anyio
-import anyio.to_thread
 import orjson
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 
+from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 
 BUSY_MILLISECONDS = 10_000
@@ -42,8 +42,11 @@ class Database:
         self._reader = _engine(self.url, writes=False)
         self._writer = _engine(self.url, writes=True)
         # SQLite has one writer at a time; on PostgreSQL a writer needs a connection of the pool.
-        self._turns = anyio.Semaphore(1 if self.dialect == "sqlite" else 2 * POOL)
+        self._turns = anyio.Semaphore(
+            1 if self.dialect == "sqlite" else 2 * POOL, fast_acquire=True
+        )
         self._kept: Connection | None = None
+        self._threads = Threads(4 * POOL)
 
     async def read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
         """Run a function that only reads; each statement sees the newest committed state.
@@ -53,7 +56,7 @@ class Database:
         """
         if quick and self.dialect == "sqlite":
             return self._glance(look)
-        return await anyio.to_thread.run_sync(self._look, look)
+        return await self._threads.run(self._look, look)
 
     def _look(self, look: Callable[[Connection], T]) -> T:
         with self._reader.connect() as connection:
@@ -72,7 +75,7 @@ class Database:
 
     def transaction(self) -> Transaction:
         """A write that commits as a whole."""
-        return Transaction(self._writer, self._turns)
+        return Transaction(self._writer, self._threads, self._turns)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run one function in a transaction of its own."""
@@ -89,6 +92,7 @@ class Database:
             self._kept.close()
         self._reader.dispose()
         self._writer.dispose()
+        self._threads.close()
 
 
 def _url(url: str) -> URL:

@@ -5,8 +5,9 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 import anyio
-import anyio.to_thread
 from sqlalchemy import Connection, Engine
+
+from toolgate.db.threads import Threads
 
 T = TypeVar("T")
 
@@ -20,8 +21,9 @@ class Transaction:
     would find none to go on.
     """
 
-    def __init__(self, engine: Engine, turns: anyio.Semaphore | None = None) -> None:
+    def __init__(self, engine: Engine, threads: Threads, turns: anyio.Semaphore) -> None:
         self._engine = engine
+        self._threads = threads
         self._turns = turns
         self._its_turn = False
         self._connection: Connection | None = None
@@ -29,10 +31,10 @@ class Transaction:
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run a function on this transaction's connection, in a thread."""
-        if self._turns is not None and not self._its_turn:
+        if not self._its_turn:
             await self._turns.acquire()
             self._its_turn = True
-        return await anyio.to_thread.run_sync(self._run, work)
+        return await self._threads.run(self._run, work)
 
     def _run(self, work: Callable[[Connection], T]) -> T:
         if self._connection is None:
@@ -60,10 +62,9 @@ class Transaction:
     ) -> None:
         try:
             if self._connection is not None:
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self._end, kind is None and not self._abandoned)
+                await self._threads.run(self._end, kind is None and not self._abandoned)
         finally:
-            if self._turns is not None and self._its_turn:
+            if self._its_turn:
                 self._turns.release()
 
     def _end(self, kept: bool) -> None:

@@ -74,6 +74,7 @@ class AuditLog:
         self._waiting: list[Record] = []
         self._wake = anyio.Event()
         self._failing = False
+        self._flushing = anyio.Lock()
         self.dropped = 0
 
     def check(self) -> None:
@@ -120,18 +121,19 @@ class AuditLog:
 
     async def flush(self) -> None:
         """Store everything that waits."""
-        batch, self._waiting = self._waiting, []
-        if not batch:
-            return
-        store = _store_missing if self._failing else _store
-        try:
-            with anyio.CancelScope(shield=True):
-                await self._database.write(lambda connection: store(connection, batch))
-            self._failing = False
-        except BaseException:
-            self._waiting = batch + self._waiting
-            self._failing = True
-            raise
+        async with self._flushing:
+            batch, self._waiting = self._waiting, []
+            if not batch:
+                return
+            store = _store_missing if self._failing else _store
+            try:
+                with anyio.CancelScope(shield=True):
+                    await self._database.write(lambda connection: store(connection, batch))
+                self._failing = False
+            except BaseException:
+                self._waiting = batch + self._waiting
+                self._failing = True
+                raise
 
     async def run(self) -> None:
         """Store batches until cancelled."""

@@ -542,6 +542,7 @@ async def test_an_id_inside_the_data_is_not_a_field(writing: Kit) -> None:
     assert_answer(stored, {"id": "mine", "name": "Mine"})
     other = await writing.call("get_document", collection="apps", document_id="someone-else")
     assert isinstance(other.error, NotFound)
+    assert await ids(writing, "apps", condition("id", "==", "someone-else")) == []
 
 
 async def test_an_empty_document_can_be_created(writing: Kit) -> None:
