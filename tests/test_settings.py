@@ -130,19 +130,21 @@ def test_every_setting_says_what_it_is_for(name: str) -> None:
     assert field.description
 
 
-BORROWED_VALUES = {
-    "MCP_ENABLE_WRITES": ("true", True),
-    "GOOGLE_APPLICATION_CREDENTIALS": ("/key.json", Path("/key.json")),
-    "FIREBASE_SERVICE_ACCOUNT_KEY": ('{"type": "service_account"}', '{"type": "service_account"}'),
-    "FIRESTORE_EMULATOR_HOST": ("localhost:8080", "localhost:8080"),
-    "BACKEND_MANAGER_KEY": ("0123456789abcdef", "0123456789abcdef"),
-}
-
-
-@pytest.mark.parametrize("variable", BORROWED)
-def test_a_variable_of_another_document_means_what_it_means_there(variable: str) -> None:
-    text, value = BORROWED_VALUES[variable]
-    assert value_of(load(environment={variable: text}), BORROWED[variable]) == value
+@pytest.mark.parametrize(
+    ("variable", "name", "text", "value"),
+    [
+        ("MCP_ENABLE_WRITES", "appdata.writes", "true", True),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "google.credentials_file", "/k.json", Path("/k.json")),
+        ("FIREBASE_SERVICE_ACCOUNT_KEY", "google.service_account", "{}", "{}"),
+        ("FIRESTORE_EMULATOR_HOST", "google.emulator_host", "localhost:8080", "localhost:8080"),
+        ("BACKEND_MANAGER_KEY", "admin_key", "0123456789abcdef", "0123456789abcdef"),
+    ],
+)
+def test_a_variable_of_another_document_means_what_it_means_there(
+    variable: str, name: str, text: str, value: Any
+) -> None:
+    assert BORROWED[variable] == name
+    assert value_of(load(environment={variable: text}), name) == value
 
 
 def test_an_own_variable_wins_over_a_borrowed_one() -> None:

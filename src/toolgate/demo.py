@@ -15,8 +15,7 @@ class NotForDemo(RuntimeError):
 async def load(app: App) -> int:
     """Store the demo documents that are not there yet; return how many were stored.
 
-    Refuses a store that holds documents of others: a collection of documents none of which is
-    from the demo.
+    Refuses a store where somebody's own documents lie beside an incomplete demo.
     """
     if app.settings.uses_firestore:
         raise NotForDemo("Documents are in Firestore, so no demo data was loaded.")
@@ -24,7 +23,7 @@ async def load(app: App) -> int:
     keys = select(documents.c.collection, documents.c.id)
     present = set(await database.read(lambda c: [tuple(row) for row in c.execute(keys)]))
     wanted = {(collection, id) for collection, id, _ in DEMO}
-    if present and not present & wanted:
+    if present - wanted and wanted - present:
         raise NotForDemo("The database holds documents already, so no demo data was loaded.")
     stored = 0
     async with database.transaction() as tx:

@@ -19,6 +19,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+MOST_NAME = 128
+
+
+def printable(name: str) -> str:
+    """A name that a stranger made up, fit for every database and every terminal."""
+    return "".join(one if one.isprintable() else "?" for one in name[:MOST_NAME])
+
 
 class GateError(Exception):
     """A failure that the caller is told about.
@@ -90,7 +97,7 @@ class UnknownTool(GateError):
     rpc = -32601
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Unknown tool: {name}")
+        super().__init__(f"Unknown tool: {printable(name)}")
 
 
 class Unauthenticated(GateError):

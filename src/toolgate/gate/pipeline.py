@@ -18,7 +18,15 @@ from toolgate.gate.answers import Outcome, answer_with, fail_with
 from toolgate.gate.audit import STARTED, AuditLog, AuditUnavailable, Record
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.context import Context, Exchange, Ports
-from toolgate.gate.errors import Forbidden, GateError, Internal, TimedOut, Unavailable, UnknownTool
+from toolgate.gate.errors import (
+    Forbidden,
+    GateError,
+    Internal,
+    TimedOut,
+    Unavailable,
+    UnknownTool,
+    printable,
+)
 from toolgate.gate.limits import Limits
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.parsing import parse
@@ -29,7 +37,6 @@ from toolgate.ports.documents import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-MOST_NAME = 128
 UNDECIDED = Decision(visible=False, allowed=False, rule=NO_RULE)
 
 
@@ -201,11 +208,6 @@ def readable(call: Call, tool: AnyTool) -> Any:
     return parse(tool, call.arguments)
 
 
-def printable(name: str) -> str:
-    """A name that a stranger made up, fit for every database and every terminal."""
-    return "".join(one if one.isprintable() else "?" for one in name[:MOST_NAME])
-
-
 def told(error: Exception, call: Call) -> GateError:
     """The error as the caller may know it; what is not its business goes to the log."""
     match error:
@@ -214,7 +216,9 @@ def told(error: Exception, call: Call) -> GateError:
                 logger.warning("%s: %s", call.request_id, error.message, exc_info=error)
             return error
         case TimeoutError():
-            return TimedOut(f"{call.tool} took too long and was stopped. Ask for less, or again.")
+            return TimedOut(
+                f"{printable(call.tool)} took too long and was stopped. Ask for less, or again."
+            )
         case StoreUnavailable():
             logger.warning("%s: %s", call.request_id, error, exc_info=error)
             return Unavailable(str(error))

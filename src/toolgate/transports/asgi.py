@@ -1,5 +1,7 @@
 """The little ASGI that every HTTP transport needs."""
 
+import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
@@ -15,6 +17,7 @@ Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
+LONG_NUMBER = re.compile(rb"[0-9]{19}")
 JSON = (b"content-type", b"application/json")
 PRINCIPAL = "toolgate.principal"
 REQUEST_ID = "toolgate.request_id"
@@ -23,6 +26,11 @@ REQUEST_ID = "toolgate.request_id"
 def principal_of(scope: Scope) -> Principal:
     """The caller, as the edge identified it."""
     return scope[PRINCIPAL]
+
+
+def dry_run_of(scope: Scope) -> bool:
+    """Whether the caller asks to be told what would happen, without storing it."""
+    return header(scope, b"x-dry-run") == "true"
 
 
 def request_id_of(scope: Scope) -> str:
@@ -71,10 +79,11 @@ def _fitting(body: bytes, most: int) -> bytes:
 
 
 def parse_json(body: bytes) -> Any:
-    """The body as JSON."""
+    """The body as JSON; integers keep every digit."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as problem:
+        # The quick parser rounds integers over 64 bits, which have 19 digits or more.
+        return json.loads(body) if LONG_NUMBER.search(body) else orjson.loads(body)
+    except (ValueError, RecursionError) as problem:
         raise InvalidArguments(
             [Problem("body", "format", f"The request body is not valid JSON: {problem}")]
         ) from None

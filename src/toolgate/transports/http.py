@@ -11,8 +11,8 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    dry_run_of,
     error_headers,
-    header,
     parse_json,
     principal_of,
     read_body,
@@ -61,7 +61,7 @@ class ToolRoutes:
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
                 transport="http",
-                dry_run=header(scope, b"x-dry-run") == "true",
+                dry_run=dry_run_of(scope),
             )
         )
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))

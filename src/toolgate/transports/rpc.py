@@ -11,7 +11,7 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
-    header,
+    dry_run_of,
     parse_json,
     principal_of,
     read_body,
@@ -84,7 +84,7 @@ class Rpc:
             principal=principal_of(scope),
             request_id=request_id_of(scope),
             transport="rpc",
-            dry_run=header(scope, b"x-dry-run") == "true",
+            dry_run=dry_run_of(scope),
         )
 
 

@@ -63,7 +63,9 @@ def _sqlite(one: Filter) -> Condition | None:
         case Operator.NOT_EQUAL:
             return found.is_not(None)
         case Operator.IN:
-            return found.in_(one.value) if all(map(_comparable, one.value)) else None
+            # One comparison a value: a list would be bound as the type of one of them.
+            equal = [found == value for value in one.value]
+            return or_(false(), *equal) if all(map(_comparable, one.value)) else None
         case Operator.ARRAY_CONTAINS:
             return None
         case operator:

@@ -101,11 +101,14 @@ class Condition(Input):
     @classmethod
     def _comparable(cls, value: Any, info: ValidationInfo) -> Any:
         operator = info.data.get("operator")
-        problem = broken_value_rule(value)
         if operator is Operator.IN and not _is_in_list(value):
             problem = f"must be a list of 1 to {MOST_IN_VALUES} values for operator 'in'"
+        elif operator is Operator.IN:
+            problem = next(filter(None, map(broken_value_rule, value)), None)
         elif value is None and operator in ORDERED:
             problem = f"must not be null for operator '{operator}'"
+        else:
+            problem = broken_value_rule(value)
         if problem:
             raise PydanticCustomError(TOLD, "value {problem}", {"problem": problem})
         return value

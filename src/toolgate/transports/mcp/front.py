@@ -12,7 +12,7 @@ from typing import Any, cast
 import orjson
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.errors import GateError, TooLarge, UnknownTool
+from toolgate.gate.errors import GateError, InvalidArguments, TooLarge, UnknownTool
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
@@ -21,6 +21,8 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    dry_run_of,
+    parse_json,
     principal_of,
     read_body,
     request_id_of,
@@ -69,8 +71,12 @@ class Front:
         try:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
         except TooLarge as problem:
-            return await self._too_large(scope, to, problem)
-        plain = _plain(scope["headers"], body)
+            return await send_json(to, 413, self._refuse(scope, problem).body)
+        plain = None
+        try:
+            plain = _plain(scope["headers"], parse_json(body))
+        except InvalidArguments as problem:
+            self._refuse(scope, problem)  # for the audit; the SDK words the answer
         if plain is not None and plain.method == "tools/list":
             return await send(to, 200, self._listed(scope, plain))
         if plain is not None and self._is_simple(principal_of(scope), plain.name):
@@ -94,6 +100,7 @@ class Front:
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
                 transport=TRANSPORT,
+                dry_run=dry_run_of(scope),
             )
         )
         if isinstance(outcome.error, UnknownTool):
@@ -128,7 +135,7 @@ class Front:
         listed = orjson.Fragment(self._lists[key])
         return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": listed})
 
-    async def _too_large(self, scope: Scope, to: Send, problem: GateError) -> None:
+    def _refuse(self, scope: Scope, problem: GateError) -> Outcome:
         call = Call(
             tool="(unreadable)",
             arguments=None,
@@ -136,18 +143,13 @@ class Front:
             request_id=request_id_of(scope),
             transport=TRANSPORT,
         )
-        outcome = self._gate.refuse(call, problem, "unreadable")
-        await send_json(to, outcome.status, outcome.body)
+        return self._gate.refuse(call, problem, "unreadable")
 
 
-def _plain(headers: list[tuple[bytes, bytes]], body: bytes) -> Plain | None:
+def _plain(headers: list[tuple[bytes, bytes]], message: Any) -> Plain | None:
     """The request, if it is exactly what the short way can answer."""
     routing = _routing(headers)
     if routing is None or b"mcp-session-id" in routing:
-        return None
-    try:
-        message = orjson.loads(body)
-    except orjson.JSONDecodeError:
         return None
     if not isinstance(message, dict):
         return None

@@ -41,8 +41,19 @@ CACHEABLE: tuple[CacheableMethod, ...] = get_args(CacheableMethod)
 Raw = ServerRequestContext[Any]
 Params = TypeVar("Params")
 Result = TypeVar("Result")
-Who = Callable[[Raw], tuple[Principal, str]]
-"""From a request to its caller and its request id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request, and how it wants it done."""
+
+    principal: Principal
+    request_id: str
+    dry_run: bool = False
+
+
+Who = Callable[[Raw], Caller]
+"""From a request to its caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,7 @@ def build_server(gate: Gate, who: Who, *, transport: str, underscore_names: bool
     server.middleware.append(
         RequestStateBoundary(
             RequestStateSecurity(
-                keys=[secrets.token_bytes(32)], bind_principal=lambda raw: who(raw)[0].id
+                keys=[secrets.token_bytes(32)], bind_principal=lambda raw: who(raw).principal.id
             ),
             default_audience=NAME,
         )
@@ -133,7 +144,7 @@ class Handlers:
         self, raw: Raw, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """The tools this caller may see, in the catalogue's order."""
-        visible = self._gate.policy.visible(self._who(raw)[0], self._gate.catalogue)
+        visible = self._gate.policy.visible(self._who(raw).principal, self._gate.catalogue)
         listed = [listed_tool(tool, self._underscores) for tool in visible]
         return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in listed])
 
@@ -156,7 +167,7 @@ class Handlers:
         self, raw: Raw, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """The addresses whose tools this caller may see."""
-        visible = visible_resources(self._gate, self._who(raw)[0])
+        visible = visible_resources(self._gate, self._who(raw).principal)
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
@@ -175,7 +186,7 @@ class Handlers:
         self, raw: Raw, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """The address patterns whose tools this caller may see."""
-        visible = visible_resources(self._gate, self._who(raw)[0])
+        visible = visible_resources(self._gate, self._who(raw).principal)
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(
@@ -194,7 +205,7 @@ class Handlers:
         self, raw: Raw, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         """What the tool behind an address answers."""
-        for one in visible_resources(self._gate, self._who(raw)[0]):
+        for one in visible_resources(self._gate, self._who(raw).principal):
             if (arguments := one.arguments_for(params.uri)) is not None:
                 outcome = await self._execute(raw, one.tool, arguments, params)
                 break
@@ -230,7 +241,7 @@ class Handlers:
         self, raw: Raw, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         """The prompts, for every caller with credentials."""
-        prompts = visible_prompts(self._gate, self._who(raw)[0])
+        prompts = visible_prompts(self._gate, self._who(raw).principal)
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -252,7 +263,7 @@ class Handlers:
         self, raw: Raw, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """One prompt with its arguments filled in."""
-        prompts = {one.name: one for one in visible_prompts(self._gate, self._who(raw)[0])}
+        prompts = {one.name: one for one in visible_prompts(self._gate, self._who(raw).principal)}
         prompt = prompts.get(params.name)
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
@@ -271,7 +282,7 @@ class Handlers:
 
     async def complete(self, raw: Raw, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Values for a prompt's argument that begin with what was typed."""
-        prompts = {one.name: one for one in visible_prompts(self._gate, self._who(raw)[0])}
+        prompts = {one.name: one for one in visible_prompts(self._gate, self._who(raw).principal)}
         prompt = prompts.get(getattr(params.ref, "name", ""))
         arguments: Iterable[Any] = prompt.arguments if prompt else ()
         known = {arg.name: arg.values for arg in arguments}.get(params.argument.name, ())
@@ -285,18 +296,19 @@ class Handlers:
         return types.EmptyResult()
 
     def _may_read(self, raw: Raw, uri: str) -> bool:
-        visible = visible_resources(self._gate, self._who(raw)[0])
+        visible = visible_resources(self._gate, self._who(raw).principal)
         return any(one.arguments_for(uri) is not None for one in visible)
 
     async def _execute(self, raw: Raw, tool: str, arguments: Any, params: Any) -> Outcome:
-        principal, request_id = self._who(raw)
+        caller = self._who(raw)
         return await self._gate.execute(
             Call(
                 tool=tool,
                 arguments=arguments,
-                principal=principal,
-                request_id=request_id,
+                principal=caller.principal,
+                request_id=caller.request_id,
                 transport=self._transport,
+                dry_run=caller.dry_run,
                 exchange=LiveExchange(raw, params, self.bus.publish),
             )
         )

@@ -17,19 +17,18 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp.server.transport_security import TransportSecuritySettings
 
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.principal import Principal
 from toolgate.settings import Settings
 from toolgate.transports.asgi import (
-    PRINCIPAL,
-    REQUEST_ID,
     Receive,
     Scope,
     Send,
+    dry_run_of,
     header,
     principal_of,
+    request_id_of,
 )
 from toolgate.transports.mcp.listing import TRANSPORT
-from toolgate.transports.mcp.server import Raw, build_server
+from toolgate.transports.mcp.server import Caller, Raw, build_server
 
 ASKABLE = {"sampling", "elicitation", "roots"}
 
@@ -41,10 +40,10 @@ def sessions(gate: Gate, settings: Settings) -> "Sessions":
     return Sessions(server, settings.limits.body_bytes)
 
 
-def _who(raw: Raw) -> tuple[Principal, str]:
+def _who(raw: Raw) -> Caller:
     assert raw.request is not None
     scope = raw.request.scope
-    return scope[PRINCIPAL], scope[REQUEST_ID]
+    return Caller(principal_of(scope), request_id_of(scope), dry_run_of(scope))
 
 
 class Sessions:

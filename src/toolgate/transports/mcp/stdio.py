@@ -5,15 +5,15 @@ from mcp.server.stdio import stdio_server
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
-from toolgate.transports.mcp.server import Raw, build_server
+from toolgate.transports.mcp.server import Caller, Raw, build_server
 
 
 async def serve_stdio(gate: Gate, principal: Principal, *, underscore_names: bool) -> None:
     """Answer one client until it closes its end."""
     ids = Ids()
 
-    def who(_: Raw) -> tuple[Principal, str]:
-        return principal, ids.new()
+    def who(_: Raw) -> Caller:
+        return Caller(principal, ids.new())
 
     server = build_server(gate, who, transport="stdio", underscore_names=underscore_names)
     async with stdio_server() as (read, write):
