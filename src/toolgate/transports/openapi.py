@@ -7,6 +7,7 @@ from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import Receive, Scope, Send, principal_of, send_json
 from toolgate.transports.http import PREFIX
+from toolgate.transports.openapi_fixed import PATHS
 
 Schema = dict[str, Any]
 
@@ -50,7 +51,7 @@ def document(tools: list[AnyTool]) -> Schema:
             "description": "One governed door between AI agents and an application's backend.",
         },
         "security": [{"key": []}],
-        "paths": paths,
+        "paths": paths | PATHS,
         "components": {
             "schemas": schemas,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},

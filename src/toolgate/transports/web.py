@@ -22,6 +22,7 @@ from toolgate.transports.mcp.sdk import Sdk
 from toolgate.transports.openapi import OpenApi
 from toolgate.transports.rpc import Rpc
 
+READ_ONLY_PATHS = {"/openapi.json", "/metrics", "/healthz", "/readyz"}
 MCP_PATHS = ("/mcp", "/backend-manager/mcp")
 
 
@@ -57,6 +58,9 @@ def _router(routes: dict[str, ASGIApp]) -> ASGIApp:
         if found is None:
             told = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
             return await send_json(send, 404, {"error": told})
+        if path in READ_ONLY_PATHS and scope["method"] not in ("GET", "HEAD"):
+            told = f"{scope['method']} is not possible here. Use GET."
+            return await send_json(send, 405, {"error": told}, [(b"allow", b"GET, HEAD")])
         await found(scope, receive, send)
 
     return route
