@@ -1,7 +1,7 @@
 """The composition root: settings in, a gate out. Nobody else knows adapters."""
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -68,10 +68,11 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGene
 
 
 def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer]) -> App:
+    catalogue = Catalogue((*packs(), *plugins))
     gate = Gate(
-        catalogue=Catalogue((*packs(), *plugins)),
-        policy=_policy(settings),
-        limits=_limits(settings),
+        catalogue=catalogue,
+        policy=_policy(settings, catalogue),
+        limits=_limits(settings, catalogue),
         audit=AuditLog(database),
         database=database,
         ports=Ports(documents=_documents(settings, database)),
@@ -111,7 +112,16 @@ def _documents(settings: Settings, database: Database) -> DocumentStore:
     )
 
 
-def _policy(settings: Settings) -> Policy:
+def _tool_names(names: Iterable[str], setting: str, catalogue: Catalogue) -> list[str]:
+    """The tools' own names; a name that is no tool's would silently do nothing."""
+    found = {name: catalogue.find(name) for name in names}
+    if unknown := [name for name, tool in found.items() if tool is None]:
+        raise BadSettings(f"Setting {setting} names {unknown[0]}, which is no tool's name.")
+    return [tool.name for tool in found.values() if tool]
+
+
+def _policy(settings: Settings, catalogue: Catalogue) -> Policy:
+    disabled = _tool_names(settings.policy.disabled, "policy.disabled", catalogue)
     rules = built_in_rules()
     if settings.policy.folder:
         rules |= rules_in(settings.policy.folder)
@@ -120,16 +130,19 @@ def _policy(settings: Settings) -> Policy:
         Switches(
             appdata_writes=settings.appdata.writes,
             read_only=settings.policy.read_only,
-            disabled=frozenset(settings.policy.disabled),
+            pm_adds_images=settings.policy.pm_adds_images,
+            disabled=frozenset(disabled),
         ),
     )
 
 
-def _limits(settings: Settings) -> Limits:
+def _limits(settings: Settings, catalogue: Catalogue) -> Limits:
     limits = settings.limits
+    single = limits.tool_calls_per_minute
+    names = _tool_names(single, "limits.tool_calls_per_minute", catalogue)
     bounds = Bounds(
         calls_per_minute=limits.calls_per_minute,
-        tool_calls_per_minute=limits.tool_calls_per_minute,
+        tool_calls_per_minute=dict(zip(names, single.values(), strict=True)),
         body_bytes=limits.body_bytes,
         result_bytes=limits.result_bytes,
         concurrency=limits.concurrency,

@@ -121,6 +121,9 @@ class PolicySettings(Section):
 
     folder: Path | None = Field(default=None, description="Folder with further .cedar rules.")
     read_only: bool = Field(default=False, description="Refuse every write of every tool.")
+    pm_adds_images: bool = Field(
+        default=False, description="Whether a project manager may allow further sandbox images."
+    )
     disabled: Words = Field(default=(), description="Tools that are switched off.")
 
 

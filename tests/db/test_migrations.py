@@ -81,6 +81,17 @@ async def test_an_upgrade_of_the_newest_schema_changes_nothing(database_url: str
     await database.close()
 
 
+async def test_a_schema_from_the_future_is_not_touched(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'new.db'}")
+    await upgrade(database)
+    await database.write(
+        lambda c: c.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    )
+    with pytest.raises(OldSchema, match="schema 9999, newer than this version knows"):
+        await upgrade_at_start(database)
+    await database.close()
+
+
 @STARTS_A_SERVER
 async def test_an_old_schema_on_postgresql_is_not_touched_unasked(postgres_database: str) -> None:
     database = Database(postgres_database)

@@ -15,14 +15,18 @@ from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import (
     Conflict,
     Forbidden,
+    ForgeUnavailable,
     GateError,
+    Gone,
     Internal,
     InvalidArguments,
     NotFound,
     Problem,
+    QuotaExceeded,
     RateLimited,
     ResultTooLarge,
     TimedOut,
+    TokenExpired,
     TooLarge,
     Unauthenticated,
     Unavailable,
@@ -63,10 +67,14 @@ EVERY_ERROR = [
     Expected(TooLarge("Too big."), "Too big.", "size_limit_exceeded", 413, "BAD_REQUEST", -32300),
     Expected(UnknownTool("x"), "Unknown tool: x", "not_found", 404, "NOT_FOUND", -32601),
     Expected(Unauthenticated("Who?"), "Who?", "unauthenticated", 401, "UNAUTHORIZED", -32100),
+    Expected(TokenExpired("Late."), "Late.", "token_expired", 401, "UNAUTHORIZED", -32102),
+    Expected(Gone("Deleted."), "Deleted.", "gone", 410, "NOT_FOUND", -32202),
+    Expected(QuotaExceeded("Used up."), "Used up.", "quota_exceeded", 429, "RATE_LIMITED", -32401),
+    Expected(ForgeUnavailable("Down."), "Down.", "forge_unavailable", 503, "SERVER_ERROR", -32501),
     Expected(Forbidden("Not you."), "Not you.", "access_denied", 403, "FORBIDDEN", -32101),
     Expected(NotFound("Not there."), "Not there.", "not_found", 404, "NOT_FOUND", -32200),
     Expected(Conflict("Twice."), "Twice.", "conflict", 409, "CONFLICT", -32201),
-    Expected(ResultTooLarge("Long."), "Long.", "size_limit_exceeded", 422, "BAD_REQUEST", -32401),
+    Expected(ResultTooLarge("Long."), "Long.", "size_limit_exceeded", 422, "BAD_REQUEST", -32300),
     Expected(RateLimited("Slower.", 7), "Slower.", "rate_limited", 429, "RATE_LIMITED", -32400),
     Expected(TimedOut("Too slow."), "Too slow.", "timeout", 504, "SERVER_ERROR", -32502),
     Expected(Unavailable("Gone."), "Gone.", "unavailable", 503, "SERVER_ERROR", -32500),
@@ -168,7 +176,8 @@ async def test_every_error_is_worded_as_its_pack_says(
 
 def test_no_error_class_is_forgotten_here() -> None:
     tried = {type(one.error) for one in EVERY_ERROR}
-    assert set(GateError.__subclasses__()) == tried
+    direct = set(GateError.__subclasses__())
+    assert direct.union(*(one.__subclasses__() for one in direct)) == tried
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.policy import BadPolicy, Decision, Policy, Switches, built_in_rules
 from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Principal, Role
 from toolgate.gate.tool import Effect
+from toolgate.settings import BadSettings
 from toolgate.testing import opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -92,7 +93,6 @@ MATRIX: list[tuple[str, Effect, set[AgentType]]] = [
     ("sandbox.exec", WRITE, {PM}),
     ("sandbox.stream_logs", READ, {PM}),
     ("sandbox.allowed_images.list", READ, {PM}),
-    ("sandbox.allowed_images.add", WRITE, {PM}),
     ("artifact.get", READ, {PM, PA, WORKER}),
     ("artifact.put", WRITE, {PM, WORKER}),
     ("memory.add", WRITE, {WORKER}),
@@ -111,11 +111,43 @@ MATRIX: list[tuple[str, Effect, set[AgentType]]] = [
     ("help.get", READ, {PM, PA, WORKER}),
     ("persona.list", READ, {PM}),
 ]
+ADD_IMAGE = "sandbox.allowed_images.add"
 RULES = {
     PM: {"pm-runs-the-project"},
     PA: {"pa-reads-the-project", "pa-asks-outside"},
     WORKER: {"worker-does-its-task"},
 }
+
+
+def test_a_project_manager_adds_images_only_where_that_is_switched_on() -> None:
+    add = a_tool(ADD_IMAGE, effect=WRITE)
+    off = decide(AGENTS[PM], add)
+    assert (off.visible, off.allowed, off.rule) == (True, False, "pm-may-not-add-images")
+    assert off.says is not None
+    assert "policy.pm_adds_images" in off.says
+    assert decide(AGENTS[PM], add, pm_adds_images=True).allowed
+    assert not decide(AGENTS[WORKER], add, pm_adds_images=True).visible
+    assert not decide(ADMIN, add, pm_adds_images=True).visible
+
+
+async def test_a_switched_off_tool_may_be_named_in_either_spelling(tmp_path: Path) -> None:
+    tool = a_tool("db.task.get")
+    plugins = offer(tool)
+    async with opened_kit(tmp_path, plugins=plugins, policy__disabled="db_task_get") as kit:
+        refused = await kit.call("db.task.get", ADMIN)
+    assert refused.error is not None
+    assert refused.error.kind == "access_denied"
+
+
+@pytest.mark.parametrize(
+    "setting", [{"policy__disabled": "nope"}, {"limits__tool_calls_per_minute": {"nope": 3}}]
+)
+async def test_a_setting_that_names_no_tool_is_refused(
+    tmp_path: Path, setting: dict[str, Any]
+) -> None:
+    with pytest.raises(BadSettings, match="names nope, which is no tool's name"):
+        async with opened_kit(tmp_path, **setting):
+            pass
 
 
 @pytest.mark.parametrize("agent", AgentType)
@@ -374,6 +406,8 @@ def stops(case: Case) -> set[str]:
             and not switches.appdata_writes,
             "read-only-gate": writes and switches.read_only,
             "tool-switched-off": tool.name in switches.disabled,
+            "pm-may-not-add-images": tool.name == "sandbox.allowed_images.add"
+            and not switches.pm_adds_images,
         }.items()
         if applies
     }
@@ -387,7 +421,8 @@ principals = st.builds(
     agent_type=st.none() | st.sampled_from(AgentType),
 )
 tool_names = st.sampled_from(
-    [name for name, _, _ in MATRIX] + ["create_document", "network.x", "dbx.y", "skills.get.x"]
+    [name for name, _, _ in MATRIX]
+    + ["sandbox.allowed_images.add", "create_document", "network.x", "dbx.y", "skills.get.x"]
 )
 tools = st.builds(
     a_tool,
@@ -402,6 +437,7 @@ switched = st.builds(
     Switches,
     appdata_writes=st.booleans(),
     read_only=st.booleans(),
+    pm_adds_images=st.booleans(),
     disabled=st.frozensets(tool_names, max_size=2),
 )
 

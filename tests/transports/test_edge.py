@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 from tests.transports.conftest import Web, opened_web
 
 from toolgate.gate.principal import Role
@@ -83,6 +84,21 @@ async def test_a_revoked_key_is_unauthorized(web: Web) -> None:
         assert (await client.get("/v1/tools")).status_code == 200
         await web.kit.app.keys.revoke(made.id)
         assert (await client.get("/v1/tools")).status_code == 401
+
+
+async def test_keys_that_cannot_be_looked_up_let_nobody_in(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await web.kit.app.keys.create(role=Role.ADMIN)
+
+    async def silent(*_: Any, **__: Any) -> None:
+        raise OperationalError("SELECT", {}, Exception("password=hunter2"))
+
+    monkeypatch.setattr(type(web.kit.app.gate.database), "read", silent)
+    async with web.client(None, Authorization=f"Bearer {made.key}") as client:
+        answer = await client.get("/v1/tools")
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "Keys cannot be checked now. Try again."}
 
 
 @pytest.mark.parametrize(("path", "answer"), [("/healthz", "ok"), ("/readyz", "ready")])

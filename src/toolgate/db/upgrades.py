@@ -29,6 +29,11 @@ async def upgrade_at_start(database: Database) -> None:
     revision = await current(database)
     if revision == newest():
         return
+    if revision is not None and revision > newest():
+        raise OldSchema(
+            f"The database has schema {revision}, newer than this version knows ({newest()}). "
+            "Use the toolgate that wrote it, or a newer one."
+        )
     if revision is not None and database.dialect != "sqlite":
         raise OldSchema(
             f"The database has schema {revision}, this version needs {newest()}. "

@@ -5,13 +5,17 @@ GateError
 │   └── TooLarge         the body is over the limit
 ├── UnknownTool          no such tool, or none that this caller may know of
 ├── Unauthenticated      no credentials, or not good ones
+│   └── TokenExpired     they were good once
 ├── Forbidden            the caller may see the tool, but not call it (now)
 ├── NotFound             what the arguments name does not exist for this caller
+│   └── Gone             it existed, and is deleted for good
 ├── Conflict             it is already there, or was changed meanwhile
 ├── ResultTooLarge       the answer is over the limit
 ├── RateLimited          too many calls
+├── QuotaExceeded        an allowance is used up
 ├── TimedOut             the call took too long
 ├── Unavailable          something this call needs does not answer
+│   └── ForgeUnavailable the forge (GitHub) fails or does not answer
 └── Internal             a defect of ours; the cause is in the log
 """
 
@@ -109,6 +113,13 @@ class Unauthenticated(GateError):
     rpc = -32100
 
 
+class TokenExpired(Unauthenticated):
+    """The credentials were good once."""
+
+    kind = "token_expired"
+    rpc = -32102
+
+
 class Forbidden(GateError):
     """The caller may see the tool, but not call it."""
 
@@ -127,6 +138,14 @@ class NotFound(GateError):
     rpc = -32200
 
 
+class Gone(NotFound):
+    """It existed, and is deleted for good."""
+
+    kind = "gone"
+    status = 410
+    rpc = -32202
+
+
 class Conflict(GateError):
     """It is already there, or was changed meanwhile."""
 
@@ -142,7 +161,7 @@ class ResultTooLarge(GateError):
     kind = "size_limit_exceeded"
     status = 422
     code = "BAD_REQUEST"
-    rpc = -32401
+    rpc = -32300
 
 
 class RateLimited(GateError):
@@ -157,6 +176,15 @@ class RateLimited(GateError):
     def __init__(self, message: str, retry_after: int) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class QuotaExceeded(GateError):
+    """An allowance is used up; the message says which and until when."""
+
+    kind = "quota_exceeded"
+    status = 429
+    code = "RATE_LIMITED"
+    rpc = -32401
 
 
 class TimedOut(GateError):
@@ -177,6 +205,13 @@ class Unavailable(GateError):
     code = "SERVER_ERROR"
     rpc = -32500
     retryable = True
+
+
+class ForgeUnavailable(Unavailable):
+    """The forge (GitHub) fails or does not answer."""
+
+    kind = "forge_unavailable"
+    rpc = -32501
 
 
 class Internal(GateError):

@@ -42,6 +42,7 @@ class Switches:
 
     appdata_writes: bool = False
     read_only: bool = False
+    pm_adds_images: bool = False
     disabled: frozenset[str] = frozenset()
 
 
@@ -54,6 +55,7 @@ class Policy:
         self._context = {
             "appdata_writes": switches.appdata_writes,
             "read_only": switches.read_only,
+            "pm_adds_images": switches.pm_adds_images,
             "disabled": sorted(switches.disabled),
         }
         self._known: dict[tuple[Any, ...], Decision] = {}

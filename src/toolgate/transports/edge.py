@@ -7,6 +7,8 @@ import logging
 import re
 from collections.abc import Iterable
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from toolgate.gate.errors import GateError, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
@@ -64,7 +66,12 @@ class Edge:
         if not self._origin_allowed(header(scope, b"origin")):
             told = "This web origin may not call (setting server.allowed_origins)."
             return await send_json(send, 403, {"error": told})
-        if scope["path"] not in OPEN_PATHS and not await self._identified(scope):
+        try:
+            known = scope["path"] in OPEN_PATHS or await self._identified(scope)
+        except SQLAlchemyError:
+            logger.warning("%s: keys cannot be looked up", request_id, exc_info=True)
+            return await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})
+        if not known:
             return await self._challenge(scope, send)
         try:
             await self._inner(scope, receive, send)
