@@ -28,6 +28,7 @@ class Transaction:
         self._its_turn = False
         self._connection: Connection | None = None
         self._abandoned = False
+        self.committed = False
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run a function on this transaction's connection, in a thread."""
@@ -72,6 +73,7 @@ class Transaction:
         try:
             if kept:
                 self._connection.commit()
+                self.committed = True
             else:
                 self._connection.rollback()
         finally:

@@ -65,6 +65,8 @@ class Noted:
     started: float
     begun: Record | None = None
     """The row of a write outside the database, once it is stored."""
+    tx: Transaction | None = None
+    """The transaction of a write, with its row in it."""
 
     def record(self, error_type: str | None) -> Record:
         """The audit row."""
@@ -146,6 +148,7 @@ class Gate:
             return await self._write_outside(noted, tool, args)
         async with self.database.transaction() as tx:
             outcome = await self._run(call, tool, args, tx)
+            noted.tx = tx
             if call.dry_run:
                 tx.abandon()
             else:
@@ -170,6 +173,8 @@ class Gate:
         return outcome
 
     async def _note(self, noted: Noted, error_type: str | None) -> None:
+        if noted.tx is not None and noted.tx.committed:
+            return  # cancelled after its commit: the row is there
         record = noted.record(error_type)
         if noted.begun is None:
             self.audit.soon(record)
