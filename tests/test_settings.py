@@ -108,6 +108,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "limits.seconds": ("0.5", 0.5),
     "policy.folder": ("rules", Path("rules")),
     "policy.read_only": ("true", True),
+    "policy.pm_adds_images": ("true", True),
     "policy.disabled": ("db.task.get,web.fetch", ("db.task.get", "web.fetch")),
     "mcp.underscore_names": ("1", True),
     "appdata.writes": ("true", True),

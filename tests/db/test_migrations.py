@@ -16,7 +16,7 @@ from tests.databases import STARTS_A_SERVER
 
 from toolgate.db.engine import BUSY_MILLISECONDS, BadDatabaseUrl, Database
 from toolgate.db.tables import metadata
-from toolgate.db.upgrades import OldSchema, current, newest, upgrade, upgrade_at_start
+from toolgate.db.upgrades import OtherSchema, current, newest, upgrade, upgrade_at_start
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +87,7 @@ async def test_a_schema_from_the_future_is_not_touched(tmp_path: Path) -> None:
     await database.write(
         lambda c: c.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     )
-    with pytest.raises(OldSchema, match="schema 9999, newer than this version knows"):
+    with pytest.raises(OtherSchema, match="schema 9999, newer than this version knows"):
         await upgrade_at_start(database)
     await database.close()
 
@@ -98,7 +98,7 @@ async def test_an_old_schema_on_postgresql_is_not_touched_unasked(postgres_datab
     await upgrade(database)
     await database.write(lambda c: c.execute(text("UPDATE alembic_version SET version_num = '0'")))
     told = r"has schema 0, this version needs .*`toolgate db upgrade`"
-    with pytest.raises(OldSchema, match=told):
+    with pytest.raises(OtherSchema, match=told):
         await upgrade_at_start(database)
     assert await current(database) == "0"
     await database.close()

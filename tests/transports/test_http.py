@@ -269,7 +269,8 @@ def test_a_caller_sees_only_its_tools(server: Server, holder: str, tools: list[s
         openapi = client.get("/openapi.json").json()
     assert [one["name"] for one in listed.json()["tools"]] == tools
     assert listed.headers["cache-control"] == "private, no-cache"
-    assert list(openapi["paths"]) == [f"/v1/tools/{name}" for name in tools]
+    described = [path for path in openapi["paths"] if path.startswith("/v1/tools/")]
+    assert described == [f"/v1/tools/{name}" for name in tools]
 
 
 def test_the_list_says_all_there_is_to_say(admin: httpx2.Client) -> None:

@@ -62,10 +62,10 @@ def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
     if isinstance(error, BadSettings):
         return str(error), ExitCode.USAGE
     from toolgate.db.engine import BadDatabaseUrl
-    from toolgate.db.upgrades import OldSchema
+    from toolgate.db.upgrades import OtherSchema
     from toolgate.gate.policy import BadPolicy
 
-    if isinstance(error, BadDatabaseUrl | OldSchema):
+    if isinstance(error, BadDatabaseUrl | OtherSchema):
         return str(error), ExitCode.USAGE
     if isinstance(error, BadPolicy):
         why = " ".join(str(error).split())
@@ -74,12 +74,8 @@ def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
 
 
 def _of_database(error: BaseException) -> tuple[str, ExitCode] | None:
-    from alembic.util import CommandError
     from sqlalchemy.exc import DBAPIError
 
-    if isinstance(error, CommandError):
-        sentence = "The database has a schema that this version does not know."
-        return f"{sentence} Install the toolgate that made it, or a newer one.", ExitCode.USAGE
     if not isinstance(error, DBAPIError):
         return None
     cause = str(error.orig).strip().partition("\n")[0].rstrip(". ")

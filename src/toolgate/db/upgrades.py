@@ -9,8 +9,8 @@ from toolgate.db.engine import Database
 LOCK = 0x7001_6A7F
 
 
-class OldSchema(RuntimeError):
-    """The database has an older schema and is not upgraded without being told."""
+class OtherSchema(RuntimeError):
+    """The database has another schema than this version needs, and is left as it is."""
 
 
 def newest() -> str:
@@ -29,13 +29,9 @@ async def upgrade_at_start(database: Database) -> None:
     revision = await current(database)
     if revision == newest():
         return
-    if revision is not None and revision > newest():
-        raise OldSchema(
-            f"The database has schema {revision}, newer than this version knows ({newest()}). "
-            "Use the toolgate that wrote it, or a newer one."
-        )
-    if revision is not None and database.dialect != "sqlite":
-        raise OldSchema(
+    older = revision is not None and revision < newest()
+    if older and database.dialect != "sqlite":
+        raise OtherSchema(
             f"The database has schema {revision}, this version needs {newest()}. "
             "Run `toolgate db upgrade`."
         )
@@ -44,6 +40,12 @@ async def upgrade_at_start(database: Database) -> None:
 
 async def upgrade(database: Database) -> None:
     """Run every migration that is missing, in one transaction."""
+    revision = await current(database)
+    if revision is not None and revision > newest():
+        raise OtherSchema(
+            f"The database has schema {revision}, newer than this version knows ({newest()}). "
+            "Use the toolgate that made it, or a newer one."
+        )
     await database.write(_run)
 
 
