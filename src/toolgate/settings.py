@@ -159,7 +159,7 @@ class Settings(Section):
     )
     admin_key: str | None = Field(
         default=None,
-        min_length=16,
+        min_length=1,
         repr=False,
         description="Admin key; also TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
         "Unless set, one is made at the first start.",

@@ -71,6 +71,14 @@ def test_an_admin_key_from_the_environment_is_used_and_none_is_made(served: Any)
         assert running.call("list_collections", key="another-key-that-is-bad")[0] == 401
 
 
+def test_a_short_admin_key_works_and_is_warned_of(served: Any) -> None:
+    with served(TOOLGATE_ADMIN_KEY="short") as running:
+        assert running.call("list_collections", key="short")[0] == 200
+        ended = running.stop(signal.SIGTERM)
+    assert ended.code == 0
+    assert "short enough to be guessed" in ended.err
+
+
 def test_a_read_only_server_refuses_writes(served: Any) -> None:
     with served("--read-only", MCP_ENABLE_WRITES="true") as running:
         assert "read-only" in running.greeting

@@ -26,6 +26,7 @@ Workers = Annotated[int | None, typer.Option(help="Processes that answer; else 1
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write of every tool.")]
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (no binding here)
+SAFE_KEY = 16
 LOOPBACK = ("localhost", "127.", "::1")
 
 
@@ -142,6 +143,7 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     if not prepared.key:
         say("\nTOOLGATE_KEY is your key; `toolgate keys create --role admin` makes another.")
     _warn_of_strangers(settings)
+    _warn_of_guessing(settings)
     sys.stdout.flush()
 
 
@@ -171,6 +173,11 @@ def _warn_of_strangers(settings: "Settings") -> None:
         f"Other machines can reach this port, without encryption. Requests are answered when "
         f"addressed to: {names} (setting server.allowed_hosts)."
     )
+
+
+def _warn_of_guessing(settings: "Settings") -> None:
+    if settings.admin_key and len(settings.admin_key) < SAFE_KEY:
+        note(f"The admin key is short enough to be guessed; use {SAFE_KEY} characters or more.")
 
 
 def _end_quietly() -> None:
