@@ -22,8 +22,8 @@ POSTGRESQL = {
     "connect_timeout": ANSWER_SECONDS,
     # A database that went silent must not hold a thread for ever.
     "tcp_user_timeout": ANSWER_SECONDS * 1000,
-    "options": f"-c statement_timeout={ANSWER_SECONDS * 6000}",
 }
+STATEMENT_SECONDS = 60
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 T = TypeVar("T")
@@ -112,26 +112,33 @@ def _url(url: str) -> URL:
 
 
 def _engine(url: URL, *, writes: bool) -> Engine:
+    """Connections for writing, or ones that refuse every write, whatever a handler tries."""
     options: dict[str, Any] = {
         "json_serializer": _to_json,
         "json_deserializer": orjson.loads,
     }
-    if url.get_backend_name() == "postgresql":
-        options |= {
-            "pool_size": POOL,
-            "max_overflow": POOL,
-            "pool_timeout": ANSWER_SECONDS,
-            "pool_pre_ping": True,
-            "connect_args": POSTGRESQL,
-        }
-        if not writes:
-            options["isolation_level"] = "AUTOCOMMIT"
-        return create_engine(url, **options)
-    engine = create_engine(url, **options, connect_args={"check_same_thread": False})
-    event.listen(engine, "connect", _open_sqlite)
-    if writes:
-        event.listen(engine, "begin", _begin_sqlite)
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, **options, connect_args={"check_same_thread": False})
+        listeners = [_open_sqlite] if writes else [_open_sqlite, _read_only_sqlite]
+        if writes:
+            event.listen(engine, "begin", _begin_sqlite)
+    else:
+        engine = create_engine(url, **options, **_postgresql(writes=writes))
+        listeners = [_open_postgresql] if writes else [_open_postgresql, _read_only_postgresql]
+    for listener in listeners:
+        event.listen(engine, "connect", listener)
     return engine
+
+
+def _postgresql(*, writes: bool) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "pool_size": POOL,
+        "max_overflow": POOL,
+        "pool_timeout": ANSWER_SECONDS,
+        "pool_pre_ping": True,
+        "connect_args": POSTGRESQL,
+    }
+    return options if writes else options | {"isolation_level": "AUTOCOMMIT"}
 
 
 def _to_json(value: Any) -> str:
@@ -147,6 +154,25 @@ def _open_sqlite(connection: Any, _: Any) -> None:
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _open_postgresql(connection: Any, _: Any) -> None:
+    # As statements, and not as start-up options, which poolers between us may refuse.
+    _set(connection, f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
+
+
+def _read_only_sqlite(connection: Any, _: Any) -> None:
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _read_only_postgresql(connection: Any, _: Any) -> None:
+    _set(connection, "SET default_transaction_read_only = on")
+
+
+def _set(connection: Any, statement: str) -> None:
+    before, connection.autocommit = connection.autocommit, True
+    connection.execute(statement)
+    connection.autocommit = before
 
 
 def _begin_sqlite(connection: Connection) -> None:
