@@ -8,6 +8,7 @@ import pytest
 from tests.databases import STARTS_A_SERVER
 from tests.firestore import emulator
 from tests.firestore.wire_server import WireServer
+from tests.loops import one_loop
 
 from toolgate.adapters.firestore import FirestoreDocuments
 from toolgate.adapters.memory.documents import MemoryDocuments
@@ -16,6 +17,8 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import metadata
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import DocumentStore
+
+__all__ = ["one_loop"]
 
 pytest.register_assert_rewrite("tests.contract.documents_contract")
 
@@ -26,11 +29,6 @@ STORES = [
     pytest.param("firestore", marks=STARTS_A_SERVER),
     "firestore-wire",
 ]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture(scope="session")

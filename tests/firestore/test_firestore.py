@@ -44,11 +44,6 @@ LINK = "https://console.firebase.google.com/v1/r/project/demo/firestore/indexes?
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def server() -> AsyncIterator[WireServer]:
     async with WireServer() as running:
         yield running

@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
-from sqlalchemy import Connection, select, text, update
+from sqlalchemy import Connection, create_engine, select, text, update
 from tests.databases import STARTS_A_SERVER
 
 from toolgate.db.engine import Database
@@ -72,11 +72,11 @@ async def tamper(database: Database, *work: str | Callable[[Connection], Any]) -
     """What somebody with the whole database in hand can do: no constraint stops it."""
     before, after = UNCHECKED[database.dialect]
 
-    def run(connection: Connection) -> None:
+    engine = create_engine(database.url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
         for one in (before, *work, after):
             connection.execute(text(one)) if isinstance(one, str) else one(connection)
-
-    await database.read(run)
+    engine.dispose()
 
 
 async def found(database: Database) -> list[tuple[str, int]]:
