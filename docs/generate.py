@@ -38,7 +38,7 @@ ENDPOINTS = (
 REQUEST_HEADERS = (
     ("`Authorization: Bearer KEY`", "who is calling"),
     ("`X-Request-Id`", "your id for the request: 1 to 128 of `A-Z a-z 0-9 . _ : / + = -`"),
-    ("`X-Dry-Run: true`", "on `/v1/tools/{name}` and `/rpc`: all checks, nothing stored"),
+    ("`X-Dry-Run: true`", "on `/v1/tools/{name}`, `/rpc` and `/mcp`: all checks, nothing stored"),
     ("`Host`", "must be one of `server.allowed_hosts`, else 421"),
     ("`Origin`", "if sent, on an allowed host or in `server.allowed_origins`, else 403"),
 )
