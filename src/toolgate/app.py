@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import anyio
 from limits.errors import ConfigurationError
 
+from toolgate.adapters.sql.content import SqlContent
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.background import beside
 from toolgate.db.engine import Database
@@ -21,7 +22,7 @@ from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Policy, Switches, built_in_rules, rules_in
 from toolgate.gate.seals import Sealer
 from toolgate.identity.keys import Keys
-from toolgate.packs import appdata
+from toolgate.packs import appdata, content
 from toolgate.ports.documents import DocumentStore
 from toolgate.settings import BadSettings, Settings
 
@@ -45,7 +46,7 @@ class App:
 
 def packs() -> tuple[Offer, ...]:
     """The packs that ship with toolgate."""
-    return (appdata.offer(),)
+    return (appdata.offer(), content.offer())
 
 
 @asynccontextmanager
@@ -75,7 +76,7 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
         limits=_limits(settings, catalogue),
         audit=AuditLog(database),
         database=database,
-        ports=Ports(documents=_documents(settings, database)),
+        ports=Ports(documents=_documents(settings, database), content=SqlContent(database)),
         metrics=Metrics(),
     )
     return App(

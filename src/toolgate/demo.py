@@ -1,10 +1,13 @@
 """Demo data: loaded once into an empty embedded database, never over anybody's own."""
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from toolgate.app import App
+from toolgate.db import content_tables
+from toolgate.db.content_loading import store
 from toolgate.db.tables import documents
 from toolgate.packs.appdata.demo import DEMO
+from toolgate.packs.content import demo as content
 from toolgate.ports.documents import DocumentExists
 
 
@@ -35,4 +38,20 @@ async def load(app: App) -> int:
                 stored += 1
             except DocumentExists:
                 continue
-    return stored
+    return stored + await database.write(_load_content)
+
+
+def _load_content(connection: Connection) -> int:
+    """Store the demo's projects and all in them, unless there are projects already."""
+    if connection.execute(select(content_tables.projects.c.id)).first() is not None:
+        return 0
+    loaded = (
+        (content_tables.projects, content.PROJECTS),
+        (content_tables.entities, content.ENTITIES),
+        (content_tables.relations, content.RELATIONS),
+        (content_tables.performance, content.PERFORMANCE),
+        (content_tables.blocks, content.BLOCKS),
+    )
+    for table, rows in loaded:
+        store(connection, table, rows)
+    return sum(len(rows) for _, rows in loaded)

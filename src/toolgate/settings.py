@@ -116,6 +116,15 @@ class AppData(Section):
     )
 
 
+class ContentSettings(Section):
+    """Pack `content`."""
+
+    default_project: str = Field(
+        default="00000000-0000-4000-a000-000000000001",
+        description="Project of an HTTP request that names none; also DEFAULT_PROJECT_ID.",
+    )
+
+
 class PolicySettings(Section):
     """Who may do what, beyond the built-in rules."""
 
@@ -171,6 +180,7 @@ class Settings(Section):
     policy: PolicySettings = PolicySettings()
     mcp: McpSettings = McpSettings()
     appdata: AppData = AppData()
+    content: ContentSettings = ContentSettings()
     google: Google = Google()
 
     @property
@@ -192,6 +202,7 @@ BORROWED = {
     "FIREBASE_SERVICE_ACCOUNT_KEY": "google.service_account",
     "FIRESTORE_EMULATOR_HOST": "google.emulator_host",
     "BACKEND_MANAGER_KEY": "admin_key",
+    "DEFAULT_PROJECT_ID": "content.default_project",
 }
 """Variables that other documents name; they mean what they mean there."""
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.principal import Principal
+from toolgate.ports.content import ContentStore
 from toolgate.ports.documents import DocumentStore
 
 
@@ -33,6 +34,7 @@ class Ports:
     """The outside world, as the composition root wired it."""
 
     documents: DocumentStore
+    content: ContentStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,11 @@ class Context:
     def documents(self) -> DocumentStore:
         """The application's documents."""
         return self.ports.documents
+
+    @property
+    def content(self) -> ContentStore:
+        """Published content of projects."""
+        return self.ports.content
 
     @property
     def tx(self) -> Transaction:

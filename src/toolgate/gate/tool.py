@@ -45,6 +45,17 @@ Handler = Callable[[Context, In], Awaitable[Out]]
 
 
 @dataclass(frozen=True, slots=True)
+class Route:
+    """A tool's own address over HTTP, beside `POST /v1/tools/{name}`."""
+
+    path: str
+    """With `{argument}` for arguments that are part of the path."""
+    method: str = "GET"
+    project: str | None = None
+    """The argument that the request's project fills in."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """Tools that belong together and speak one dialect."""
 
@@ -71,6 +82,7 @@ class Tool(Generic[In, Out]):
     interactive: bool
     """Talks with the client while it runs (progress, questions): MCP only."""
     example: Mapping[str, Any]
+    route: Route | None = None
     handler: Handler[In, Out]
 
     @property
@@ -124,6 +136,7 @@ class Family:
         open_world: bool = False,
         interactive: bool = False,
         example: Mapping[str, Any] | None = None,
+        route: Route | None = None,
     ) -> Callable[[Handler[In, Out]], Tool[In, Out]]:
         """Declare the decorated handler as a tool of this family."""
 
@@ -143,6 +156,7 @@ class Family:
                 open_world=open_world,
                 interactive=interactive,
                 example=example or {},
+                route=route,
                 handler=handler,
             )
             self.tools.append(tool)

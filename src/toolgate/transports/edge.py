@@ -5,10 +5,11 @@ Nothing behind it is reached without credentials, except `/healthz` and `/readyz
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from toolgate.gate.dialects import NEUTRAL, Dialect
 from toolgate.gate.errors import GateError, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
@@ -44,14 +45,17 @@ class Edge:
         inner: ASGIApp,
         gate: Gate,
         keys: Keys,
+        *,
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
+        dialect: Callable[[str], Dialect | None],
     ) -> None:
         self._inner = inner
         self._gate = gate
         self._keys = keys
         self._hosts = frozenset(allowed_hosts)
         self._origins = frozenset(allowed_origins)
+        self._dialect = dialect
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or say why not."""
@@ -102,7 +106,8 @@ class Edge:
             self._gate.refuse(call, refused, NO_RULE)
         except GateError:
             pass  # strangers must not be able to fill the audit
-        await send_json(send, 401, {"error": refused.message}, [CHALLENGE])
+        dialect = self._dialect(scope["path"]) or NEUTRAL
+        await send_json(send, 401, dialect.failure(refused, False), [CHALLENGE])
 
     def _host_allowed(self, host: str | None) -> bool:
         if "*" in self._hosts:

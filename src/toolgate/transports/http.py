@@ -67,6 +67,13 @@ class ToolRoutes:
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
 
+def route_of(tool: AnyTool) -> str:
+    """The tool's own address, or the one that every tool has."""
+    if tool.route:
+        return f"{tool.route.method} {tool.route.path}"
+    return f"POST {PREFIX}/{tool.name}"
+
+
 def described(tool: AnyTool) -> dict[str, Any]:
     """A tool as the catalogue shows it."""
     return {
@@ -77,7 +84,7 @@ def described(tool: AnyTool) -> dict[str, Any]:
         "family": tool.family,
         "role": tool.role.value,
         "effect": tool.effect.value,
-        "route": f"POST {PREFIX}/{tool.name}",
+        "route": route_of(tool),
         "inputSchema": tool.input_schema,
         "outputSchema": tool.output_schema,
         "annotations": tool.annotations,

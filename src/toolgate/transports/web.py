@@ -20,6 +20,7 @@ from toolgate.transports.http import PREFIX, ToolRoutes
 from toolgate.transports.mcp.front import Front
 from toolgate.transports.mcp.sdk import Sdk
 from toolgate.transports.openapi import OpenApi
+from toolgate.transports.routes import Routes
 from toolgate.transports.rpc import Rpc
 
 READ_ONLY_PATHS = {"/openapi.json", "/metrics", "/healthz", "/readyz"}
@@ -42,19 +43,27 @@ async def web_app(
         "/healthz": healthz,
         "/readyz": Readiness(check),
     }
+    own = Routes(gate, gate.ports.content.project_id, settings.content.default_project)
     edge = Edge(
-        _router(routes), gate, keys, settings.server.allowed_hosts, settings.server.allowed_origins
+        _router(routes, own),
+        gate,
+        keys,
+        allowed_hosts=settings.server.allowed_hosts,
+        allowed_origins=settings.server.allowed_origins,
+        dialect=own.dialect,
     )
     async with beside(sdk.run):
         yield edge
 
 
-def _router(routes: dict[str, ASGIApp]) -> ASGIApp:
+def _router(routes: dict[str, ASGIApp], own: Routes) -> ASGIApp:
     tools = routes[PREFIX]
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         found = tools if path.startswith(PREFIX + "/") else routes.get(path)
+        if found is None and own.dialect(path):
+            found = own
         if found is None:
             told = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
             return await send_json(send, 404, {"error": told})

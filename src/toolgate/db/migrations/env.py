@@ -2,6 +2,7 @@
 
 from alembic import context
 
+from toolgate.db import content_tables as content_tables  # noqa: PLC0414 (adds its tables)
 from toolgate.db.tables import metadata
 
 context.configure(

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from toolgate.gate.context import Context
 from toolgate.gate.errors import Conflict, NotFound
+from toolgate.gate.fields import Whole
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
@@ -118,11 +119,6 @@ def _is_in_list(value: Any) -> bool:
     return isinstance(value, list) and 1 <= len(cast("list[Any]", value)) <= MOST_IN_VALUES
 
 
-def _whole(value: object) -> object:
-    """JSON has one kind of number: 20.0 is the integer 20."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 class Query(Input):
     """What to look for."""
 
@@ -132,7 +128,7 @@ class Query(Input):
         max_length=MOST_FILTERS,
         description="Conditions that must all hold; none means every document.",
     )
-    limit: Annotated[int, BeforeValidator(_whole)] = Field(
+    limit: Whole = Field(
         default=DEFAULT_LIMIT,
         ge=1,
         description=f"How many documents at most; more than {MOST_LIMIT} means {MOST_LIMIT}.",

@@ -1,0 +1,137 @@
+"""Entities: guides, concepts, projects and news."""
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import ValidationInfo
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import NotFound
+from toolgate.gate.parsing import TOLD
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Output, Route
+from toolgate.packs.content.pack import (
+    CONTENT,
+    EmptyIsNone,
+    InProject,
+    Paged,
+    Pagination,
+    Substring,
+    Uuid,
+    of_project,
+    pagination,
+)
+from toolgate.ports.content import ConceptKind, Difficulty, EntityFilter, EntityType, Status
+
+# Field names are the seed's own, hence in camel case.
+# ruff: noqa: N815
+
+family = Family("entities", CONTENT)
+
+
+class Entity(Output):
+    """One entity."""
+
+    id: str = Field(description="The entity's id, a UUID.")
+    projectId: str = Field(description="The project it belongs to.")
+    entityType: EntityType = Field(description="What it is.")
+    title: str = Field(description="Its title.")
+    slug: str = Field(description="Its name in addresses.")
+    summary: str | None = Field(description="What it says, in short.")
+    difficulty: Difficulty | None = Field(description="For whom it is written.")
+    conceptKind: ConceptKind | None = Field(description="For concepts: of which kind.")
+    repoUrl: str | None = Field(description="For projects: where the code is.")
+    status: Status = Field(description="How far it is on its way to readers.")
+    canonicalUrl: str | None = Field(description="Its address.")
+    lastVerifiedAt: str | None = Field(description="When it was last checked, ISO 8601.")
+    createdAt: str = Field(description="When it was made, ISO 8601.")
+    updatedAt: str = Field(description="When it was changed, ISO 8601.")
+
+
+class Entities(Output):
+    """A page of entities."""
+
+    data: list[Entity] = Field(description="The entities, newest first.")
+    pagination: Pagination = Field(description="Where in the list this page is.")
+
+
+class Search(InProject, Paged):
+    """Which entities."""
+
+    entityType: Annotated[EntityType | None, EmptyIsNone] = Field(
+        default=None, description="Only this type."
+    )
+    status: Annotated[Status | None, EmptyIsNone] = Field(
+        default=None, description="Only with this status."
+    )
+    conceptKind: Annotated[ConceptKind | None, EmptyIsNone] = Field(
+        default=None, description="Only concepts of this kind."
+    )
+    search: Substring = Field(
+        default=None, description="Only with this text in title or slug, in any case."
+    )
+
+    @field_validator("conceptKind")
+    @classmethod
+    def _of_a_concept(cls, kind: str | None, info: ValidationInfo) -> str | None:
+        if kind is not None and info.data.get("entityType") not in (None, "concept"):
+            raise PydanticCustomError(TOLD, "conceptKind is only valid with entityType concept")
+        return kind
+
+
+@family.tool(
+    "search_entities",
+    role=Role.USER,
+    effect=Effect.READ,
+    title="Search entities",
+    route=Route("/api/entities", project="projectId"),
+    example={"projectId": "00000000-0000-4000-a000-000000000001", "entityType": "concept"},
+)
+async def search_entities(ctx: Context, args: Search) -> Entities:
+    """Search the entities of a project by type, status, kind and text; newest first.
+
+    Use `get_entity` when the id is known, `get_entity_graph` for what it is related to.
+    """
+    wanted = EntityFilter(
+        entity_type=args.entityType,
+        status=args.status,
+        concept_kind=args.conceptKind,
+        search=args.search,
+    )
+    found = of_project(await ctx.content.entities(args.projectId, wanted, args.wanted))
+    rows = [Entity.model_validate(row) for row in found.rows]
+    return Entities(data=rows, pagination=pagination(args, found))
+
+
+class EntityRef(InProject):
+    """Which entity."""
+
+    entityId: Uuid = Field(description="The entity's id, a UUID.")
+
+
+async def entity_of(ctx: Context, args: EntityRef) -> Entity:
+    """The entity, if it is one of this project."""
+    row = await ctx.content.entity(args.projectId, args.entityId)
+    if row is None:
+        raise NotFound("Entity not found")
+    return Entity.model_validate(row)
+
+
+@family.tool(
+    "get_entity",
+    role=Role.USER,
+    effect=Effect.READ,
+    title="Get an entity",
+    route=Route("/api/entities/{entityId}", project="projectId"),
+    example={
+        "projectId": "00000000-0000-4000-a000-000000000001",
+        "entityId": "00000000-0000-4000-a000-000000000101",
+    },
+)
+async def get_entity(ctx: Context, args: EntityRef) -> Entity:
+    """Get one entity of a project by its id.
+
+    Use `search_entities` when the id is not known.
+    """
+    return await entity_of(ctx, args)

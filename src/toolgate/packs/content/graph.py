@@ -1,0 +1,132 @@
+"""What an entity is related to, one or two steps away."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from toolgate.gate.context import Context
+from toolgate.gate.parsing import TOLD
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Output, Route
+from toolgate.packs.content.entities import Entity, EntityRef, entity_of
+from toolgate.packs.content.pack import CONTENT, MOST_TEXT
+from toolgate.ports.content import RELATION_TYPES, Row
+
+# Field names are the seed's own, hence in camel case.
+# ruff: noqa: N815
+
+family = Family("graph", CONTENT)
+
+
+def _depth(value: object) -> object:
+    if isinstance(value, bool) or value not in (1, 2):
+        raise PydanticCustomError(TOLD, "depth must be 1 or 2")
+    return int(value)  # pyright: ignore[reportArgumentType]
+
+
+def _known_types(value: str) -> str:
+    for name in filter(None, value.split(",")):
+        if name not in RELATION_TYPES:
+            told = {"name": name[:100], "valid": ", ".join(RELATION_TYPES)}
+            raise PydanticCustomError(
+                TOLD, "relationshipTypes: {name} is not known. Valid options: {valid}", told
+            )
+    return value
+
+
+class GraphRef(EntityRef):
+    """Which entity, and how far."""
+
+    depth: Annotated[Literal[1, 2], BeforeValidator(_depth)] = Field(
+        default=1, description="How many steps to follow: 1 or 2."
+    )
+    relationshipTypes: Annotated[str, AfterValidator(_known_types)] = Field(
+        default="",
+        max_length=MOST_TEXT,
+        description="Only these types, with commas between; all when left out: "
+        + ", ".join(RELATION_TYPES)
+        + ".",
+    )
+
+
+class RelatedEntity(Output):
+    """An entity in short."""
+
+    id: str = Field(description="The entity's id, a UUID.")
+    entityType: str = Field(description="What it is.")
+    title: str = Field(description="Its title.")
+    slug: str = Field(description="Its name in addresses.")
+    status: str = Field(description="How far it is on its way to readers.")
+
+
+class Relationship(Output):
+    """One relation."""
+
+    id: str = Field(description="The relation's id, a UUID.")
+    relationType: str = Field(description="What kind of relation it is.")
+    fromEntityId: str = Field(description="Where it begins.")
+    toEntityId: str = Field(description="Where it ends.")
+    notes: str | None = Field(description="What an editor noted.")
+    createdAt: str = Field(description="When it was made, ISO 8601.")
+    relatedEntity: RelatedEntity | None = Field(
+        description="The end farther from the root; null when that is no entity of the project."
+    )
+
+
+class Graph(Output):
+    """An entity and its relations."""
+
+    rootEntity: Entity = Field(description="The entity that was asked for.")
+    relationships: list[Relationship] = Field(
+        description="Relations of the root, then those one step further; newest first in each."
+    )
+    depth: int = Field(description="How many steps were followed.")
+
+
+@family.tool(
+    "get_entity_graph",
+    role=Role.USER,
+    effect=Effect.READ,
+    title="Get an entity's graph",
+    route=Route("/api/entities/{entityId}/graph", project="projectId"),
+    example={
+        "projectId": "00000000-0000-4000-a000-000000000001",
+        "entityId": "00000000-0000-4000-a000-000000000101",
+        "depth": 2,
+    },
+)
+async def get_entity_graph(ctx: Context, args: GraphRef) -> Graph:
+    """Get an entity with its relations, and at depth 2 the relations of its neighbours.
+
+    Use `get_entity` for the entity alone.
+    """
+    root = await entity_of(ctx, args)
+    types = [name for name in args.relationshipTypes.split(",") if name]
+    near = await ctx.content.edges(args.projectId, [root.id], types)
+    distance = {root.id: 0} | {id: 1 for id in _entity_ids(near) if id != root.id}
+    edges = list(near)
+    if args.depth == 2 and len(distance) > 1:
+        neighbours = sorted(id for id, steps in distance.items() if steps == 1)
+        known = {edge["id"] for edge in near}
+        further = await ctx.content.edges(args.projectId, neighbours, types)
+        edges += [edge for edge in further if edge["id"] not in known]
+    shown = [_relationship(edge, distance) for edge in edges]
+    return Graph(rootEntity=root, relationships=shown, depth=args.depth)
+
+
+def _entity_ids(edges: Sequence[Row]) -> Iterable[str]:
+    return (edge[end]["id"] for edge in edges for end in ("from", "to") if edge[end])
+
+
+def _relationship(edge: Row, distance: dict[str, int]) -> Relationship:
+    """The relation with its farther end; where both are as far, the one it points to."""
+    far = len(distance) + 1
+    begins = distance.get(edge["fromEntityId"], far)
+    ends = distance.get(edge["toEntityId"], far)
+    related = edge["from"] if begins > ends else edge["to"]
+    if edge["fromEntityId"] == edge["toEntityId"]:
+        related = None
+    shown = {name: value for name, value in edge.items() if name not in ("from", "to")}
+    return Relationship.model_validate(shown | {"relatedEntity": related})

@@ -1,0 +1,114 @@
+"""The pack's name and dialect, and the arguments and answers its tools share."""
+
+import re
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from toolgate.gate.dialects import CONTENT as DIALECT
+from toolgate.gate.errors import NotFound
+from toolgate.gate.fields import Whole
+from toolgate.gate.parsing import TOLD
+from toolgate.gate.tool import Input, Output, Pack
+from toolgate.ports.content import Found, Page
+
+CONTENT = Pack("content", DIALECT, "Published content of projects, to be read only.")
+
+DEFAULT_LIMIT = 20
+MOST_LIMIT = 100
+MOST_PAGE = 1_000_000_000
+MOST_TEXT = 1000
+UUID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
+)
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,3}))?Z", re.ASCII)
+
+
+def _uuid(value: str, info: ValidationInfo) -> str:
+    if not UUID.fullmatch(value):
+        told = {"field": info.field_name}
+        raise PydanticCustomError(TOLD, "{field} must be a valid UUID", told)
+    return value.lower()
+
+
+def _moment(value: str, info: ValidationInfo) -> str:
+    if moment := as_moment(value):
+        return moment
+    told = {"field": info.field_name}
+    raise PydanticCustomError(
+        TOLD,
+        "{field} must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss.sssZ",
+        told,
+    )
+
+
+def as_moment(value: str) -> str | None:
+    """A date or a UTC timestamp as it is stored, to the millisecond; None for anything else."""
+    parts = MOMENT.fullmatch(value)
+    if parts is None and DAY.fullmatch(value) is None:
+        return None
+    second, fraction = (parts[1], parts[2] or "") if parts else (f"{value}T00:00:00", "")
+    try:
+        datetime.fromisoformat(second)
+    except ValueError:
+        return None
+    return f"{second}.{fraction.ljust(3, '0')}Z"
+
+
+def _unless_empty(value: object) -> object:
+    return None if value == "" else value
+
+
+Uuid = Annotated[str, AfterValidator(_uuid)]
+Moment = Annotated[str, AfterValidator(_moment)]
+EmptyIsNone = BeforeValidator(_unless_empty)
+Substring = Annotated[str | None, EmptyIsNone, Field(max_length=MOST_TEXT)]
+
+
+class Paged(Input):
+    """Which page of a list."""
+
+    page: Whole = Field(default=1, ge=1, le=MOST_PAGE, description="Page, beginning with 1.")
+    limit: Whole = Field(
+        default=DEFAULT_LIMIT, ge=1, le=MOST_LIMIT, description="Items a page, 1 to 100."
+    )
+
+    @property
+    def wanted(self) -> Page:
+        """The page, as the store takes it."""
+        return Page(self.page, self.limit)
+
+
+class InProject(Input):
+    """Arguments of everything that belongs to a project."""
+
+    projectId: Uuid = Field(description="The project's id, a UUID.")  # noqa: N815 (the seed's)
+
+
+class Pagination(Output):
+    """Where in the list the page is."""
+
+    page: int = Field(description="The page.")
+    limit: int = Field(description="Items a page.")
+    total: int = Field(description="Items in the whole list.")
+    hasMore: bool = Field(description="Whether pages follow.")  # noqa: N815 (the seed's)
+
+
+def pagination(args: Paged, found: Found) -> Pagination:
+    """The envelope's second half."""
+    return Pagination(
+        page=args.page,
+        limit=args.limit,
+        total=found.total,
+        hasMore=args.page * args.limit < found.total,
+    )
+
+
+def of_project(found: Found | None) -> Found:
+    """The page, unless there is no such project."""
+    if found is None:
+        raise NotFound("Project not found")
+    return found

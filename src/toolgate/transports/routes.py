@@ -1,0 +1,151 @@
+"""Tools with an address of their own, such as `GET /api/entities/{entityId}`.
+
+Arguments come from the path, the query and, for the project, from headers, a cookie or the
+default. Validation, answer and audit are those of the tool.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.dialects import Dialect
+from toolgate.gate.errors import GateError, InvalidArguments, NotFound, Problem
+from toolgate.gate.pipeline import Call, Gate
+from toolgate.transports.asgi import (
+    Receive,
+    Scope,
+    Send,
+    error_headers,
+    header,
+    principal_of,
+    request_id_of,
+    send,
+    send_json,
+)
+
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+NOBODYS = "00000000-0000-4000-8000-000000000000"
+"""A well-formed id that no project has: an unknown slug is an unknown project."""
+
+FindProject = Callable[[str], Awaitable[str | None]]
+
+
+class Routes:
+    """Every tool that has a route, by method and path."""
+
+    def __init__(self, gate: Gate, find_project: FindProject, default_project: str) -> None:
+        self._gate = gate
+        self._find_project = find_project
+        self._default = default_project
+        routed = [tool for tool in gate.catalogue if tool.route]
+        self._table = [(_pattern(tool), tool) for tool in routed]
+        self._dialects = {_first_segment(tool): tool.pack.dialect for tool in routed}
+
+    def dialect(self, path: str) -> Dialect | None:
+        """The dialect of everything below a path's first segment; None where no tool lives."""
+        return self._dialects.get(path.split("/", 2)[1])
+
+    async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
+        """Answer one request below a path that belongs to tools."""
+        here = [(tool, found) for pattern, tool in self._table if (found := pattern(scope["path"]))]
+        if not here:
+            return await self._refuse(scope, to, 404, NotFound("There is no such route."))
+        for tool, found in here:
+            if tool.route and tool.route.method == scope["method"]:
+                return await self._call(tool, found.groupdict(), scope, to)
+        methods = ", ".join(sorted({tool.route.method for tool, _ in here if tool.route}))
+        told = Problem("method", "value", f"{scope['method']} is not possible here. Use {methods}.")
+        allow = (b"allow", methods.encode())
+        await self._refuse(scope, to, 405, InvalidArguments([told]), allow)
+
+    async def _refuse(
+        self, scope: Scope, to: Send, status: int, error: GateError, *headers: tuple[bytes, bytes]
+    ) -> None:
+        dialect = self.dialect(scope["path"])
+        assert dialect is not None
+        await send_json(to, status, dialect.failure(error, False), headers)
+
+    async def _call(self, tool: AnyTool, path: dict[str, str], scope: Scope, to: Send) -> None:
+        arguments: dict[str, Any] = {}
+        problem: GateError | None = None
+        try:
+            arguments = _from_query(scope["query_string"], tool) | {
+                name: unquote(value) for name, value in path.items()
+            }
+            if tool.route and tool.route.project:
+                arguments[tool.route.project] = await self._project(scope)
+        except InvalidArguments as unreadable:
+            problem = unreadable
+        outcome = await self._gate.execute(
+            Call(
+                tool=tool.name,
+                arguments=arguments,
+                problem=problem,
+                principal=principal_of(scope),
+                request_id=request_id_of(scope),
+                transport="http",
+            )
+        )
+        await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
+
+    async def _project(self, scope: Scope) -> str:
+        """The request's project: header, slug, cookie, default."""
+        if (given := header(scope, b"x-project-id")) is not None:
+            return given
+        if (slug := header(scope, b"x-project-slug")) is not None:
+            if not SLUG.fullmatch(slug):
+                told = "x-project-slug must be lower-case letters, digits and hyphens"
+                raise InvalidArguments([Problem("x-project-slug", "format", told)])
+            return await self._find_project(slug) or NOBODYS
+        return _cookie(header(scope, b"cookie") or "", "projectId") or self._default
+
+
+def _pattern(tool: AnyTool) -> Callable[[str], re.Match[str] | None]:
+    assert tool.route is not None
+    parts = re.split(r"\{(\w+)\}", tool.route.path)
+    pattern = "".join(
+        f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)
+    )
+    return re.compile(pattern).fullmatch
+
+
+def _first_segment(tool: AnyTool) -> str:
+    assert tool.route is not None
+    return tool.route.path.split("/", 2)[1]
+
+
+def _from_query(query: bytes, tool: AnyTool) -> dict[str, Any]:
+    """Arguments from a query string; what the schema calls an integer becomes one."""
+    found: dict[str, Any] = {}
+    try:
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        told = "The query string is not valid UTF-8"
+        raise InvalidArguments([Problem("query", "format", told)]) from None
+    given_by_request = tool.route.project if tool.route else None
+    for name, value in pairs:
+        if name == given_by_request:
+            told = f"{name} is not a query parameter. Send it as the header x-project-id"
+            raise InvalidArguments([Problem(name, "unknown", told)])
+        if name in found:
+            raise InvalidArguments([Problem(name, "value", f"{name} is given more than once")])
+        found[name] = _typed(value, tool.input_schema["properties"].get(name, {}))
+    return found
+
+
+def _typed(value: str, schema: dict[str, Any]) -> Any:
+    whole = schema.get("type") == "integer" or any(
+        isinstance(one, int) for one in schema.get("enum", ())
+    )
+    return int(value) if whole and re.fullmatch(r"-?\d{1,18}", value, re.ASCII) else value
+
+
+def _cookie(text: str, name: str) -> str | None:
+    try:
+        found = SimpleCookie(text).get(name)
+    except CookieError:
+        return None
+    return found.value if found else None
