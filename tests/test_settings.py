@@ -109,6 +109,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "policy.folder": ("rules", Path("rules")),
     "policy.read_only": ("true", True),
     "policy.pm_adds_images": ("true", True),
+    "content.default_project": ("garden", "garden"),
     "policy.disabled": ("db.task.get,web.fetch", ("db.task.get", "web.fetch")),
     "mcp.underscore_names": ("1", True),
     "appdata.writes": ("true", True),
@@ -138,6 +139,7 @@ def test_every_setting_says_what_it_is_for(name: str) -> None:
         ("GOOGLE_APPLICATION_CREDENTIALS", "google.credentials_file", "/k.json", Path("/k.json")),
         ("FIREBASE_SERVICE_ACCOUNT_KEY", "google.service_account", "{}", "{}"),
         ("FIRESTORE_EMULATOR_HOST", "google.emulator_host", "localhost:8080", "localhost:8080"),
+        ("DEFAULT_PROJECT_ID", "content.default_project", "p1", "p1"),
         ("BACKEND_MANAGER_KEY", "admin_key", "0123456789abcdef", "0123456789abcdef"),
     ],
 )

@@ -38,20 +38,19 @@ async def load(app: App) -> int:
                 stored += 1
             except DocumentExists:
                 continue
-    return stored + await database.write(_load_content)
+    await database.write(_load_content)
+    return stored
 
 
-def _load_content(connection: Connection) -> int:
+def _load_content(connection: Connection) -> None:
     """Store the demo's projects and all in them, unless there are projects already."""
     if connection.execute(select(content_tables.projects.c.id)).first() is not None:
-        return 0
-    loaded = (
+        return
+    for table, rows in (
         (content_tables.projects, content.PROJECTS),
         (content_tables.entities, content.ENTITIES),
         (content_tables.relations, content.RELATIONS),
         (content_tables.performance, content.PERFORMANCE),
         (content_tables.blocks, content.BLOCKS),
-    )
-    for table, rows in loaded:
+    ):
         store(connection, table, rows)
-    return sum(len(rows) for _, rows in loaded)

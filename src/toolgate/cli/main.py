@@ -11,6 +11,7 @@ from toolgate.cli import (
     audit,
     call,
     connect,
+    content,
     db,
     doctor,
     init,
@@ -68,6 +69,7 @@ def commands() -> typer.Typer:
     app.command("connect")(connect.connect)
     app.command("doctor")(doctor.doctor)
     app.add_typer(db.group(), name="db")
+    app.add_typer(content.group(), name="content")
     return app
 
 

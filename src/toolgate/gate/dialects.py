@@ -49,7 +49,11 @@ def _orchestrator_success(answer: Any) -> Body:
 
 
 def _orchestrator_schema(schema: Schema) -> Schema:
-    return _wrapped(schema, "result", status={"type": "string", "const": "success"})
+    return _wrapped(
+        schema,
+        "result",
+        status={"type": "string", "const": "success", "description": "Always success."},
+    )
 
 
 def _orchestrator_failure(error: GateError, write: bool) -> Body:
@@ -91,6 +95,7 @@ def _network_failure(error: GateError, write: bool) -> Body:
 def _wrapped(schema: Schema, key: str, **beside: Schema) -> Schema:
     """Put a schema under a key, keeping its definitions at the root."""
     inner = {name: part for name, part in schema.items() if name != "$defs"}
+    inner.setdefault("description", "The answer.")
     outer: Schema = {
         "type": "object",
         "properties": {**beside, key: inner},

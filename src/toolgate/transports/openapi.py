@@ -7,7 +7,7 @@ from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import Receive, Scope, Send, principal_of, send_json
 from toolgate.transports.http import PREFIX
-from toolgate.transports.openapi_fixed import PATHS
+from toolgate.transports.openapi_fixed import PATHS, PROJECT_HEADERS
 
 Schema = dict[str, Any]
 
@@ -51,12 +51,43 @@ def document(tools: list[AnyTool]) -> Schema:
             "description": "One governed door between AI agents and an application's backend.",
         },
         "security": [{"key": []}],
-        "paths": paths | PATHS,
+        "paths": paths | own_routes(tools, schemas) | PATHS,
         "components": {
             "schemas": schemas,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def own_routes(tools: list[AnyTool], schemas: Schema) -> Schema:
+    """The tools that have an address of their own."""
+    return {
+        tool.route.path: {tool.route.method.lower(): _routed(tool, schemas)}
+        for tool in tools
+        if tool.route
+    }
+
+
+def _routed(tool: AnyTool, schemas: Schema) -> Schema:
+    """A tool's own operation: its arguments are parts of the path, the query and headers."""
+    assert tool.route is not None
+    posted = operation(tool, schemas)
+    arguments = _placed(tool.input_schema, f"{tool.alias}.input", schemas)["properties"]
+    parameters = [
+        {
+            "name": name,
+            "in": "path" if f"{{{name}}}" in tool.route.path else "query",
+            "required": f"{{{name}}}" in tool.route.path,
+            "description": schema.get("description", ""),
+            "schema": schema,
+        }
+        for name, schema in arguments.items()
+        if name != tool.route.project
+    ]
+    if tool.route.project:
+        parameters += PROJECT_HEADERS
+    kept = {name: part for name, part in posted.items() if name != "requestBody"}
+    return kept | {"operationId": f"{tool.alias}_route", "parameters": parameters}
 
 
 def operation(tool: AnyTool, schemas: Schema) -> Schema:

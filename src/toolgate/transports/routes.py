@@ -8,12 +8,13 @@ import re
 from collections.abc import Awaitable, Callable
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import Dialect
-from toolgate.gate.errors import GateError, InvalidArguments, NotFound, Problem
+from toolgate.gate.errors import GateError, InvalidArguments, NotFound, Problem, Unavailable
 from toolgate.gate.pipeline import Call, Gate
+from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.asgi import (
     Receive,
     Scope,
@@ -46,7 +47,7 @@ class Routes:
 
     def dialect(self, path: str) -> Dialect | None:
         """The dialect of everything below a path's first segment; None where no tool lives."""
-        return self._dialects.get(path.split("/", 2)[1])
+        return self._dialects.get(f"{path}/".split("/", 2)[1])
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one request below a path that belongs to tools."""
@@ -72,13 +73,14 @@ class Routes:
         arguments: dict[str, Any] = {}
         problem: GateError | None = None
         try:
-            arguments = _from_query(scope["query_string"], tool) | {
-                name: unquote(value) for name, value in path.items()
-            }
+            arguments = _from_query(scope["query_string"], tool, path)
             if tool.route and tool.route.project:
                 arguments[tool.route.project] = await self._project(scope)
         except InvalidArguments as unreadable:
             problem = unreadable
+        except StoreUnavailable as silent:
+            problem = Unavailable(str(silent))
+            problem.__cause__ = silent
         outcome = await self._gate.execute(
             Call(
                 tool=tool.name,
@@ -117,9 +119,9 @@ def _first_segment(tool: AnyTool) -> str:
     return tool.route.path.split("/", 2)[1]
 
 
-def _from_query(query: bytes, tool: AnyTool) -> dict[str, Any]:
-    """Arguments from a query string; what the schema calls an integer becomes one."""
-    found: dict[str, Any] = {}
+def _from_query(query: bytes, tool: AnyTool, path: dict[str, str]) -> dict[str, Any]:
+    """The path's arguments and the query's; what the schema calls an integer becomes one."""
+    found: dict[str, Any] = {**path}
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict")
     except ValueError:

@@ -7,7 +7,6 @@ from typing import Any
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.answers import Outcome
-from toolgate.gate.context import Ports
 from toolgate.gate.errors import GateError
 from toolgate.ports.documents import Fields, Filter, Stored, StoreUnavailable
 from toolgate.testing import Kit
@@ -78,5 +77,5 @@ class FailingStore(RecordingStore):
 
 def over(kit: Kit, store: RecordingStore) -> Kit:
     """The same gate with another document store behind it."""
-    gate = replace(kit.app.gate, ports=Ports(documents=store))
+    gate = replace(kit.app.gate, ports=replace(kit.app.gate.ports, documents=store))
     return Kit(replace(kit.app, gate=gate))

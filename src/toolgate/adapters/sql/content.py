@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, false, func, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.db.content_tables import blocks, entities, performance, projects, relations
@@ -130,6 +130,8 @@ class SqlContent:
 
     def _contains(self, column: ColumnElement[str], text: str) -> Condition:
         """Exact substring search: no character of the text is a wildcard."""
+        if "\0" in text:  # PostgreSQL neither stores it nor takes it
+            return false()
         find = func.instr if self._database.dialect == "sqlite" else func.strpos
         return find(column, folded(text)) > 0
 

@@ -24,7 +24,7 @@ from toolgate.ports.content import BlockFilter, ClaimType
 # Field names are the seed's own, hence in camel case.
 # ruff: noqa: N815
 
-family = Family("blocks", CONTENT)
+family = Family("content", CONTENT)
 
 
 class Block(Output):
@@ -69,7 +69,7 @@ class Claims(InProject, Paged):
 
 @family.tool(
     "list_quotable_blocks",
-    role=Role.USER,
+    role=Role.ADMIN,
     effect=Effect.READ,
     title="List quotable blocks",
     route=Route("/api/quotable-blocks", project="projectId"),

@@ -27,7 +27,7 @@ from toolgate.ports.content import ConceptKind, Difficulty, EntityFilter, Entity
 # Field names are the seed's own, hence in camel case.
 # ruff: noqa: N815
 
-family = Family("entities", CONTENT)
+family = Family("content", CONTENT)
 
 
 class Entity(Output):
@@ -82,7 +82,7 @@ class Search(InProject, Paged):
 
 @family.tool(
     "search_entities",
-    role=Role.USER,
+    role=Role.ADMIN,
     effect=Effect.READ,
     title="Search entities",
     route=Route("/api/entities", project="projectId"),
@@ -120,7 +120,7 @@ async def entity_of(ctx: Context, args: EntityRef) -> Entity:
 
 @family.tool(
     "get_entity",
-    role=Role.USER,
+    role=Role.ADMIN,
     effect=Effect.READ,
     title="Get an entity",
     route=Route("/api/entities/{entityId}", project="projectId"),

@@ -17,7 +17,7 @@ from toolgate.ports.content import RELATION_TYPES, Row
 # Field names are the seed's own, hence in camel case.
 # ruff: noqa: N815
 
-family = Family("graph", CONTENT)
+family = Family("content", CONTENT)
 
 
 def _depth(value: object) -> object:
@@ -87,7 +87,7 @@ class Graph(Output):
 
 @family.tool(
     "get_entity_graph",
-    role=Role.USER,
+    role=Role.ADMIN,
     effect=Effect.READ,
     title="Get an entity's graph",
     route=Route("/api/entities/{entityId}/graph", project="projectId"),

@@ -65,7 +65,7 @@ def _unless_empty(value: object) -> object:
 Uuid = Annotated[str, AfterValidator(_uuid)]
 Moment = Annotated[str, AfterValidator(_moment)]
 EmptyIsNone = BeforeValidator(_unless_empty)
-Substring = Annotated[str | None, EmptyIsNone, Field(max_length=MOST_TEXT)]
+Substring = Annotated[Annotated[str, Field(max_length=MOST_TEXT)] | None, EmptyIsNone]
 
 
 class Paged(Input):

@@ -27,7 +27,7 @@ from toolgate.ports.content import PerformanceFilter
 # Field names are the seed's own, hence in camel case.
 # ruff: noqa: N815
 
-family = Family("performance", CONTENT)
+family = Family("content", CONTENT)
 
 
 class Record(Output):
@@ -80,7 +80,7 @@ class Period(InProject, Paged):
 
 @family.tool(
     "list_search_performance",
-    role=Role.USER,
+    role=Role.ADMIN,
     effect=Effect.READ,
     title="List search performance",
     route=Route("/api/seo/search-performance", project="projectId"),

@@ -7,7 +7,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route
 from toolgate.packs.content.pack import CONTENT, Paged, Pagination, pagination
 
-family = Family("projects", CONTENT)
+family = Family("content", CONTENT)
 
 
 class Project(Output):
@@ -30,7 +30,7 @@ class Projects(Output):
 
 @family.tool(
     "list_projects",
-    role=Role.USER,
+    role=Role.ADMIN,
     effect=Effect.READ,
     title="List projects",
     route=Route("/api/projects"),
