@@ -29,6 +29,7 @@ ENDPOINTS = (
     ("`/mcp`, `/backend-manager/mcp`", "a key", "MCP over Streamable HTTP, 2026-07-28 and older"),
     ("`GET /v1/tools`", "a key", "the tools the caller may see, with schemas"),
     ("`POST /v1/tools/{name}`", "a key", "call a tool; the body is its arguments as JSON"),
+    ("`GET /api/…`", "a key", "the tools of pack `content`, each at the address its entry names"),
     ("`POST /rpc`", "a key", "JSON-RPC 2.0; the method is a tool's name; batches of up to 100"),
     ("`GET /openapi.json`", "a key", "OpenAPI 3.1 of the tools the caller may see"),
     ("`GET /metrics`", "an admin key", "figures in Prometheus' text format"),
@@ -39,6 +40,8 @@ REQUEST_HEADERS = (
     ("`Authorization: Bearer KEY`", "who is calling"),
     ("`X-Request-Id`", "your id for the request: 1 to 128 of `A-Z a-z 0-9 . _ : / + = -`"),
     ("`X-Dry-Run: true`", "on `/v1/tools/{name}`, `/rpc` and `/mcp`: all checks, nothing stored"),
+    ("`x-project-id`, `x-project-slug`", "below `/api`: the project, by id or by slug"),
+    ("cookie `projectId`", "below `/api`: the project, where no header names one"),
     ("`Host`", "must be one of `server.allowed_hosts`, else 421"),
     ("`Origin`", "if sent, on an allowed host or in `server.allowed_origins`, else 403"),
 )

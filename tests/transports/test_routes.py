@@ -166,10 +166,16 @@ async def test_a_route_answers_the_text_of_mcp(server: Server, era: str) -> None
             assert told.get("isError", False) is (answer.status_code != 200)
 
 
-def test_a_user_may_read_the_routes(server: Server) -> None:
-    with server.client("user") as client:
-        for path in ROUTES:
-            assert get(client, path).status_code == 200
+@pytest.mark.parametrize("holder", ["user", "pm", "pa", "worker"])
+def test_a_tool_that_is_hidden_has_no_route(server: Server, holder: str) -> None:
+    with server.client(holder) as client:
+        nowhere = get(client, "/api/nothing")
+        assert envelope(nowhere, 404, "NOT_FOUND") == "There is no such route."
+        for tool, path, query, _ in CASES.values():
+            answer = get(client, path, query)
+            assert (answer.status_code, answer.content) == (404, nowhere.content)
+            (row,) = server.audit_rows(answer.headers["x-request-id"])
+            assert (row["tool_name"], row["decision"]) == (tool, "deny")
 
 
 def test_two_reads_have_the_same_bytes(admin: httpx2.Client) -> None:

@@ -12,7 +12,14 @@ from urllib.parse import parse_qsl
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import Dialect
-from toolgate.gate.errors import GateError, InvalidArguments, NotFound, Problem, Unavailable
+from toolgate.gate.errors import (
+    GateError,
+    InvalidArguments,
+    NotFound,
+    Problem,
+    Unavailable,
+    UnknownTool,
+)
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.asgi import (
@@ -27,6 +34,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 
+NO_ROUTE = "There is no such route."
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 NOBODYS = "00000000-0000-4000-8000-000000000000"
 """A well-formed id that no project has: an unknown slug is an unknown project."""
@@ -53,7 +61,7 @@ class Routes:
         """Answer one request below a path that belongs to tools."""
         here = [(tool, found) for pattern, tool in self._table if (found := pattern(scope["path"]))]
         if not here:
-            return await self._refuse(scope, to, 404, NotFound("There is no such route."))
+            return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
         for tool, found in here:
             if tool.route and tool.route.method == scope["method"]:
                 return await self._call(tool, found.groupdict(), scope, to)
@@ -91,6 +99,8 @@ class Routes:
                 transport="http",
             )
         )
+        if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
+            return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
     async def _project(self, scope: Scope) -> str:
