@@ -45,7 +45,7 @@ def test_rows_are_stored_and_counted(run: Any, write: Any) -> None:
 
 def test_what_was_imported_is_what_the_tools_answer(cli: Any, run: Any, write: Any) -> None:
     run(write("e.csv", GOOD), "--create-project", "P")
-    [project] = cli("call", "list_projects", "--role", "user", "--json").json["data"]
+    [project] = cli("call", "list_projects").json["data"]
     assert (project["slug"], project["name"]) == ("p", "P")
 
 

@@ -5,6 +5,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -132,6 +133,7 @@ def _json_rows(texts: Iterator[str]) -> Iterator[Line]:
             yield Line(number, problem="must be a JSON object with at least one field")
 
 
+@lru_cache(1024)
 def column(name: str) -> str:
     """A column's name as the tables have it: `Top queries` is `query`, `pageUrl` `page_url`."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", name.strip()).lower()
@@ -151,7 +153,8 @@ def kind_of(names: Iterable[str]) -> str:
     )
 
 
-def unknown(kind: str, names: Iterable[str]) -> str:
+@lru_cache(1024)
+def unknown(kind: str, names: tuple[str, ...]) -> str:
     """The names that rows of this kind do not have, each with the nearest one; else nothing."""
     fields = list(MODELS[kind].model_fields)
     told: list[str] = []

@@ -160,7 +160,7 @@ class _Import:
                 self._names[f"{row.entity_type}/{row.slug}"] = row.id
 
     def _check_columns(self, kind: str, values: Row) -> None:
-        if told := unknown(kind, values):
+        if told := unknown(kind, tuple(values)):
             raise BadFile(f"Rows of {kind} have no such columns: {told}.")
         have = {column(name) for name in values} | set(self._defaults)
         fields = MODELS[kind].model_fields.items()
@@ -185,7 +185,7 @@ class _Import:
 
     def _row(self, values: Row) -> Row:
         kind = self._report.kind
-        if told := unknown(kind, values):
+        if told := unknown(kind, tuple(values)):
             raise _Wrong(f"unknown: {told}")
         if len({column(name) for name in values}) < len(values):
             raise _Wrong("names a field twice")
