@@ -176,6 +176,8 @@ def test_a_tool_that_is_hidden_has_no_route(server: Server, holder: str) -> None
             assert (answer.status_code, answer.content) == (404, nowhere.content)
             (row,) = server.audit_rows(answer.headers["x-request-id"])
             assert (row["tool_name"], row["decision"]) == (tool, "deny")
+            wrong = client.post(path)
+            assert (wrong.status_code, wrong.content) == (404, nowhere.content)
 
 
 def test_two_reads_have_the_same_bytes(admin: httpx2.Client) -> None:

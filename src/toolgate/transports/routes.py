@@ -60,12 +60,13 @@ class Routes:
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one request below a path that belongs to tools."""
         here = [(tool, found) for pattern, tool in self._table if (found := pattern(scope["path"]))]
-        if not here:
-            return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
         for tool, found in here:
             if tool.route and tool.route.method == scope["method"]:
                 return await self._call(tool, found.groupdict(), scope, to)
-        methods = ", ".join(sorted({tool.route.method for tool, _ in here if tool.route}))
+        seen = self._gate.policy.visible(principal_of(scope), [tool for tool, _ in here])
+        if not seen:
+            return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
+        methods = ", ".join(sorted({tool.route.method for tool in seen if tool.route}))
         told = Problem("method", "value", f"{scope['method']} is not possible here. Use {methods}.")
         allow = (b"allow", methods.encode())
         await self._refuse(scope, to, 405, InvalidArguments([told]), allow)

@@ -24,7 +24,7 @@ UUID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
 )
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,3}))?Z", re.ASCII)
+MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):\d{2}:\d{2})(?:\.(\d{1,3}))?Z", re.ASCII)
 
 
 def _uuid(value: str, info: ValidationInfo) -> str:
