@@ -130,10 +130,16 @@ class AuditLog:
                 with anyio.CancelScope(shield=True):
                     await self._database.write(lambda connection: store(connection, batch))
                 self._failing = False
+                self._tell_dropped()
             except BaseException:
                 self._waiting = batch + self._waiting
                 self._failing = True
                 raise
+
+    def _tell_dropped(self) -> None:
+        if self.dropped:
+            logger.error("%d refusals have no audit row: too many came at once", self.dropped)
+            self.dropped = 0
 
     async def run(self) -> None:
         """Store batches until cancelled."""

@@ -6,7 +6,6 @@ type, booleans are not numbers. A document that lacks the field matches nothing,
 """
 
 from collections.abc import Iterable, Sequence
-from functools import cmp_to_key
 from typing import Any, cast
 
 from toolgate.ports.documents import Fields, Filter, Json, Operator
@@ -107,6 +106,3 @@ def _compare_lists(left: Sequence[Json], right: Sequence[Json]) -> int:
 
 def _flat(fields: Fields) -> list[Json]:
     return [part for key in sorted(fields) for part in (key, fields[key])]
-
-
-sort_key = cmp_to_key(compare)

@@ -34,7 +34,7 @@ _ids = Ids()
 OPEN_PATHS = {"/healthz", "/readyz"}
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 CHALLENGE = (b"www-authenticate", b'Bearer realm="toolgate"')
-NO_RULE = "credentials-required"
+CREDENTIALS_REQUIRED = "credentials-required"
 
 
 class Edge:
@@ -103,7 +103,7 @@ class Edge:
         refused = Unauthenticated(told)
         try:
             await self._gate.limits.admit(ANONYMOUS, call.tool)
-            self._gate.refuse(call, refused, NO_RULE)
+            self._gate.refuse(call, refused, CREDENTIALS_REQUIRED)
         except GateError:
             pass  # strangers must not be able to fill the audit
         dialect = self._dialect(scope["path"]) or NEUTRAL

@@ -21,7 +21,7 @@ from toolgate.transports.asgi import (
 )
 
 MOST_IN_A_BATCH = 100
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 Answer = dict[str, Any]
 
 

@@ -203,6 +203,24 @@ async def test_text_is_ordered_by_code_point(kit: Kit) -> None:
 # Ties
 
 
+async def test_search_performance_of_one_period_comes_by_query_then_page_then_id(kit: Kit) -> None:
+    """Each of the later keys alone decides one neighbouring pair; no two keys agree."""
+    keys = [
+        ("b", "https://x.example/2"),
+        ("a", "https://x.example/3"),
+        ("b", "https://x.example/1"),
+    ]
+    rows = [
+        like(RECORD, id=f"{NEW[:-2]}{number:02}", query=query, page_url=page)
+        for number, (query, page) in enumerate(keys)
+    ]
+    await add(kit, performance, *rows)
+    asked = {"projectId": PSYMETRIC, "pageUrl": "x.example"}
+    found = await kit.send("list_search_performance", asked)
+    shown = [(row["query"], row["pageUrl"]) for row in found.body["data"]]
+    assert shown == [keys[1], keys[2], keys[0]]
+
+
 async def test_entities_of_one_moment_come_by_id_from_the_last(kit: Kit) -> None:
     made = "2031-01-01T00:00:00.000Z"
     ids = [f"{NEW[:-1]}{digit}" for digit in "3a1f"]
