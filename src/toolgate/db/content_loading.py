@@ -18,7 +18,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     performance.name: ("project_id", "query", "page_url", "date_start", "date_end"),
     blocks.name: ("id",),
 }
-KEPT = {"id", "created_at"}
+KEPT = {"number", "id", "created_at"}
 SPACE = uuid.UUID("6f0f6d0e-3c1c-5b1e-9a53-1a7c0c7f2b11")
 
 
@@ -46,7 +46,7 @@ def store(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
 
 def _complete(table: Table, row: Row) -> Row:
     """The row with what is derived from it: folded text, ends that are entities."""
-    whole = {column.name: row.get(column.name) for column in table.c}
+    whole = {column.name: row.get(column.name) for column in table.c if column.name != "number"}
     for name in whole:
         if name.endswith("_folded"):
             text = whole[name.removesuffix("_folded")]

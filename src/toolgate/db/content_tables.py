@@ -1,15 +1,17 @@
 """Tables of pack `content`: projects, entities, relations, search performance, quotable blocks.
 
 Text is ordered by code point on both databases. Columns that end in `_folded` hold the text as
-substring searches compare it.
+substring searches compare it. `number` never changes: SQLite's full-text indexes name rows by it.
 """
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Column,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
+    Identity,
     Index,
     Integer,
     String,
@@ -31,6 +33,11 @@ from toolgate.db.tables import metadata
 Words = Text().with_variant(Text(collation="C"), "postgresql")
 Id = String(36).with_variant(String(36, collation="C"), "postgresql")
 Moment = String(24).with_variant(String(24, collation="C"), "postgresql")
+
+
+def _number() -> "Column[int]":
+    kind = BigInteger().with_variant(Integer(), "sqlite")
+    return Column("number", kind, Identity(), primary_key=True)
 
 
 def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
@@ -59,7 +66,8 @@ projects = Table(
 entities = Table(
     "content_entities",
     metadata,
-    Column("id", Id, primary_key=True),
+    _number(),
+    Column("id", Id, nullable=False, unique=True),
     Column("project_id", Id, ForeignKey("content_projects.id"), nullable=False),
     Column("entity_type", String(16), nullable=False),
     Column("title", Words, nullable=False),
@@ -78,6 +86,9 @@ entities = Table(
     UniqueConstraint("project_id", "entity_type", "slug"),
     UniqueConstraint("project_id", "id"),
     Index(None, "project_id", "created_at", "id"),
+    Index("ix_content_entities_type", "project_id", "entity_type", "created_at", "id"),
+    Index("ix_content_entities_status", "project_id", "status", "created_at", "id"),
+    Index("ix_content_entities_kind", "project_id", "concept_kind", "created_at", "id"),
     _one_of("entity_type", ENTITY_TYPES),
     _one_of("status", STATUSES),
     _one_of("difficulty", DIFFICULTIES),
@@ -130,7 +141,8 @@ relations = Table(
 performance = Table(
     "content_search_performance",
     metadata,
-    Column("id", Id, primary_key=True),
+    _number(),
+    Column("id", Id, nullable=False, unique=True),
     Column("project_id", Id, ForeignKey("content_projects.id"), nullable=False),
     Column("entity_id", Id),
     Column("page_url", Words, nullable=False),
@@ -157,9 +169,14 @@ performance = Table(
         ["content_entities.project_id", "content_entities.id"],
         name="fk_content_search_performance_entity",
     ),
-    CheckConstraint("clicks >= 0 AND clicks <= impressions", name="clicks_in_impressions"),
+    Index("ix_content_search_performance_entity", "project_id", "entity_id"),
+    CheckConstraint(
+        "clicks >= 0 AND clicks <= impressions AND impressions <= 2147483647",
+        name="clicks_in_impressions",
+    ),
     CheckConstraint("ctr >= 0 AND ctr <= 1", name="ctr_is_a_share"),
-    CheckConstraint("avg_position > 0", name="position_is_positive"),
+    # On PostgreSQL NaN is greater than every number.
+    CheckConstraint("avg_position > 0 AND avg_position < 1e300", name="position_is_positive"),
 )
 Index(
     "ix_content_search_performance_order",
@@ -174,7 +191,8 @@ Index(
 blocks = Table(
     "content_quotable_blocks",
     metadata,
-    Column("id", Id, primary_key=True),
+    _number(),
+    Column("id", Id, nullable=False, unique=True),
     Column("project_id", Id, ForeignKey("content_projects.id"), nullable=False),
     Column("entity_id", Id, nullable=False),
     Column("text", Words, nullable=False),
@@ -191,5 +209,17 @@ blocks = Table(
         name="fk_content_quotable_blocks_entity",
     ),
     Index(None, "project_id", "created_at", "id"),
+    Index("ix_content_quotable_blocks_entity", "project_id", "entity_id"),
+    Index("ix_content_quotable_blocks_claim", "project_id", "claim_type", "created_at", "id"),
+    Index("ix_content_quotable_blocks_verified", "project_id", "verified_until"),
     _one_of("claim_type", CLAIM_TYPES),
+)
+
+# How many rows each list of each project has; triggers keep it.
+totals = Table(
+    "content_totals",
+    metadata,
+    Column("project_id", Id, primary_key=True),
+    Column("list", String(64), primary_key=True),
+    Column("total", BigInteger, nullable=False),
 )

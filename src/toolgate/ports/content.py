@@ -28,6 +28,7 @@ __all__ = [
     "EntityFilter",
     "EntityType",
     "Found",
+    "Graph",
     "Page",
     "PerformanceFilter",
     "Row",
@@ -52,6 +53,17 @@ class Found:
 
     rows: Sequence[Row]
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """An entity, the relations it has, then those of its neighbours; newest first in each part.
+
+    Each relation has `from` and `to`: the entity at that end in short, or None.
+    """
+
+    root: Row
+    edges: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +117,12 @@ class ContentStore(Protocol):
         """One entity of this project."""
         ...
 
-    async def edges(
-        self, project: str, entities: Sequence[str], types: Sequence[str]
-    ) -> Sequence[Row]:
-        """Relations that touch any of these ids, newest first; all types when none is named.
+    async def graph(
+        self, project: str, entity: str, depth: int, types: Sequence[str]
+    ) -> Graph | None:
+        """An entity of this project and what is one or two steps away.
 
-        Each row has `from` and `to`: the entity at that end in short, or None.
+        All types of relations when none is named.
         """
         ...
 

@@ -29,6 +29,8 @@ from toolgate.ports.content import ConceptKind, Difficulty, EntityFilter, Entity
 
 family = Family("content", CONTENT)
 
+NO_ENTITY = "Entity not found"
+
 
 class Entity(Output):
     """One entity."""
@@ -110,14 +112,6 @@ class EntityRef(InProject):
     entityId: Uuid = Field(description="The entity's id, a UUID.")
 
 
-async def entity_of(ctx: Context, args: EntityRef) -> Entity:
-    """The entity, if it is one of this project."""
-    row = await ctx.content.entity(args.projectId, args.entityId)
-    if row is None:
-        raise NotFound("Entity not found")
-    return Entity.model_validate(row)
-
-
 @family.tool(
     "get_entity",
     role=Role.ADMIN,
@@ -134,4 +128,7 @@ async def get_entity(ctx: Context, args: EntityRef) -> Entity:
 
     Use `search_entities` when the id is not known.
     """
-    return await entity_of(ctx, args)
+    row = await ctx.content.entity(args.projectId, args.entityId)
+    if row is None:
+        raise NotFound(NO_ENTITY)
+    return Entity.model_validate(row)

@@ -1,16 +1,18 @@
 """What an entity is related to, one or two steps away."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.context import Context
+from toolgate.gate.errors import NotFound
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route
-from toolgate.packs.content.entities import Entity, EntityRef, entity_of
+from toolgate.packs.content.entities import NO_ENTITY, Entity, EntityRef
 from toolgate.packs.content.pack import CONTENT, MOST_TEXT
 from toolgate.ports.content import RELATION_TYPES, Row
 
@@ -102,21 +104,20 @@ async def get_entity_graph(ctx: Context, args: GraphRef) -> Graph:
 
     Use `get_entity` for the entity alone.
     """
-    root = await entity_of(ctx, args)
     types = [name for name in args.relationshipTypes.split(",") if name]
-    near = await ctx.content.edges(args.projectId, [root.id], types)
-    distance = {root.id: 0} | {id: 1 for id in _entity_ids(near) if id != root.id}
-    edges = list(near)
-    if args.depth == 2 and len(distance) > 1:
-        neighbours = sorted(id for id, steps in distance.items() if steps == 1)
-        known = {edge["id"] for edge in near}
-        further = await ctx.content.edges(args.projectId, neighbours, types)
-        edges += [edge for edge in further if edge["id"] not in known]
-    shown = [_relationship(edge, distance) for edge in edges]
+    found = await ctx.content.graph(args.projectId, args.entityId, args.depth, types)
+    if found is None:
+        raise NotFound(NO_ENTITY)
+    near = takewhile(
+        lambda edge: args.entityId in (edge["fromEntityId"], edge["toEntityId"]), found.edges
+    )
+    distance = {id: 1 for id in _entity_ids(near)} | {args.entityId: 0}
+    shown = [_relationship(edge, distance) for edge in found.edges]
+    root = Entity.model_validate(found.root)
     return Graph(rootEntity=root, relationships=shown, depth=args.depth)
 
 
-def _entity_ids(edges: Sequence[Row]) -> Iterable[str]:
+def _entity_ids(edges: Iterable[Row]) -> Iterable[str]:
     return (edge[end]["id"] for edge in edges for end in ("from", "to") if edge[end])
 
 

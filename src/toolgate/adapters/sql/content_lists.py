@@ -1,0 +1,67 @@
+"""The lists of pack `content`: their tables, their orders and what narrows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Table, bindparam
+
+from toolgate.db.content_tables import blocks, entities, performance, projects
+
+Condition = ColumnElement[bool]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Listing:
+    """A table and the order of its list; the id is always the last key.
+
+    Conditions take the value of the filter of the same name. Texts are filters that look for a
+    substring in one of some folded columns.
+    """
+
+    table: Table
+    order: tuple[Any, ...]
+    conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+
+def _equal(table: Table, *names: str) -> dict[str, Condition]:
+    return {name: table.c[name] == bindparam(name) for name in names}
+
+
+PROJECTS = Listing(projects, (projects.c.slug, projects.c.id))
+
+ENTITIES = Listing(
+    entities,
+    (entities.c.created_at.desc(), entities.c.id.desc()),
+    conditions=_equal(entities, "entity_type", "status", "concept_kind"),
+    texts={"search": ("title_folded", "slug_folded")},
+)
+
+PERFORMANCE = Listing(
+    performance,
+    (
+        performance.c.date_start.desc(),
+        performance.c.date_end.desc(),
+        performance.c.query,
+        performance.c.page_url,
+        performance.c.id.desc(),
+    ),
+    conditions={
+        **_equal(performance, "entity_id"),
+        "date_start": performance.c.date_start >= bindparam("date_start"),
+        "date_end": performance.c.date_end <= bindparam("date_end"),
+    },
+    texts={"query": ("query_folded",), "page_url": ("page_url_folded",)},
+)
+
+BLOCKS = Listing(
+    blocks,
+    (blocks.c.created_at.desc(), blocks.c.id.desc()),
+    conditions={
+        **_equal(blocks, "entity_id", "claim_type"),
+        "verified_before": blocks.c.verified_until <= bindparam("verified_before"),
+        "verified_after": blocks.c.verified_until >= bindparam("verified_after"),
+    },
+    texts={"topic_tag": ("topic_tag_folded",)},
+)

@@ -1,0 +1,114 @@
+"""Content that was stored before its rows had numbers keeps all it had."""
+
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, select, text
+
+from toolgate.db import content_tables as tables
+from toolgate.db.content_loading import store
+from toolgate.db.engine import Database
+from toolgate.db.upgrades import upgrade
+from toolgate.packs.content import demo
+
+pytestmark = pytest.mark.anyio
+
+OLD = "0002"
+LOADED = [
+    (tables.projects, demo.PROJECTS),
+    (tables.entities, demo.ENTITIES),
+    (tables.relations, demo.RELATIONS),
+    (tables.performance, demo.PERFORMANCE),
+    (tables.blocks, demo.BLOCKS),
+]
+
+
+def to_old_schema(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", "toolgate.db:migrations")
+    config.attributes["connection"] = connection
+    command.upgrade(config, OLD)
+
+
+def rows(connection: Connection) -> list[Any]:
+    return [
+        connection.execute(
+            select(*(column for column in table.c if column.name != "number")).order_by(table.c.id)
+        ).all()
+        for table, _ in LOADED
+    ]
+
+
+async def test_an_upgrade_keeps_every_row_counts_it_and_finds_it(database_url: str) -> None:
+    database = Database(database_url)
+    await database.write(to_old_schema)
+
+    def load(connection: Connection) -> None:
+        for table, given in LOADED:
+            store(connection, table, given)
+
+    await database.write(load)
+    before = await database.read(rows)
+    await upgrade(database)
+    assert await database.read(rows) == before
+    counted = await database.read(lambda c: c.execute(select(tables.totals)).all())
+    assert {(one.project_id, one.list): one.total for one in counted} == {
+        (project["id"], table.name): many
+        for table, given in LOADED
+        for project in demo.PROJECTS
+        if table.name not in ("content_projects", "content_relations")
+        and (many := sum(row["project_id"] == project["id"] for row in given))
+    }
+    await database.close()
+
+
+async def totals_are_right(database: Database) -> bool:
+    def look(connection: Connection) -> bool:
+        kept = {
+            (one.project_id, one.list): one.total
+            for one in connection.execute(select(tables.totals))
+            if one.total
+        }
+        real = {
+            (project, table.name): many
+            for table in (tables.entities, tables.performance, tables.blocks)
+            for project, many in connection.execute(
+                text(f"SELECT project_id, count(*) FROM {table.name} GROUP BY project_id")
+            )
+        }
+        return kept == real
+
+    return await database.read(look)
+
+
+async def test_totals_follow_every_way_rows_come_and_go(database_url: str) -> None:
+    database = Database(database_url)
+    await upgrade(database)
+
+    async def after(statement: Any) -> bool:
+        await database.write(lambda c: c.execute(statement))
+        return await totals_are_right(database)
+
+    for table, given in LOADED:
+        await database.write(lambda c, table=table, given=given: store(c, table, given))
+        await database.write(lambda c, table=table, given=given: store(c, table, given[:1]))
+        assert await totals_are_right(database)
+    block = demo.BLOCKS[0]["id"]
+    assert await after(text(f"DELETE FROM content_quotable_blocks WHERE id = '{block}'"))
+    moved = {"project": demo.GARDEN, "entity": demo.COMPOST}
+    assert await after(
+        text(
+            "UPDATE content_quotable_blocks SET project_id = :project, entity_id = :entity"
+        ).bindparams(**moved)
+    )
+    async with database.transaction() as tx:
+        await tx.run(lambda c: c.execute(text("DELETE FROM content_quotable_blocks")))
+        tx.abandon()
+    assert await totals_are_right(database)
+    if database.dialect == "postgresql":
+        assert await after(text("TRUNCATE content_quotable_blocks"))
+    else:
+        assert await after(text("DELETE FROM content_quotable_blocks"))
+    await database.close()
