@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import Dialect
@@ -33,6 +33,11 @@ class Output(BaseModel):
     """An answer of a tool; what was not set is not sent."""
 
     model_config = ConfigDict(frozen=True)
+
+
+AsStored = PlainSerializer(lambda rows: rows)
+"""Marks a field of an answer that is filled with `model_construct`, from rows a store hands over
+in the shape of the answer: their model describes them and is not built for every row."""
 
 
 class Nothing(Input):

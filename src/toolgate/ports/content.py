@@ -59,7 +59,8 @@ class Found:
 class Graph:
     """An entity, the relations it has, then those of its neighbours; newest first in each part.
 
-    Each relation has `from` and `to`: the entity at that end in short, or None.
+    Each relation has `relatedEntity`, in short: the end farther from the root; where both are as
+    far, the one it points to; None when that is no entity, or the same as the other end.
     """
 
     root: Row

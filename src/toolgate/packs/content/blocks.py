@@ -6,7 +6,7 @@ from pydantic import Field
 
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Output, Route
+from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
 from toolgate.packs.content.pack import (
     CONTENT,
     EmptyIsNone,
@@ -17,7 +17,7 @@ from toolgate.packs.content.pack import (
     Substring,
     Uuid,
     of_project,
-    pagination,
+    paged,
 )
 from toolgate.ports.content import BlockFilter, ClaimType
 
@@ -45,7 +45,7 @@ class Block(Output):
 class Blocks(Output):
     """A page of blocks."""
 
-    data: list[Block] = Field(description="The blocks, newest first.")
+    data: Annotated[list[Block], AsStored] = Field(description="The blocks, newest first.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 
@@ -88,5 +88,4 @@ async def list_quotable_blocks(ctx: Context, args: Claims) -> Blocks:
         verified_after=args.verifiedUntilAfter,
     )
     found = of_project(await ctx.content.blocks(args.projectId, wanted, args.wanted))
-    rows = [Block.model_validate(row) for row in found.rows]
-    return Blocks(data=rows, pagination=pagination(args, found))
+    return paged(Blocks, args, found)

@@ -10,7 +10,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Output, Route
+from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
 from toolgate.packs.content.pack import (
     CONTENT,
     EmptyIsNone,
@@ -20,7 +20,7 @@ from toolgate.packs.content.pack import (
     Substring,
     Uuid,
     of_project,
-    pagination,
+    paged,
 )
 from toolgate.ports.content import ConceptKind, Difficulty, EntityFilter, EntityType, Status
 
@@ -54,7 +54,7 @@ class Entity(Output):
 class Entities(Output):
     """A page of entities."""
 
-    data: list[Entity] = Field(description="The entities, newest first.")
+    data: Annotated[list[Entity], AsStored] = Field(description="The entities, newest first.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 
@@ -102,8 +102,7 @@ async def search_entities(ctx: Context, args: Search) -> Entities:
         search=args.search,
     )
     found = of_project(await ctx.content.entities(args.projectId, wanted, args.wanted))
-    rows = [Entity.model_validate(row) for row in found.rows]
-    return Entities(data=rows, pagination=pagination(args, found))
+    return paged(Entities, args, found)
 
 
 class EntityRef(InProject):

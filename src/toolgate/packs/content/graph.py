@@ -1,7 +1,5 @@
 """What an entity is related to, one or two steps away."""
 
-from collections.abc import Iterable
-from itertools import takewhile
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -11,10 +9,10 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Output, Route
+from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
 from toolgate.packs.content.entities import NO_ENTITY, Entity, EntityRef
 from toolgate.packs.content.pack import CONTENT, MOST_TEXT
-from toolgate.ports.content import RELATION_TYPES, Row
+from toolgate.ports.content import RELATION_TYPES
 
 # Field names are the seed's own, hence in camel case.
 # ruff: noqa: N815
@@ -80,8 +78,8 @@ class Relationship(Output):
 class Graph(Output):
     """An entity and its relations."""
 
-    rootEntity: Entity = Field(description="The entity that was asked for.")
-    relationships: list[Relationship] = Field(
+    rootEntity: Annotated[Entity, AsStored] = Field(description="The entity that was asked for.")
+    relationships: Annotated[list[Relationship], AsStored] = Field(
         description="Relations of the root, then those one step further; newest first in each."
     )
     depth: int = Field(description="How many steps were followed.")
@@ -108,26 +106,4 @@ async def get_entity_graph(ctx: Context, args: GraphRef) -> Graph:
     found = await ctx.content.graph(args.projectId, args.entityId, args.depth, types)
     if found is None:
         raise NotFound(NO_ENTITY)
-    near = takewhile(
-        lambda edge: args.entityId in (edge["fromEntityId"], edge["toEntityId"]), found.edges
-    )
-    distance = {id: 1 for id in _entity_ids(near)} | {args.entityId: 0}
-    shown = [_relationship(edge, distance) for edge in found.edges]
-    root = Entity.model_validate(found.root)
-    return Graph(rootEntity=root, relationships=shown, depth=args.depth)
-
-
-def _entity_ids(edges: Iterable[Row]) -> Iterable[str]:
-    return (edge[end]["id"] for edge in edges for end in ("from", "to") if edge[end])
-
-
-def _relationship(edge: Row, distance: dict[str, int]) -> Relationship:
-    """The relation with its farther end; where both are as far, the one it points to."""
-    far = len(distance) + 1
-    begins = distance.get(edge["fromEntityId"], far)
-    ends = distance.get(edge["toEntityId"], far)
-    related = edge["from"] if begins > ends else edge["to"]
-    if edge["fromEntityId"] == edge["toEntityId"]:
-        related = None
-    shown = {name: value for name, value in edge.items() if name not in ("from", "to")}
-    return Relationship.model_validate(shown | {"relatedEntity": related})
+    return Graph.model_construct(rootEntity=found.root, relationships=found.edges, depth=args.depth)

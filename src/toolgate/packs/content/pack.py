@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
@@ -13,6 +13,8 @@ from toolgate.gate.fields import Whole
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.tool import Input, Output, Pack
 from toolgate.ports.content import Found, Page
+
+A = TypeVar("A", bound=Output)
 
 CONTENT = Pack("content", DIALECT, "Published content of projects, to be read only.")
 
@@ -97,14 +99,15 @@ class Pagination(Output):
     hasMore: bool = Field(description="Whether pages follow.")  # noqa: N815 (the seed's)
 
 
-def pagination(args: Paged, found: Found) -> Pagination:
-    """The envelope's second half."""
-    return Pagination(
+def paged(envelope: type[A], args: Paged, found: Found) -> A:
+    """The page in its envelope."""
+    place = Pagination(
         page=args.page,
         limit=args.limit,
         total=found.total,
         hasMore=args.page * args.limit < found.total,
     )
+    return envelope.model_construct(data=found.rows, pagination=place)
 
 
 def of_project(found: Found | None) -> Found:

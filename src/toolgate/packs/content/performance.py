@@ -9,7 +9,7 @@ from pydantic_core.core_schema import ValidationInfo
 from toolgate.gate.context import Context
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Output, Route
+from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
 from toolgate.packs.content.pack import (
     CONTENT,
     EmptyIsNone,
@@ -20,7 +20,7 @@ from toolgate.packs.content.pack import (
     Substring,
     Uuid,
     of_project,
-    pagination,
+    paged,
 )
 from toolgate.ports.content import PerformanceFilter
 
@@ -50,7 +50,7 @@ class Record(Output):
 class Records(Output):
     """A page of records."""
 
-    data: list[Record] = Field(description="The records, latest period first.")
+    data: Annotated[list[Record], AsStored] = Field(description="The records, latest period first.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 
@@ -99,5 +99,4 @@ async def list_search_performance(ctx: Context, args: Period) -> Records:
         date_end=args.dateEnd,
     )
     found = of_project(await ctx.content.performance(args.projectId, wanted, args.wanted))
-    rows = [Record.model_validate(row) for row in found.rows]
-    return Records(data=rows, pagination=pagination(args, found))
+    return paged(Records, args, found)

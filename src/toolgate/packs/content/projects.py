@@ -1,11 +1,13 @@
 """Projects."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Output, Route
-from toolgate.packs.content.pack import CONTENT, Paged, Pagination, pagination
+from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
+from toolgate.packs.content.pack import CONTENT, Paged, Pagination, paged
 
 family = Family("content", CONTENT)
 
@@ -24,7 +26,7 @@ class Project(Output):
 class Projects(Output):
     """A page of projects."""
 
-    data: list[Project] = Field(description="The projects, by slug.")
+    data: Annotated[list[Project], AsStored] = Field(description="The projects, by slug.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 
@@ -41,5 +43,4 @@ async def list_projects(ctx: Context, args: Paged) -> Projects:
     Every other tool of this pack asks for the id of one of them.
     """
     found = await ctx.content.projects(args.wanted)
-    rows = [Project.model_validate(row) for row in found.rows]
-    return Projects(data=rows, pagination=pagination(args, found))
+    return paged(Projects, args, found)
