@@ -7,7 +7,7 @@ TEST   := $(VENV)/.test-ready
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-.PHONY: run test check bench lint types architecture docs lock clean
+.PHONY: run test check bench bench-content lint types architecture docs lock clean
 
 run: $(RUN)                ## embedded database with demo data, ready to be called
 	$(BIN)/toolgate serve --demo
@@ -31,7 +31,10 @@ docs: $(TEST)
 	$(BIN)/python -m docs.generate --check
 
 bench: $(TEST)             ## side by side, as a table of ratios
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench mcp
+
+bench-content: $(TEST)     ## pack content at a million rows; loading them takes some minutes
+	$(BIN)/python -m bench content
 
 lock: | $(BIN)/uv          ## pin every dependency by hash, newest that fits
 	$(COMPILE) requirements/tools.in -o requirements/tools.txt

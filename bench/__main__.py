@@ -1,11 +1,20 @@
-"""`python -m bench`: every benchmark, as one table of ratios."""
+"""`python -m bench [mcp] [content]`: benchmarks, as tables of ratios."""
+
+import sys
 
 import anyio
 
-from bench import mcp_calls
+from bench import content, mcp_calls
 
 
-def main() -> None:
+def main(wanted: list[str]) -> None:
+    if "mcp" in wanted:
+        _calls()
+    if "content" in wanted:
+        anyio.run(content.main)
+
+
+def _calls() -> None:
     print("CPU of one request, everything checked and audited, beside the bare SDK\n")
     print(f"{'':24}{'toolgate µs':>12}{'bare SDK µs':>13}{'ratio':>8}")
     for what, ours, theirs in anyio.run(mcp_calls.measure):
@@ -13,4 +22,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or ["mcp"])

@@ -33,6 +33,7 @@ from toolgate.db.tables import metadata
 Words = Text().with_variant(Text(collation="C"), "postgresql")
 Id = String(36).with_variant(String(36, collation="C"), "postgresql")
 Moment = String(24).with_variant(String(24, collation="C"), "postgresql")
+Day = String(10).with_variant(String(10, collation="C"), "postgresql")
 
 
 def _number() -> "Column[int]":
@@ -215,11 +216,12 @@ blocks = Table(
     _one_of("claim_type", CLAIM_TYPES),
 )
 
-# How many rows each list of each project has; triggers keep it.
+# How many rows each list of each project has from each day; triggers keep it.
 totals = Table(
     "content_totals",
     metadata,
     Column("project_id", Id, primary_key=True),
     Column("list", String(64), primary_key=True),
+    Column("day", Day, primary_key=True),
     Column("total", BigInteger, nullable=False),
 )

@@ -48,7 +48,7 @@ def answer_with(answer: Output, tool: AnyTool, most_bytes: int) -> Outcome:
     """A good answer in the tool's dialect, unless it is too long."""
     if isinstance(answer, Native):
         return Outcome(body=None, raw=b"null", native=answer.result)
-    body = tool.pack.dialect.success(answer.model_dump(mode="json", exclude_unset=True))
+    body = tool.pack.dialect.success(answer.body())
     raw = orjson.dumps(body)
     if len(raw) > most_bytes:
         raise ResultTooLarge(

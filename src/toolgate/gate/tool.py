@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict
 
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import Dialect
@@ -34,10 +34,20 @@ class Output(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    def body(self) -> dict[str, Any]:
+        """The answer as it goes over the wire."""
+        return self.model_dump(mode="json", exclude_unset=True)
 
-AsStored = PlainSerializer(lambda rows: rows)
-"""Marks a field of an answer that is filled with `model_construct`, from rows a store hands over
-in the shape of the answer: their model describes them and is not built for every row."""
+
+class StoredOutput(Output):
+    """An answer made with `model_construct` from what a store hands over in its shape already.
+
+    Its model describes it; thousands of rows are neither checked again nor copied.
+    """
+
+    def body(self) -> dict[str, Any]:
+        """The answer as it was made."""
+        return vars(self)
 
 
 class Nothing(Input):

@@ -15,12 +15,14 @@ Condition = ColumnElement[bool]
 class Listing:
     """A table and the order of its list; the id is always the last key.
 
+    Lists of projects begin with the newest day of `dated`.
     Conditions take the value of the filter of the same name. Texts are filters that look for a
     substring in one of some folded columns.
     """
 
     table: Table
     order: tuple[Any, ...]
+    dated: Any = None
     conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
@@ -34,6 +36,7 @@ PROJECTS = Listing(projects, (projects.c.slug, projects.c.id))
 ENTITIES = Listing(
     entities,
     (entities.c.created_at.desc(), entities.c.id.desc()),
+    entities.c.created_at,
     conditions=_equal(entities, "entity_type", "status", "concept_kind"),
     texts={"search": ("title_folded", "slug_folded")},
 )
@@ -47,6 +50,7 @@ PERFORMANCE = Listing(
         performance.c.page_url,
         performance.c.id.desc(),
     ),
+    performance.c.date_start,
     conditions={
         **_equal(performance, "entity_id"),
         "date_start": performance.c.date_start >= bindparam("date_start"),
@@ -58,6 +62,7 @@ PERFORMANCE = Listing(
 BLOCKS = Listing(
     blocks,
     (blocks.c.created_at.desc(), blocks.c.id.desc()),
+    blocks.c.created_at,
     conditions={
         **_equal(blocks, "entity_id", "claim_type"),
         "verified_before": blocks.c.verified_until <= bindparam("verified_before"),

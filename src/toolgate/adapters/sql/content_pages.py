@@ -5,9 +5,21 @@ Statements are built once for each set of filters; building one costs more than 
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, Subquery, Table, bindparam, func, select, true
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Select,
+    Subquery,
+    Table,
+    bindparam,
+    cast,
+    false,
+    func,
+    select,
+    true,
+)
 
 from toolgate.adapters.sql.content_lists import Condition, Listing
 from toolgate.adapters.sql.content_search import contains, listed, search
@@ -30,61 +42,86 @@ def page_of_project(
 ) -> Found | None:
     """A page of a project's list; None when there is no such project."""
     values: dict[str, Any] = {"project": project} | _place(page)
-    narrow = {name: one for name, one in wanted.items() if name in listing.conditions}
+    if not wanted:
+        return _found(connection, listing, _of_project(listing, page.number > 1), values)
+    values |= {name: one for name, one in wanted.items() if name in listing.conditions}
+    narrow = Narrow(tuple(name for name in wanted if name in listing.conditions))
     texts = {name: one for name, one in wanted.items() if name in listing.texts}
-    if not texts:
-        statement = _of_project(connection.dialect.name, listing, tuple(narrow), (), False)
-        return _found(connection, listing, statement, values | narrow)
-    found = search(connection, listing, project, texts)
-    if found.nothing:
-        statement = _of_project(connection.dialect.name, listing, (), (), False)
-        nobody = _found(connection, listing, statement, values)
-        return nobody and Found([], 0)
-    statement = _of_project(
-        connection.dialect.name, listing, tuple(narrow), found.texts, found.listed
-    )
-    return _found(connection, listing, statement, values | narrow | found.values)
+    if texts:
+        found = search(connection, listing, project, texts)
+        narrow = Narrow(narrow.conditions, found.texts, found.listed, found.nothing)
+        values |= found.values
+    statement = _narrowed(connection.dialect.name, listing, narrow)
+    return _found(connection, listing, statement, values)
+
+
+class Narrow(NamedTuple):
+    """What narrows a list: one statement serves all that are narrowed alike."""
+
+    conditions: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    listed: bool = False
+    nothing: bool = False
 
 
 def _place(page: Page) -> dict[str, int]:
     return {"most": page.limit, "skipped": (page.number - 1) * page.limit}
 
 
-@lru_cache(STATEMENTS)
+@lru_cache
 def _of_all(listing: Listing) -> Select[Any]:
     total = select(func.count().label("total")).select_from(listing.table).subquery("known")
-    return _page(listing, total, [])
+    return _page(listing, total, [], bindparam("skipped"))
+
+
+@lru_cache
+def _of_project(listing: Listing, late: bool) -> Select[Any]:
+    """A page of the whole list. A late one begins on the day that the kept totals tell."""
+    t = totals.c
+    kept = (t.project_id == bindparam("project")) & (t.list == listing.table.name)
+    total = select(func.coalesce(func.sum(t.total), 0)).where(kept).scalar_subquery()
+    own = [listing.table.c.project_id == bindparam("project")]
+    if not late:
+        return _page(listing, _known(total), own, bindparam("skipped"))
+    through = func.sum(t.total).over(order_by=t.day.desc()).label("through")
+    days = select(t.day, t.total, through).where(kept).subquery("days")
+    first = select(days.c.day, (days.c.through - days.c.total).label("before"))
+    first = first.where(days.c.through > bindparam("skipped")).order_by(days.c.day.desc())
+    day = first.limit(1).cte("first_day")
+    # A moment is its day, a T and more.
+    until = select(day.c.day.concat("Z")).scalar_subquery()
+    before = select(day.c.before).scalar_subquery()
+    skipped = cast(bindparam("skipped"), BigInteger) - func.coalesce(before, 0)
+    return _page(listing, _known(total), [*own, listing.dated < until], skipped)
 
 
 @lru_cache(STATEMENTS)
-def _of_project(
-    dialect: str,
-    listing: Listing,
-    narrow: tuple[str, ...],
-    texts: tuple[str, ...],
-    by_number: bool,
-) -> Select[Any]:
+def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Select[Any]:
     table = listing.table
-    own = listed(listing) if by_number else (table.c.project_id == bindparam("project"),)
+    own = listed(listing) if narrow.listed else table.c.project_id == bindparam("project")
     conditions = [
-        *own,
-        *(listing.conditions[name] for name in narrow),
-        *(contains(dialect, listing, name) for name in texts),
+        own,
+        *(listing.conditions[name] for name in narrow.conditions),
+        *(contains(dialect, listing, name) for name in narrow.texts),
+        *([false()] if narrow.nothing else []),
     ]
-    if narrow or texts or by_number:
-        total: Any = select(func.count()).select_from(table).where(*conditions).scalar_subquery()
-    else:
-        kept = (totals.c.project_id == bindparam("project")) & (totals.c.list == table.name)
-        total = func.coalesce(select(totals.c.total).where(kept).scalar_subquery(), 0)
-    known = select(total.label("total")).where(projects.c.id == bindparam("project"))
-    return _page(listing, known.subquery("known"), conditions)
+    total = select(func.count()).select_from(table).where(*conditions).scalar_subquery()
+    return _page(listing, _known(total), conditions, bindparam("skipped"))
 
 
-def _page(listing: Listing, known: Subquery, conditions: list[Condition]) -> Select[Any]:
+def _known(total: Any) -> Subquery:
+    """The list's length, if there is such a project."""
+    own = projects.c.id == bindparam("project")
+    return select(total.label("total")).where(own).subquery("known")
+
+
+def _page(
+    listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any
+) -> Select[Any]:
     """The rows are looked up by the ids of the page: what is skipped is read in the index only."""
     table = listing.table
     ids = select(table.c.id).where(*conditions).order_by(*listing.order)
-    page = ids.limit(bindparam("most")).offset(bindparam("skipped")).subquery("page")
+    page = ids.limit(bindparam("most")).offset(skipped).subquery("page")
     joined = known.outerjoin(page, true()).outerjoin(table, table.c.id == page.c.id)
     chosen: Any = select(known.c.total, *_shown(table)).select_from(joined)
     return chosen.order_by(*listing.order)
@@ -98,7 +135,7 @@ def _found(
         return None
     names = _names(listing.table)
     shown = [dict(zip(names, row[1:], strict=True)) for row in rows if row[1] is not None]
-    return Found(shown, rows[0][0])
+    return Found(shown, int(rows[0][0]))
 
 
 @lru_cache(STATEMENTS)

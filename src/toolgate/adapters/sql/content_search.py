@@ -1,19 +1,21 @@
 """Exact substring search without case: no character of the text is a wildcard.
 
-PostgreSQL finds the rows with its trigram indexes by itself. SQLite is asked for the numbers of
-all rows with the text first; where these are more than the project has rows at all, or the text
-is too short for trigrams, reading the project's rows is less work.
+PostgreSQL finds the rows with its trigram indexes by itself. On SQLite the numbers of the
+project's rows with the text are looked up first. Its index knows no projects: where it names more
+rows than the project has at all, or the text is too short for it, all rows of the project are read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import orjson
 from sqlalchemy import (
     Connection,
     Integer,
     Select,
+    Table,
     bindparam,
     column,
     func,
@@ -21,6 +23,7 @@ from sqlalchemy import (
     or_,
     select,
     table,
+    true,
 )
 
 from toolgate.adapters.sql.content_lists import Condition, Listing
@@ -30,10 +33,6 @@ from toolgate.ports.content import folded
 TRIGRAM = 3
 ESCAPE = "\\"
 LISTED = "numbers"
-
-HOW_MANY = select(totals.c.total).where(
-    totals.c.project_id == bindparam("project"), totals.c.list == bindparam("list")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +74,10 @@ def contains(dialect: str, listing: Listing, name: str) -> Condition:
     return or_(*(one.like(bindparam(name), escape=ESCAPE) for one in columns))
 
 
-def listed(listing: Listing) -> tuple[Condition, Condition]:
-    """The rows of the project among those known by number.
-
-    The `+` keeps SQLite from walking through the whole project for a few of them.
-    """
-    rows = listing.table
+def listed(listing: Listing) -> Condition:
+    """The row is one of those known by number."""
     numbers = select(column("value", Integer)).select_from(func.json_each(bindparam(LISTED)))
-    own = literal_column(f"+{rows.name}.project_id", rows.c.project_id.type)
-    return rows.c.number.in_(numbers), own == bindparam("project")
+    return listing.table.c.number.in_(numbers)
 
 
 def _pattern(wanted: str) -> str:
@@ -95,20 +89,27 @@ def _pattern(wanted: str) -> str:
 def _numbers(
     connection: Connection, listing: Listing, project: str, wanted: Mapping[str, str]
 ) -> list[int] | None:
-    """The rows of all projects with these texts, unless they are more than the project's rows."""
-    name = listing.table.name
-    most = connection.scalar(HOW_MANY, {"project": project, "list": name}) or 0
-    values = {"phrases": _phrases(listing, wanted), "most": most + 1}
-    found = list(connection.scalars(_with_phrases(name), values))
-    return found if len(found) <= most else None
+    """The project's rows with these texts, unless other projects have too many."""
+    values = {"phrases": _phrases(listing, wanted), "project": project}
+    rows: Sequence[Any] = connection.execute(_with_phrases(listing.table), values).all()
+    too_many = rows[0][0]
+    return None if too_many else [row[1] for row in rows if row[1] is not None]
 
 
 @lru_cache
-def _with_phrases(name: str) -> "Select[int]":
-    index = f"{name}_fts"
+def _with_phrases(rows: Table) -> Select[Any]:
+    index = f"{rows.name}_fts"
     matching = literal_column(index).op("MATCH")(bindparam("phrases"))
-    chosen = select(column("rowid", Integer)).select_from(table(index)).where(matching)
-    return chosen.limit(bindparam("most"))
+    known = (totals.c.project_id == bindparam("project")) & (totals.c.list == rows.name)
+    most = select(func.coalesce(func.sum(totals.c.total), 0)).where(known).scalar_subquery()
+    found = select(column("rowid", Integer).label("number")).select_from(table(index))
+    cut = found.where(matching).limit(most + 1).cte("found")
+    # The `+` keeps SQLite from walking through the whole project for a few rows.
+    own = literal_column(f"+{rows.name}.project_id", rows.c.project_id.type) == bindparam("project")
+    mine = select(rows.c.number).where(rows.c.number.in_(select(cut.c.number)), own).subquery()
+    many = select((func.count() > most).label("too_many")).select_from(cut).subquery()
+    chosen: Any = select(many.c.too_many, mine.c.number)
+    return chosen.select_from(many.outerjoin(mine, true()))
 
 
 def _phrases(listing: Listing, wanted: Mapping[str, str]) -> str:

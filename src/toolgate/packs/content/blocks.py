@@ -6,7 +6,7 @@ from pydantic import Field
 
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
+from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
     EmptyIsNone,
@@ -42,10 +42,10 @@ class Block(Output):
     updatedAt: str = Field(description="When it was changed, ISO 8601.")
 
 
-class Blocks(Output):
+class Blocks(StoredOutput):
     """A page of blocks."""
 
-    data: Annotated[list[Block], AsStored] = Field(description="The blocks, newest first.")
+    data: list[Block] = Field(description="The blocks, newest first.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 

@@ -10,7 +10,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
+from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
     EmptyIsNone,
@@ -51,10 +51,10 @@ class Entity(Output):
     updatedAt: str = Field(description="When it was changed, ISO 8601.")
 
 
-class Entities(Output):
+class Entities(StoredOutput):
     """A page of entities."""
 
-    data: Annotated[list[Entity], AsStored] = Field(description="The entities, newest first.")
+    data: list[Entity] = Field(description="The entities, newest first.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 

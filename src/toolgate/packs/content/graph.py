@@ -9,7 +9,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
+from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.entities import NO_ENTITY, Entity, EntityRef
 from toolgate.packs.content.pack import CONTENT, MOST_TEXT
 from toolgate.ports.content import RELATION_TYPES
@@ -75,11 +75,11 @@ class Relationship(Output):
     )
 
 
-class Graph(Output):
+class Graph(StoredOutput):
     """An entity and its relations."""
 
-    rootEntity: Annotated[Entity, AsStored] = Field(description="The entity that was asked for.")
-    relationships: Annotated[list[Relationship], AsStored] = Field(
+    rootEntity: Entity = Field(description="The entity that was asked for.")
+    relationships: list[Relationship] = Field(
         description="Relations of the root, then those one step further; newest first in each."
     )
     depth: int = Field(description="How many steps were followed.")

@@ -11,10 +11,10 @@ from toolgate.gate.dialects import CONTENT as DIALECT
 from toolgate.gate.errors import NotFound
 from toolgate.gate.fields import Whole
 from toolgate.gate.parsing import TOLD
-from toolgate.gate.tool import Input, Output, Pack
+from toolgate.gate.tool import Input, Output, Pack, StoredOutput
 from toolgate.ports.content import Found, Page
 
-A = TypeVar("A", bound=Output)
+A = TypeVar("A", bound=StoredOutput)
 
 CONTENT = Pack("content", DIALECT, "Published content of projects, to be read only.")
 
@@ -101,12 +101,12 @@ class Pagination(Output):
 
 def paged(envelope: type[A], args: Paged, found: Found) -> A:
     """The page in its envelope."""
-    place = Pagination(
-        page=args.page,
-        limit=args.limit,
-        total=found.total,
-        hasMore=args.page * args.limit < found.total,
-    )
+    place = {
+        "page": args.page,
+        "limit": args.limit,
+        "total": found.total,
+        "hasMore": args.page * args.limit < found.total,
+    }
     return envelope.model_construct(data=found.rows, pagination=place)
 
 

@@ -9,7 +9,7 @@ from pydantic_core.core_schema import ValidationInfo
 from toolgate.gate.context import Context
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
+from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
     EmptyIsNone,
@@ -47,10 +47,10 @@ class Record(Output):
     capturedAt: str = Field(description="When the figures were taken, ISO 8601.")
 
 
-class Records(Output):
+class Records(StoredOutput):
     """A page of records."""
 
-    data: Annotated[list[Record], AsStored] = Field(description="The records, latest period first.")
+    data: list[Record] = Field(description="The records, latest period first.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 

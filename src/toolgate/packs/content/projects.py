@@ -1,12 +1,10 @@
 """Projects."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import AsStored, Effect, Family, Output, Route
+from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import CONTENT, Paged, Pagination, paged
 
 family = Family("content", CONTENT)
@@ -23,10 +21,10 @@ class Project(Output):
     updatedAt: str = Field(description="When it was changed, ISO 8601.")  # noqa: N815
 
 
-class Projects(Output):
+class Projects(StoredOutput):
     """A page of projects."""
 
-    data: Annotated[list[Project], AsStored] = Field(description="The projects, by slug.")
+    data: list[Project] = Field(description="The projects, by slug.")
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 

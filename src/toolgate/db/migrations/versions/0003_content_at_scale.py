@@ -1,8 +1,8 @@
 """Content at a million rows: numbers, totals, indexes of the filters, indexes of substrings.
 
 Rows get a number that stays the same (SQLite's own row number may change when the file is
-vacuumed), because SQLite's full-text index names rows by number. Triggers keep the total of every
-list of every project, and on SQLite the full-text indexes.
+vacuumed), because SQLite's full-text index names rows by number. Triggers keep how many rows each
+list of each project has from each day, and on SQLite the full-text indexes.
 """
 
 import re
@@ -22,6 +22,8 @@ SEARCHED = {
     PERFORMANCE: ("query_folded", "page_url_folded"),
     BLOCKS: ("topic_tag_folded",),
 }
+DATED = {ENTITIES: "created_at", PERFORMANCE: "date_start", BLOCKS: "created_at"}
+DAY = 10  # characters of a moment
 INDEXES = {
     "ix_content_entities_type": (ENTITIES, ["project_id", "entity_type", "created_at", "id"]),
     "ix_content_entities_status": (ENTITIES, ["project_id", "status", "created_at", "id"]),
@@ -55,8 +57,9 @@ def upgrade() -> None:
         op.create_index(name, table, columns)
     for table in NUMBERED:
         op.execute(
-            f"INSERT INTO content_totals SELECT project_id, '{table}', count(*) FROM {table} "
-            "GROUP BY project_id"
+            f"INSERT INTO content_totals SELECT project_id, '{table}', "
+            f"substr({DATED[table]}, 1, {DAY}), count(*) FROM {table} "
+            f"GROUP BY project_id, substr({DATED[table]}, 1, {DAY})"
         )
     if op.get_bind().dialect.name == "sqlite":
         _follow_sqlite()
@@ -67,15 +70,16 @@ def upgrade() -> None:
 def _create_totals() -> None:
     op.create_table(
         "content_totals",
-        sa.Column("project_id", _id(), nullable=False),
+        sa.Column("project_id", _text(36), nullable=False),
         sa.Column("list", sa.String(64), nullable=False),
+        sa.Column("day", _text(DAY), nullable=False),
         sa.Column("total", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("project_id", "list", name="pk_content_totals"),
+        sa.PrimaryKeyConstraint("project_id", "list", "day", name="pk_content_totals"),
     )
 
 
-def _id() -> sa.types.TypeEngine[str]:
-    return sa.String(36).with_variant(sa.String(36, collation="C"), "postgresql")
+def _text(length: int) -> sa.types.TypeEngine[str]:
+    return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
 
 
 # SQLite
@@ -120,7 +124,7 @@ def _follow_sqlite() -> None:
         op.execute(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
         new = _indexed(table, columns) + _counted(table, "new", 1)
         old = _unindexed(table, columns) + _counted(table, "old", -1)
-        changed = ", ".join(("project_id", *columns))
+        changed = ", ".join(("project_id", DATED[table], *columns))
         for event, work in (
             ("INSERT", new),
             ("DELETE", old),
@@ -147,8 +151,9 @@ def _unindexed(table: str, columns: tuple[str, ...]) -> str:
 
 def _counted(table: str, row: str, step: int) -> str:
     return (
-        f"INSERT INTO content_totals VALUES ({row}.project_id, '{table}', {step}) "
-        "ON CONFLICT (project_id, list) DO UPDATE SET total = total + excluded.total; "
+        f"INSERT INTO content_totals VALUES ({row}.project_id, '{table}', "
+        f"substr({row}.{DATED[table]}, 1, {DAY}), {step}) "
+        "ON CONFLICT (project_id, list, day) DO UPDATE SET total = total + excluded.total; "
     )
 
 
@@ -170,18 +175,17 @@ def _alter_postgresql() -> None:
 
 COUNTED = """
 CREATE FUNCTION content_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    counting CONSTANT text := 'INSERT INTO content_totals '
+        'SELECT project_id, $1, substr(%I, 1, 10), $2 * count(*) FROM %I GROUP BY 1, 3 '
+        'ON CONFLICT (project_id, list, day) '
+        'DO UPDATE SET total = content_totals.total + excluded.total';
 BEGIN
     IF TG_OP IN ('INSERT', 'UPDATE') THEN
-        INSERT INTO content_totals
-            SELECT project_id, TG_TABLE_NAME, count(*) FROM added GROUP BY project_id
-            ON CONFLICT (project_id, list)
-            DO UPDATE SET total = content_totals.total + excluded.total;
+        EXECUTE format(counting, TG_ARGV[0], 'added') USING TG_TABLE_NAME, 1;
     END IF;
     IF TG_OP IN ('DELETE', 'UPDATE') THEN
-        INSERT INTO content_totals
-            SELECT project_id, TG_TABLE_NAME, -count(*) FROM removed GROUP BY project_id
-            ON CONFLICT (project_id, list)
-            DO UPDATE SET total = content_totals.total + excluded.total;
+        EXECUTE format(counting, TG_ARGV[0], 'removed') USING TG_TABLE_NAME, -1;
     END IF;
     IF TG_OP = 'TRUNCATE' THEN
         DELETE FROM content_totals WHERE list = TG_TABLE_NAME;
@@ -203,7 +207,7 @@ def _follow_postgresql() -> None:
         for event, seen in SEEN.items():
             op.execute(
                 f"CREATE TRIGGER {table}_on_{event.lower()} AFTER {event} ON {table} {seen} "
-                "FOR EACH STATEMENT EXECUTE FUNCTION content_counted()"
+                f"FOR EACH STATEMENT EXECUTE FUNCTION content_counted('{DATED[table]}')"
             )
     _index_substrings()
 
