@@ -25,8 +25,8 @@ from toolgate.db.content_words import (
 )
 from toolgate.testing import Kit, opened_kit
 
-EXAMPLES = 50
-"""Raise this to search longer: a world and its reads take about 50 ms."""
+EXAMPLES = 1000
+"""Worlds for each database; one and its reads take about 100 ms."""
 
 Row = dict[str, Any]
 Reading = tuple[str, Row]
@@ -453,6 +453,7 @@ def replace_all(kit: Kit, portal: Any, world: World) -> None:
     portal.call(kit.app.gate.database.write, work)
 
 
+@pytest.mark.timeout(900)
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
