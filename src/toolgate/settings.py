@@ -11,7 +11,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -62,6 +62,18 @@ class Server(Section):
     )
     allowed_origins: Words = Field(
         default=(), description="Web origins that may call, beside those on the allowed hosts."
+    )
+    public_url: str | None = Field(
+        default=None,
+        description="Address under which clients reach this server, such as "
+        "`https://tools.example.com`; unless set, it is read from each request.",
+    )
+    trusted_proxies: Words = Field(
+        default=(),
+        description="Addresses or networks of reverse proxies whose X-Forwarded-* headers count.",
+    )
+    https: bool = Field(
+        default=False, description="Serve HTTPS with a certificate made on the spot."
     )
 
 
@@ -144,6 +156,72 @@ class McpSettings(Section):
     )
 
 
+class SignIn(Section):
+    """How a person proves who they are before a client may act for them."""
+
+    provider: Literal["admin_key", "site", "oidc"] = Field(
+        default="admin_key",
+        description="`admin_key`: the admin key, on a page of ours. `site`: the app's own site, "
+        "which hands back a Firebase ID token. `oidc`: any OpenID Connect provider.",
+    )
+    site_url: str | None = Field(
+        default=None, description="With `site`: the page that signs users in, `https://…/token`."
+    )
+    firebase_project: str | None = Field(
+        default=None, description="With `site`: the Firebase project that issues ID tokens."
+    )
+    firebase_keys_url: str = Field(
+        default="https://www.googleapis.com/service_accounts/v1/jwk/"
+        "securetoken@system.gserviceaccount.com",
+        description="With `site`: where the keys of ID tokens are published, as a JWK set.",
+    )
+    oidc_issuer: str | None = Field(
+        default=None, description="With `oidc`: the provider's issuer address."
+    )
+    oidc_client_id: str | None = Field(
+        default=None, description="With `oidc`: our client id at the provider."
+    )
+    oidc_client_secret: str | None = Field(
+        default=None, repr=False, description="With `oidc`: our secret, if the provider gave one."
+    )
+
+
+class OAuth(Section):
+    """Tokens that clients get for the people who sign in."""
+
+    registration: bool = Field(default=True, description="Whether clients may register themselves.")
+    access_minutes: float = Field(default=15, gt=0, le=1440, description="Life of an access token.")
+    refresh_days: float = Field(
+        default=30, gt=0, le=3650, description="Life of a refresh token that is not used."
+    )
+    private_client_documents: bool = Field(
+        default=False,
+        description="Whether client documents may lie on private or local addresses (for tests).",
+    )
+
+
+class Extend(Section):
+    """Tools of your own."""
+
+    tools: Path | None = Field(
+        default=None, description="File with tools of your own: `tools.py` or `tools.yaml`."
+    )
+    base_url: str | None = Field(
+        default=None, description="Address that route tools' paths are appended to."
+    )
+    seconds: float = Field(default=30.0, gt=0, description="Longest time for one route call.")
+    identity: Literal["none", "headers", "key"] = Field(
+        default="headers",
+        description="What a route is told of the caller: nothing; the headers X-Toolgate-User, "
+        "X-Toolgate-Roles and X-Request-Id; or these and the key of extend.key.",
+    )
+    key: str | None = Field(
+        default=None,
+        repr=False,
+        description="With identity `key`: sent as `Authorization: Bearer KEY`.",
+    )
+
+
 class Google(Section):
     """Credentials of Google Cloud, from the variables Google's own tools use."""
 
@@ -181,6 +259,9 @@ class Settings(Section):
     mcp: McpSettings = McpSettings()
     appdata: AppData = AppData()
     content: ContentSettings = ContentSettings()
+    sign_in: SignIn = SignIn()
+    oauth: OAuth = OAuth()
+    extend: Extend = Extend()
     google: Google = Google()
 
     @property
