@@ -91,3 +91,36 @@ def test_a_file_that_cannot_be_read(run: Any, write: Any) -> None:
         "Error: Rows of entities have no such columns: 'titel' (did you mean 'title'?). "
         "Nothing was stored.\n"
     )
+
+
+def test_a_dry_run_makes_neither_database_nor_folder(
+    cli: Any, run: Any, write: Any, tmp_path: Path
+) -> None:
+    write("e.csv", GOOD)
+    asked = ("e.csv", "--create-project", "P", "--dry-run")
+    tried = run(*asked)
+    assert (tried.code, tried.err) == (0, "")
+    told, first = tried.out.splitlines()
+    assert told == "Done: 2 rows of entities would be stored in p."
+    assert first.startswith("Database ")
+    assert first.endswith("toolgate.db and project p would be made first.")
+    assert run(*asked, "--data", "a/b", "--json").json["stored"] == 0
+    bad = run(write("bad.csv", GOOD + "thing,T,t\n"), *asked[1:])
+    assert (bad.code, bad.out) == (1, "")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["bad.csv", "e.csv"]
+    run("e.csv", "--create-project", "P")
+    assert run(*asked).out.splitlines() == [told]
+    other = cli("content", "import", *asked, "--project", "q")
+    assert other.out.splitlines()[1] == "Project q would be made first."
+
+
+def test_an_export_of_queries_alone_names_its_page(run: Any, write: Any) -> None:
+    export = write("q.csv", "Top queries,Clicks,Impressions,CTR,Position\nrag,1,2,50%,3\n")
+    asked = (export, "--create-project", "P", "--start", "2025-06-01", "--end", "2025-06-07")
+    refused = run(*asked)
+    assert (refused.code, refused.err) == (
+        1,
+        "Error: Rows of performance need also: pageUrl. Say it with --page. Nothing was stored.\n",
+    )
+    done = run(*asked, "--page", "https://x.example/rag")
+    assert done.out == "Done: 1 row of performance stored in p.\n"

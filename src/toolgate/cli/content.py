@@ -1,9 +1,10 @@
 """`toolgate content`: bring content into a project."""
 
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from toolgate.content_import import Report, UnknownProject, Wanted
+    from toolgate.db.engine import Database
     from toolgate.settings import Settings
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv with a header, or a .jsonl.")]
@@ -38,6 +40,12 @@ Start = Annotated[
     str | None, typer.Option(metavar="DATE", help="First day of a Search Console export.")
 ]
 End = Annotated[str | None, typer.Option(metavar="DATE", help="Its last day.")]
+Page = Annotated[
+    str | None, typer.Option(metavar="URL", help="The page, for an export of queries alone.")
+]
+Query = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="The query, for an export of pages alone.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check every row, store nothing.")]
 
 MOST_SHOWN = 50
@@ -64,6 +72,8 @@ def import_(
     create_project: CreateProject = None,
     start: Start = None,
     end: End = None,
+    page: Page = None,
+    query: Query = None,
     dry_run: DryRun = False,
     config: ConfigFile = None,
     data: DataFolder = None,
@@ -71,19 +81,25 @@ def import_(
 ) -> None:
     """Store a file's rows in a project: all of them, or none if one is refused.
 
-    Rows that are there already are replaced. Search Console exports need --start and --end.
+    Rows that are there already are replaced; fields that the file does not have stay. Search
+    Console exports need --start and --end, and --page or --query if they have but one of the two.
     """
     from toolgate.content_import import Wanted
 
     _check(file, kind)
-    wanted = Wanted(project, kind, create_project, start, end, dry_run)
+    wanted = Wanted(project, kind, create_project, start, end, page, query, dry_run)
     settings = load_settings(ctx, config, data)
-    with _progress(file, shown=on_terminal() and not as_json) as seen:
-        report = opening.wait_for(lambda: _import(settings, file, wanted, seen))
+    trial = dry_run and create_project is not None
+    missing = opening.wait_for(lambda: _missing(settings)) if trial else None
+    with _progress(file, wanted, shown=on_terminal() and not as_json) as seen:
+        report = opening.wait_for(lambda: _import(settings, file, wanted, missing, seen))
     if as_json:
         say_json(_as_json(file, project, report))
     else:
         _tell(file, wanted, report)
+        if trial and report.new_project and not report.refused:
+            named = f"Database {missing} and project" if missing else "Project"
+            say(f"{named} {project} would be made first.")
     if report.refused:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -101,17 +117,44 @@ def _check(file: Path, kind: str | None) -> None:
 
 
 async def _import(
-    settings: "Settings", file: Path, wanted: "Wanted", seen: Callable[[int], None]
+    settings: "Settings",
+    file: Path,
+    wanted: "Wanted",
+    missing: Path | None,
+    seen: Callable[[int], None],
 ) -> "Report":
     from toolgate.content_import import BadFile, UnknownProject, load
 
-    async with opening.database(settings, existing=wanted.create_project is None) as database:
+    existing = wanted.create_project is None
+    place = _in_passing(settings) if missing else opening.database(settings, existing=existing)
+    async with place as database:
         try:
             return await load(database, file, wanted, seen)
         except UnknownProject as problem:
             raise Stop(_unknown(wanted.project, problem)) from None
         except BadFile as problem:
             raise Stop(f"{printable(problem)} Nothing was stored.", ExitCode.FAILED) from None
+
+
+async def _missing(settings: "Settings") -> Path | None:
+    """The file of an embedded database that is not there yet."""
+    from toolgate.db.engine import Database
+
+    database = Database(settings.database_url)
+    file = opening.embedded_file(database)
+    await database.close()
+    return file if file and not file.exists() else None
+
+
+@asynccontextmanager
+async def _in_passing(settings: "Settings") -> "AsyncGenerator[Database]":
+    """An empty database to check rows against where there is none: a dry run leaves no file."""
+    from toolgate.settings import DatabaseSettings
+
+    with tempfile.TemporaryDirectory() as folder:
+        trial = {"data": Path(folder), "database": DatabaseSettings(url=None)}
+        async with opening.database(settings.model_copy(update=trial)) as database:
+            yield database
 
 
 def _unknown(slug: str, problem: "UnknownProject") -> str:
@@ -147,26 +190,33 @@ def _tell(file: Path, wanted: "Wanted", report: "Report") -> None:
 
 
 @contextmanager
-def _progress(file: Path, *, shown: bool) -> Generator[Callable[[int], None]]:
-    """Count the bytes read; on a terminal a bar shows them once it takes long."""
+def _progress(file: Path, wanted: "Wanted", *, shown: bool) -> Generator[Callable[[int], None]]:
+    """Count the bytes checked and stored; on a terminal a bar shows them once it takes long."""
     if not shown or not sys.stderr.isatty():
         yield lambda _: None
         return
     # Imported here: only a person who waits needs a bar.
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    parts = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    named, share = TextColumn("{task.description}"), TaskProgressColumn()
+    parts = (named, BarColumn(), share, TimeRemainingColumn())
     bar = Progress(*parts, console=Console(stderr=True), transient=True)
     try:
-        yield _counting(bar, file)
+        yield _counting(bar, file, passes=1 if wanted.dry_run else 2)
     finally:
         bar.stop()
 
 
-def _counting(bar: "Progress", file: Path) -> Callable[[int], None]:
+def _counting(bar: "Progress", file: Path, passes: int) -> Callable[[int], None]:
     size = file.stat().st_size
-    task = bar.add_task("Importing", total=size)
+    task = bar.add_task("Importing", total=size * passes)
     shown_from = time.monotonic() + (0 if size >= LARGE else PATIENCE)
     waiting = 0
 

@@ -63,6 +63,15 @@ def readable(path: Path) -> None:
         raise BadFile(f"{path.name} is neither {' nor '.join(FORMS)}.")
 
 
+def stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file does: its size, and when it was written; None without a file."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
 def read(path: Path, seen: Callable[[int], None]) -> Iterator[Line]:
     """The rows of a file; `seen` is told how many bytes were read."""
     readable(path)

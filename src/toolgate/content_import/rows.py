@@ -1,7 +1,8 @@
 """The rows of each kind: what they may hold, and how it must agree."""
 
+import math
 import re
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
@@ -14,6 +15,7 @@ from toolgate.ports.content import ClaimType, ConceptKind, Difficulty, EntityTyp
 
 MOST_KEY = 1000
 MOST_COUNT = 2**31 - 1
+MOST_DIGITS = 100
 OTHER_ENDS = {"distribution": "distributionEvent", "source": "sourceItem"}
 
 
@@ -44,14 +46,36 @@ def _number(value: object) -> object:
     return value
 
 
+def _finite(value: object) -> object:
+    # Asked before the bounds are, which would say that NaN is too small.
+    if isinstance(value, str | float):
+        try:
+            finite = math.isfinite(float(value))
+        except ValueError:
+            return value
+        if not finite:
+            raise _wrong("must be a finite number")
+    return _number(value)
+
+
+def _count(value: object) -> object:
+    # The rule itself: the parser says of such numbers only that it cannot read them.
+    if isinstance(value, str) and len(value) > MOST_DIGITS:
+        raise _wrong(f"must be a whole number up to {MOST_COUNT}")
+    if isinstance(value, float) and value > MOST_COUNT:
+        raise _wrong(f"must be less than or equal to {MOST_COUNT}")
+    return _finite(value)
+
+
 def _share(value: object) -> object:
     """`7.03%`, as Search Console writes it, is 0.0703."""
     if not isinstance(value, str) or not value.endswith("%"):
-        return _number(value)
+        return _finite(value)
     try:
-        return round(float(value[:-1]) / 100, 10)
+        share = round(float(value[:-1]) / 100, 10)
     except ValueError:
         raise _wrong("must be a share such as 0.0703 or 7.03%") from None
+    return _finite(share)
 
 
 def _relation_type(value: str) -> str:
@@ -63,7 +87,7 @@ def _relation_type(value: str) -> str:
 Words = Annotated[str, AfterValidator(_storable)]
 Key = Annotated[Words, Field(max_length=MOST_KEY)]
 Url = Annotated[Key, AfterValidator(_url)]
-Count = Annotated[int, BeforeValidator(_number), Field(ge=0, le=MOST_COUNT)]
+Count = Annotated[int, BeforeValidator(_count), Field(ge=0, le=MOST_COUNT)]
 Finite = Field(allow_inf_nan=False)
 
 
@@ -94,8 +118,6 @@ class Entity(Given):
     def _as_its_type(self) -> Self:
         if self.concept_kind and self.entity_type != "concept":
             raise _wrong("conceptKind is only for concepts")
-        if self.entity_type == "project" and not self.repo_url:
-            raise _wrong("a project needs repoUrl")
         return self
 
 
@@ -128,7 +150,7 @@ class Performance(Given):
     impressions: Count
     clicks: Count
     ctr: Annotated[float | None, BeforeValidator(_share), Field(ge=0, le=1), Finite] = None
-    avg_position: Annotated[float, BeforeValidator(_number), Field(gt=0), Finite]
+    avg_position: Annotated[float, BeforeValidator(_finite), Field(gt=0), Finite]
     date_start: Moment
     date_end: Moment
     entity_id: Key | None = None
@@ -163,4 +185,26 @@ MODELS: dict[str, type[Given]] = {
     "relations": Relation,
     "blocks": Block,
     "performance": Performance,
+}
+
+# The fields that keep what is stored where a file does not have them. Not ctr: it follows from
+# the figures. Not the moments: created_at always stays, and the others say when a row came in.
+KEPT: dict[str, set[str]] = {
+    "entities": {
+        "summary",
+        "difficulty",
+        "concept_kind",
+        "repo_url",
+        "status",
+        "canonical_url",
+        "last_verified_at",
+    },
+    "relations": {"notes"},
+    "blocks": {"source_citation", "verified_until", "topic_tag"},
+    "performance": {"entity_id"},
+}
+# What a new row has in them.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    kind: {name: MODELS[kind].model_fields[name].default for name in sorted(names)}
+    for kind, names in KEPT.items()
 }
