@@ -78,13 +78,13 @@ class ByHand:
     async def search(self) -> bytes:
         table, wanted = "content_search_performance", NEEDLE.casefold()
         own = f"FROM {table} WHERE project_id = ? AND "
-        if self.sqlite:
-            found = f"SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH ?"
-            values = [project(7), f'query_folded : "{wanted}"']
-            return self._page(
-                own.replace("project_id", "+project_id") + f"number IN ({found})", values, 1
-            )
-        return self._page(f"{own} query_folded LIKE ?", [project(7), f"%{wanted}%"], 1)
+        if not self.sqlite:
+            return self._page(f"{own} query_folded LIKE ?", [project(7), f"%{wanted}%"], 1)
+        found = f"SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH ?"
+        trigrams = " AND ".join(f'"{wanted[at : at + 3]}"' for at in (0, 3, 6, 9, 11))
+        own = own.replace("project_id", "+project_id")
+        chosen = f"{own} number IN ({found}) AND instr(query_folded, ?) > 0"
+        return self._page(chosen, [project(7), f"query_folded : ({trigrams})", wanted], 1)
 
     def _page(self, chosen: str, values: list[Any], number: int) -> bytes:
         ((total,),) = self.all(f"SELECT count(*) {chosen}", *values)

@@ -15,7 +15,8 @@ from toolgate.db.engine import Database
 PROJECTS = 50
 NEEDLE = "Zebra Crossing"
 NEEDLES = 30
-"""Rows of each project that a search for the needle finds, however many rows there are."""
+"""Rows with the needle in each project that has it, however many rows there are."""
+WITH_NEEDLES = range(5, 10)
 DEGREE = 1000
 BATCH = 5000
 MADE = "2025-01-01T00:00:00.000Z"
@@ -44,9 +45,10 @@ def day(chance: random.Random) -> str:
 
 
 def words(chance: random.Random, number: int) -> str:
-    """Different for every number; each project has as many needles."""
+    """Different for every number of a project."""
     told = " ".join(chance.choices(WORDS, k=4))
-    needle = f" {NEEDLE}" if number // PROJECTS < NEEDLES else ""
+    has_needle = number // PROJECTS < NEEDLES and number % PROJECTS in WITH_NEEDLES
+    needle = f" {NEEDLE}" if has_needle else ""
     return f"{told}{needle} {number // PROJECTS}"
 
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from toolgate.adapters.sql.content_lists import Condition, Listing
-from toolgate.adapters.sql.content_search import contains, listed, search
+from toolgate.adapters.sql.content_search import Search, contains, listed, search
 from toolgate.db.content_tables import projects, totals
 from toolgate.ports.content import Found, Page, Row
 
@@ -44,24 +44,21 @@ def page_of_project(
     values: dict[str, Any] = {"project": project} | _place(page)
     if not wanted:
         return _found(connection, listing, _of_project(listing, page.number > 1), values)
-    values |= {name: one for name, one in wanted.items() if name in listing.conditions}
-    narrow = Narrow(tuple(name for name in wanted if name in listing.conditions))
+    narrow = {name: one for name, one in wanted.items() if name in listing.conditions}
     texts = {name: one for name, one in wanted.items() if name in listing.texts}
-    if texts:
-        found = search(connection, listing, project, texts)
-        narrow = Narrow(narrow.conditions, found.texts, found.listed, found.nothing)
-        values |= found.values
-    statement = _narrowed(connection.dialect.name, listing, narrow)
-    return _found(connection, listing, statement, values)
+    found = search(connection, listing, project, texts) if texts else Search({})
+    shape = Narrow(tuple(narrow), tuple(texts), found.listed, found.values is None)
+    statement = _narrowed(connection.dialect.name, listing, shape)
+    return _found(connection, listing, statement, values | narrow | (found.values or {}))
 
 
 class Narrow(NamedTuple):
     """What narrows a list: one statement serves all that are narrowed alike."""
 
     conditions: tuple[str, ...]
-    texts: tuple[str, ...] = ()
-    listed: bool = False
-    nothing: bool = False
+    texts: tuple[str, ...]
+    listed: bool
+    nothing: bool
 
 
 def _place(page: Page) -> dict[str, int]:
@@ -98,13 +95,14 @@ def _of_project(listing: Listing, late: bool) -> Select[Any]:
 @lru_cache(STATEMENTS)
 def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Select[Any]:
     table = listing.table
-    own = listed(listing) if narrow.listed else table.c.project_id == bindparam("project")
     conditions = [
-        own,
+        listed(listing) if narrow.listed else table.c.project_id == bindparam("project"),
         *(listing.conditions[name] for name in narrow.conditions),
-        *(contains(dialect, listing, name) for name in narrow.texts),
-        *([false()] if narrow.nothing else []),
     ]
+    if narrow.nothing:
+        conditions.append(false())
+    else:
+        conditions += [contains(dialect, listing, name) for name in narrow.texts]
     total = select(func.count()).select_from(table).where(*conditions).scalar_subquery()
     return _page(listing, _known(total), conditions, bindparam("skipped"))
 

@@ -1,14 +1,14 @@
 """Exact substring search without case: no character of the text is a wildcard.
 
 PostgreSQL finds the rows with its trigram indexes by itself. On SQLite the numbers of the
-project's rows with the text are looked up first. Its index knows no projects: where it names more
-rows than the project has at all, or the text is too short for it, all rows of the project are read.
+project's rows with the text's trigrams are looked up first. Its index knows no projects: where it
+names more rows than the project has at all, or the text is too short for it, all rows of the
+project are read. Either way the text itself is compared in the end.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import (
@@ -35,18 +35,12 @@ ESCAPE = "\\"
 LISTED = "numbers"
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """Which texts the statement looks for itself, and the values for its parameters."""
+class Search(NamedTuple):
+    """The values for the statement's parameters; none when nothing can be found."""
 
-    texts: tuple[str, ...]
-    values: dict[str, str]
-    nothing: bool = False
-
-    @property
-    def listed(self) -> bool:
-        """Whether the rows with the longer texts are known by number already."""
-        return LISTED in self.values
+    values: dict[str, str] | None
+    listed: bool = False
+    """Whether the rows that may have the texts are known by number."""
 
 
 def search(
@@ -55,15 +49,14 @@ def search(
     """How to find the project's rows that contain all these texts."""
     texts = {name: folded(one) for name, one in wanted.items()}
     if any("\0" in one for one in texts.values()):  # PostgreSQL neither stores it nor takes it
-        return Search((), {}, nothing=True)
+        return Search(None)
     if connection.dialect.name != "sqlite":
-        return Search(tuple(texts), {name: _pattern(one) for name, one in texts.items()})
+        return Search({name: _pattern(one) for name, one in texts.items()})
     long = {name: one for name, one in texts.items() if len(one) >= TRIGRAM}
     numbers = _numbers(connection, listing, project, long) if long else None
     if numbers is None:
-        return Search(tuple(texts), texts)
-    short = {name: one for name, one in texts.items() if name not in long}
-    return Search(tuple(short), short | {LISTED: orjson.dumps(numbers).decode()})
+        return Search(texts)
+    return Search(texts | {LISTED: orjson.dumps(numbers).decode()}, listed=True)
 
 
 def contains(dialect: str, listing: Listing, name: str) -> Condition:
@@ -89,17 +82,17 @@ def _pattern(wanted: str) -> str:
 def _numbers(
     connection: Connection, listing: Listing, project: str, wanted: Mapping[str, str]
 ) -> list[int] | None:
-    """The project's rows with these texts, unless other projects have too many."""
-    values = {"phrases": _phrases(listing, wanted), "project": project}
-    rows: Sequence[Any] = connection.execute(_with_phrases(listing.table), values).all()
+    """The project's rows that may have these texts, unless other projects have too many."""
+    values = {"trigrams": _trigrams(listing, wanted), "project": project}
+    rows: Sequence[Any] = connection.execute(_with_trigrams(listing.table), values).all()
     too_many = rows[0][0]
     return None if too_many else [row[1] for row in rows if row[1] is not None]
 
 
 @lru_cache
-def _with_phrases(rows: Table) -> Select[Any]:
+def _with_trigrams(rows: Table) -> Select[Any]:
     index = f"{rows.name}_fts"
-    matching = literal_column(index).op("MATCH")(bindparam("phrases"))
+    matching = literal_column(index).op("MATCH")(bindparam("trigrams"))
     known = (totals.c.project_id == bindparam("project")) & (totals.c.list == rows.name)
     most = select(func.coalesce(func.sum(totals.c.total), 0)).where(known).scalar_subquery()
     found = select(column("rowid", Integer).label("number")).select_from(table(index))
@@ -112,8 +105,12 @@ def _with_phrases(rows: Table) -> Select[Any]:
     return chosen.select_from(many.outerjoin(mine, true()))
 
 
-def _phrases(listing: Listing, wanted: Mapping[str, str]) -> str:
-    quoted = {name: '"' + one.replace('"', '""') + '"' for name, one in wanted.items()}
-    return " AND ".join(
-        f"{{{' '.join(listing.texts[name])}}} : {one}" for name, one in quoted.items()
-    )
+def _trigrams(listing: Listing, wanted: Mapping[str, str]) -> str:
+    """What a row with these texts must have in its columns: as few trigrams as cover each text."""
+    asked: list[str] = []
+    for name, one in wanted.items():
+        starts = {*range(0, len(one) - TRIGRAM, TRIGRAM), len(one) - TRIGRAM}
+        parts = [one[start : start + TRIGRAM].replace('"', '""') for start in sorted(starts)]
+        together = " AND ".join(f'"{part}"' for part in parts)
+        asked.append(f"{{{' '.join(listing.texts[name])}}} : ({together})")
+    return " AND ".join(asked)

@@ -119,7 +119,7 @@ def _follow_sqlite() -> None:
         listed = ", ".join(columns)
         op.execute(
             f"CREATE VIRTUAL TABLE {table}_fts USING fts5({listed}, content='{table}', "
-            "content_rowid='number', tokenize='trigram case_sensitive 1')"
+            "content_rowid='number', tokenize='trigram case_sensitive 1', detail=column)"
         )
         op.execute(f"INSERT INTO {table}_fts({table}_fts) VALUES ('rebuild')")
         new = _indexed(table, columns) + _counted(table, "new", 1)
