@@ -41,6 +41,9 @@ def store(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
         if column.name not in KEPT | set(KEYS[table.name])
     }
     adding = adding.on_conflict_do_update(index_elements=KEYS[table.name], set_=replaced)
+    if connection.dialect.name == "postgresql":
+        # With something to return, many rows go in one statement, and so do their totals.
+        adding = adding.returning(table.c.id)
     connection.execute(adding, complete)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, bindparam
+from sqlalchemy import ColumnElement, FromClause, Table, bindparam
 
 from toolgate.db.content_tables import blocks, entities, performance, projects
 
@@ -21,21 +21,28 @@ class Listing:
     """
 
     table: Table
-    order: tuple[Any, ...]
+    order: tuple[str, ...]
+    """Columns, with a minus where the last comes first."""
     dated: Any = None
     conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def ordered(self, rows: FromClause) -> list[ColumnElement[Any]]:
+        """The order of the list, on its table or on rows chosen from it."""
+        return [
+            rows.c[name[1:]].desc() if name.startswith("-") else rows.c[name] for name in self.order
+        ]
 
 
 def _equal(table: Table, *names: str) -> dict[str, Condition]:
     return {name: table.c[name] == bindparam(name) for name in names}
 
 
-PROJECTS = Listing(projects, (projects.c.slug, projects.c.id))
+PROJECTS = Listing(projects, ("slug", "id"))
 
 ENTITIES = Listing(
     entities,
-    (entities.c.created_at.desc(), entities.c.id.desc()),
+    ("-created_at", "-id"),
     entities.c.created_at,
     conditions=_equal(entities, "entity_type", "status", "concept_kind"),
     texts={"search": ("title_folded", "slug_folded")},
@@ -43,13 +50,7 @@ ENTITIES = Listing(
 
 PERFORMANCE = Listing(
     performance,
-    (
-        performance.c.date_start.desc(),
-        performance.c.date_end.desc(),
-        performance.c.query,
-        performance.c.page_url,
-        performance.c.id.desc(),
-    ),
+    ("-date_start", "-date_end", "query", "page_url", "-id"),
     performance.c.date_start,
     conditions={
         **_equal(performance, "entity_id"),
@@ -61,7 +62,7 @@ PERFORMANCE = Listing(
 
 BLOCKS = Listing(
     blocks,
-    (blocks.c.created_at.desc(), blocks.c.id.desc()),
+    ("-created_at", "-id"),
     blocks.c.created_at,
     conditions={
         **_equal(blocks, "entity_id", "claim_type"),

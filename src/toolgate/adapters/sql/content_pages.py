@@ -103,8 +103,15 @@ def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Select[Any]:
         conditions.append(false())
     else:
         conditions += [contains(dialect, listing, name) for name in narrow.texts]
-    total = select(func.count()).select_from(table).where(*conditions).scalar_subquery()
-    return _page(listing, _known(total), conditions, bindparam("skipped"))
+    if not narrow.texts:
+        total = select(func.count()).select_from(table).where(*conditions).scalar_subquery()
+        return _page(listing, _known(total), conditions, bindparam("skipped"))
+    # Searching is dear: what it finds is kept, to be counted and to be shown from.
+    keys = [table.c[name.removeprefix("-")] for name in listing.order]
+    matching = select(*keys).where(*conditions).cte("matching")
+    total = select(func.count()).select_from(matching).scalar_subquery()
+    ids: Any = select(matching.c.id).order_by(*listing.ordered(matching))
+    return _rows(listing, _known(total), ids, bindparam("skipped"))
 
 
 def _known(total: Any) -> Subquery:
@@ -116,13 +123,18 @@ def _known(total: Any) -> Subquery:
 def _page(
     listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any
 ) -> Select[Any]:
+    table = listing.table
+    ids: Any = select(table.c.id).where(*conditions).order_by(*listing.ordered(table))
+    return _rows(listing, known, ids, skipped)
+
+
+def _rows(listing: Listing, known: Subquery, ids: Any, skipped: Any) -> Select[Any]:
     """The rows are looked up by the ids of the page: what is skipped is read in the index only."""
     table = listing.table
-    ids = select(table.c.id).where(*conditions).order_by(*listing.order)
     page = ids.limit(bindparam("most")).offset(skipped).subquery("page")
     joined = known.outerjoin(page, true()).outerjoin(table, table.c.id == page.c.id)
     chosen: Any = select(known.c.total, *_shown(table)).select_from(joined)
-    return chosen.order_by(*listing.order)
+    return chosen.order_by(*listing.ordered(table))
 
 
 def _found(
