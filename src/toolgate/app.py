@@ -22,7 +22,7 @@ from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Policy, Switches, built_in_rules, rules_in
 from toolgate.gate.seals import Sealer
 from toolgate.identity.keys import Keys
-from toolgate.packs import appdata, content
+from toolgate.packs import appdata, backend, content
 from toolgate.ports.documents import DocumentStore
 from toolgate.settings import BadSettings, Settings
 
@@ -46,7 +46,7 @@ class App:
 
 def packs() -> tuple[Offer, ...]:
     """The packs that ship with toolgate."""
-    return (appdata.offer(), content.offer())
+    return (appdata.offer(), backend.offer(), content.offer())
 
 
 @asynccontextmanager

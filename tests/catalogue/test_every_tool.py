@@ -14,7 +14,7 @@ from tests.catalogue.refresh import SNAPSHOTS, snapshot
 from toolgate.app import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateTool
 from toolgate.gate.parsing import parse
-from toolgate.gate.principal import Role
+from toolgate.gate.principal import Role, of_role
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
 
@@ -202,7 +202,7 @@ def test_the_example_fits_the_input_schema_and_is_accepted(tool: AnyTool) -> Non
 async def test_answers_fit_the_output_schema(tool: AnyTool, kit: Kit) -> None:
     validator = Draft202012Validator(tool.output_schema)
     for arguments in (dict(tool.example), *MORE_CALLS.get(tool.name, ())):
-        outcome = await kit.send(tool.name, arguments)
+        outcome = await kit.send(tool.name, arguments, of_role(Role.ADMIN, "admin", "anna"))
         assert outcome.error is None, (arguments, outcome.body)
         validator.validate(outcome.body)
         assert json.loads(outcome.raw) == outcome.body

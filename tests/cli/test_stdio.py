@@ -12,7 +12,8 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 pytestmark = pytest.mark.anyio
-PUBLIC = {"list_collections", "describe_collection"}
+PUBLIC = {"list_collections", "describe_collection", "health_check"}
+USERS = PUBLIC | {"get_user"}
 
 
 async def tools_seen(
@@ -64,13 +65,13 @@ async def test_a_key_brings_what_its_holder_may_see(
     assert said == ""
     own = {"TOOLGATE_ADMIN_KEY": "our-own-admin-key"}
     seen = await tools_seen(tmp_path, environment, "--token", keys["user"], **own)
-    assert seen == (PUBLIC, "")
+    assert seen == (USERS, "")
 
 
 async def test_a_key_may_stand_in_the_environment(
     tmp_path: Path, environment: dict[str, str], keys: dict[str, str]
 ) -> None:
-    assert await tools_seen(tmp_path, environment, TOOLGATE_KEY=keys["user"]) == (PUBLIC, "")
+    assert await tools_seen(tmp_path, environment, TOOLGATE_KEY=keys["user"]) == (USERS, "")
 
 
 async def test_the_admin_key_of_the_environment_makes_an_admin(

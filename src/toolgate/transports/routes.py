@@ -1,13 +1,13 @@
 """Tools with an address of their own, such as `GET /api/entities/{entityId}`.
 
-Arguments come from the path, the query and, for the project, from headers, a cookie or the
-default. Validation, answer and audit are those of the tool.
+Arguments come from the path, the query, the body and, for the project, from headers, a cookie or
+the default. Validation, answer and audit are those of the tool.
 """
 
 import re
 from collections.abc import Awaitable, Callable
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from toolgate.gate.catalogue import AnyTool
@@ -17,6 +17,7 @@ from toolgate.gate.errors import (
     InvalidArguments,
     NotFound,
     Problem,
+    TooLarge,
     Unavailable,
     UnknownTool,
 )
@@ -28,7 +29,9 @@ from toolgate.transports.asgi import (
     Send,
     error_headers,
     header,
+    parse_json,
     principal_of,
+    read_body,
     request_id_of,
     send,
     send_json,
@@ -62,7 +65,7 @@ class Routes:
         here = [(tool, found) for pattern, tool in self._table if (found := pattern(scope["path"]))]
         for tool, found in here:
             if tool.route and tool.route.method == scope["method"]:
-                return await self._call(tool, found.groupdict(), scope, to)
+                return await self._call(tool, found.groupdict(), scope, receive, to)
         seen = self._gate.policy.visible(principal_of(scope), [tool for tool, _ in here])
         if not seen:
             return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
@@ -78,14 +81,18 @@ class Routes:
         assert dialect is not None
         await send_json(to, status, dialect.failure(error, False), headers)
 
-    async def _call(self, tool: AnyTool, path: dict[str, str], scope: Scope, to: Send) -> None:
-        arguments: dict[str, Any] = {}
+    async def _call(
+        self, tool: AnyTool, path: dict[str, str], scope: Scope, receive: Receive, to: Send
+    ) -> None:
+        arguments: Any = {}
         problem: GateError | None = None
         try:
             arguments = _from_query(scope["query_string"], tool, path)
+            if scope["method"] not in ("GET", "DELETE"):
+                arguments = await self._with_body(arguments, receive)
             if tool.route and tool.route.project:
                 arguments[tool.route.project] = await self._project(scope)
-        except InvalidArguments as unreadable:
+        except (InvalidArguments, TooLarge) as unreadable:
             problem = unreadable
         except StoreUnavailable as silent:
             problem = Unavailable(str(silent))
@@ -103,6 +110,19 @@ class Routes:
         if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
             return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
+
+    async def _with_body(self, arguments: dict[str, Any], receive: Receive) -> Any:
+        """The arguments of the body beside those of path and query."""
+        body = await read_body(receive, self._gate.limits.bounds.body_bytes)
+        given = parse_json(body) if body.strip() else None
+        if given is None:
+            return arguments
+        if not isinstance(given, dict):
+            return given  # refused by the tool's own check, in its words
+        named = cast("dict[str, Any]", given)
+        for name in named.keys() & arguments.keys():
+            raise InvalidArguments([Problem(name, "value", f"{name} is given more than once")])
+        return arguments | named
 
     async def _project(self, scope: Scope) -> str:
         """The request's project: header, slug, cookie, default."""

@@ -1,0 +1,102 @@
+"""Small services of the server itself."""
+
+import uuid
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.parsing import TOLD
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Route
+from toolgate.packs.backend.pack import BACKEND, ROUTES
+
+family = Family("operations", BACKEND)
+
+VERSIONS = ("4", "5")
+MOST_TEXT = 10_000
+
+
+class Health(Output):
+    """How the server is."""
+
+    status: str = Field(description="Always healthy: a server that is not does not answer.")
+    timestamp: str = Field(description="The server's time, ISO 8601.")
+    version: str = Field(description="The version of toolgate.")
+
+
+@family.tool(
+    "health_check",
+    role=Role.PUBLIC,
+    effect=Effect.READ,
+    title="Check server health",
+    route=Route(f"{ROUTES}/test/health"),
+)
+async def health_check(ctx: Context, args: Nothing) -> Health:
+    """Check that the server answers, and which version it is."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Health(status="healthy", timestamp=now, version=version("toolgate"))
+
+
+def _version(value: object) -> object:
+    text = str(value).lower().removeprefix("v")
+    if isinstance(value, bool) or text not in VERSIONS:
+        told = {"given": str(value)[:20].lower().removeprefix("v")}
+        raise PydanticCustomError(
+            TOLD, "v{given} is not a valid version. Valid options: 4, 5.", told
+        )
+    return text
+
+
+def _namespace(value: str) -> str:
+    try:
+        return str(uuid.UUID(value))
+    except ValueError:
+        raise PydanticCustomError(TOLD, "namespace must be a UUID") from None
+
+
+class Wanted(Input):
+    """Which UUID."""
+
+    name: str | None = Field(
+        default=None, max_length=MOST_TEXT, description="What a version 5 UUID is made from."
+    )
+    input: str | None = Field(
+        default=None, max_length=MOST_TEXT, description="The same, where `name` is not given."
+    )
+    version: Annotated[str, BeforeValidator(_version)] = Field(
+        default="5", description="`5` (from a name, always the same) or `4` (random)."
+    )
+    namespace: Annotated[str, AfterValidator(_namespace)] | None = Field(
+        default=None, description="Namespace of a version 5 UUID; unless given, that of URLs."
+    )
+
+
+class Uuid(Output):
+    """A UUID."""
+
+    uuid: str = Field(description="The UUID.")
+
+
+@family.tool(
+    "generate_uuid",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Generate a UUID",
+    route=Route(f"{ROUTES}/general/uuid", method="POST"),
+    example={"name": "https://example.com/"},
+)
+async def generate_uuid(ctx: Context, args: Wanted) -> Uuid:
+    """Make a UUID: version 5 from a name, always the same for the same name, or a random one."""
+    if args.version == "4":
+        return Uuid(uuid=str(uuid.uuid4()))
+    name = args.name or args.input
+    if not name:
+        told = "You must provide a name to hash for UUID v5."
+        raise InvalidArguments([Problem("name", "required", told)])
+    namespace = uuid.UUID(args.namespace) if args.namespace else uuid.NAMESPACE_URL
+    return Uuid(uuid=str(uuid.uuid5(namespace, name)))

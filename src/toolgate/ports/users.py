@@ -1,0 +1,75 @@
+"""The record of a user: the document `users/UID`.
+
+Applications write parts of it; what is missing has a default.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, cast
+
+Record = dict[str, Any]
+
+USERS = "users"
+SECRET = {"api": ("privateKey",)}
+"""What never leaves the store."""
+NEVER = {"timestamp": "1970-01-01T00:00:00.000Z", "timestampUNIX": 0}
+
+
+def moment(now: datetime | None = None) -> Record:
+    """A point in time, as records write it."""
+    now = now or datetime.now(UTC)
+    text = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"timestamp": text, "timestampUNIX": int(now.timestamp())}
+
+
+def new_record(uid: str, email: str | None, now: datetime | None = None) -> Record:
+    """The record of a user who signs in for the first time."""
+    made = moment(now)
+    return {
+        "auth": {"uid": uid, "email": email, "temporary": False},
+        "roles": {"admin": False, "betaTester": False, "developer": False},
+        "metadata": {"created": made, "updated": made},
+    }
+
+
+def resolved(uid: str, record: Record | None) -> Record:
+    """The whole record: what is stored over the defaults, without secrets."""
+    whole = _merged(_defaults(uid), record or {})
+    for name, secrets in SECRET.items():
+        if isinstance(whole.get(name), dict):
+            whole[name] = {key: one for key, one in whole[name].items() if key not in secrets}
+    return whole
+
+
+def is_admin(record: Record | None) -> bool:
+    """Whether the record makes its user an admin; nothing but a plain true does."""
+    roles = (record or {}).get("roles")
+    return isinstance(roles, dict) and cast("Record", roles).get("admin") is True
+
+
+def _defaults(uid: str) -> Record:
+    return new_record(uid, None, datetime.fromtimestamp(0, UTC)) | {
+        "subscription": {
+            "product": {"id": "basic", "name": "Basic"},
+            "status": "active",
+            "expires": NEVER,
+            "trial": {"claimed": False, "expires": NEVER},
+            "cancellation": {"pending": False, "date": NEVER},
+            "payment": {"processor": None, "frequency": None, "startDate": NEVER},
+        },
+        "flags": {"signupProcessed": False},
+        "api": {"clientId": None},
+        "usage": {},
+        "personal": {},
+        "consent": {"legal": {}, "marketing": {}},
+    }
+
+
+def _merged(under: Record, over: Record) -> Record:
+    whole = dict(under)
+    for name, value in over.items():
+        below = whole.get(name)
+        if isinstance(below, dict) and isinstance(value, dict):
+            whole[name] = _merged(cast("Record", below), cast("Record", value))
+        else:
+            whole[name] = value
+    return whole

@@ -1,0 +1,139 @@
+"""The first tools of pack `backend`, through the gate and on their routes."""
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.servers import Server
+
+from toolgate.gate.principal import Role, of_role
+from toolgate.testing import Kit, opened_kit
+
+pytestmark = pytest.mark.anyio
+
+ANNA = of_role(Role.USER, "key:1", "anna")
+
+
+@pytest.fixture
+async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
+    async with opened_kit(tmp_path) as opened:
+        yield opened
+
+
+async def keep(kit: Kit, uid: str, record: dict[str, Any]) -> None:
+    documents = kit.app.gate.ports.documents
+    async with kit.app.gate.database.transaction() as tx:
+        await documents.create(tx, "users", record, uid)
+
+
+async def test_a_user_gets_their_own_record_over_the_defaults(kit: Kit) -> None:
+    await keep(kit, "anna", {"auth": {"email": "anna@example.com"}, "team": "blue"})
+    user = (await kit.call("get_user", as_=ANNA)).body["user"]
+    assert user["auth"] == {"uid": "anna", "email": "anna@example.com", "temporary": False}
+    assert user["team"] == "blue"
+    assert user["roles"] == {"admin": False, "betaTester": False, "developer": False}
+    assert user["subscription"]["product"] == {"id": "basic", "name": "Basic"}
+
+
+async def test_a_user_without_a_record_has_the_defaults(kit: Kit) -> None:
+    user = (await kit.call("get_user", as_=ANNA)).body["user"]
+    assert user["auth"] == {"uid": "anna", "email": None, "temporary": False}
+
+
+async def test_a_private_key_never_leaves_the_store(kit: Kit) -> None:
+    await keep(kit, "anna", {"api": {"clientId": "c1", "privateKey": "pk_secret"}})
+    outcome = await kit.call("get_user", as_=ANNA)
+    assert outcome.body["user"]["api"] == {"clientId": "c1"}
+    assert "pk_secret" not in outcome.text
+
+
+async def test_credentials_of_no_user_are_told_what_to_do(kit: Kit) -> None:
+    outcome = await kit.call("get_user")
+    assert outcome.status == 404
+    assert "`toolgate keys create --role user --user UID`" in outcome.text
+
+
+async def test_a_uuid_from_a_name_is_always_the_same(kit: Kit) -> None:
+    wanted = str(uuid.uuid5(uuid.NAMESPACE_URL, "ada"))
+    for given in ({"name": "ada"}, {"input": "ada"}, {"name": "ada", "version": "v5"}):
+        assert (await kit.send("generate_uuid", given)).body == {"uuid": wanted}
+    space = str(uuid.NAMESPACE_DNS)
+    other = await kit.send("generate_uuid", {"name": "ada", "namespace": space.upper()})
+    assert other.body == {"uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, "ada"))}
+
+
+@pytest.mark.parametrize("version", ["4", "v4", 4])
+async def test_a_random_uuid(kit: Kit, version: Any) -> None:
+    made = {(await kit.send("generate_uuid", {"version": version})).body["uuid"] for _ in "ab"}
+    assert len(made) == 2
+    assert {uuid.UUID(one).version for one in made} == {4}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "You must provide a name to hash for UUID v5."),
+        ({"name": ""}, "You must provide a name to hash for UUID v5."),
+        ({"version": "7"}, "v7 is not a valid version."),
+        ({"version": True}, "vtrue is not a valid version."),
+        ({"name": "a", "namespace": "b"}, "namespace must be a UUID"),
+    ],
+)
+async def test_a_uuid_that_cannot_be(kit: Kit, given: dict[str, Any], told: str) -> None:
+    outcome = await kit.send("generate_uuid", given)
+    assert outcome.status == 400
+    assert told in outcome.body["error"]
+    assert outcome.text == outcome.body["error"], "over MCP a plain sentence"
+
+
+async def test_the_three_roles(kit: Kit) -> None:
+    seen = {
+        holder: {
+            tool.name
+            for tool in kit.app.gate.policy.visible(principal, kit.app.gate.catalogue)
+            if tool.pack.name == "backend"
+        }
+        for holder, principal in (
+            ("admin", of_role(Role.ADMIN, "a")),
+            ("user", ANNA),
+            ("public", of_role(Role.PUBLIC, "p")),
+        )
+    }
+    assert seen == {
+        "admin": {"get_user", "generate_uuid", "health_check"},
+        "user": {"get_user", "health_check"},
+        "public": {"health_check"},
+    }
+
+
+def test_the_routes_answer_what_the_tools_answer(server: Server) -> None:
+    with server.client() as admin:
+        made = admin.post("/backend-manager/general/uuid", json={"name": "ada"})
+        assert made.status_code == 200
+        assert made.content == admin.post("/v1/tools/generate_uuid", json={"name": "ada"}).content
+        health = admin.get("/backend-manager/test/health")
+        assert (health.status_code, health.json()["status"]) == (200, "healthy")
+        assert admin.get("/backend-manager/user").status_code == 404
+        twice = admin.post("/backend-manager/general/uuid?name=ada", json={"name": "ada"})
+        assert twice.json() == {"error": "name is given more than once"}
+        assert admin.post("/backend-manager/general/uuid", content=b"{").status_code == 400
+        assert admin.post("/backend-manager/general/uuid", json=[1]).status_code == 400
+        assert admin.get("/backend-manager/general/uuid").status_code == 405
+
+
+def test_a_route_does_not_show_to_whom_its_tool_is_hidden(server: Server) -> None:
+    with server.client("user") as user:
+        hidden = user.post("/backend-manager/general/uuid", json={"name": "ada"})
+        nothing = user.post("/backend-manager/nothing", json={"name": "ada"})
+        assert (hidden.status_code, hidden.content) == (404, nothing.content)
+        assert user.get("/backend-manager/test/health").status_code == 200
+
+
+def test_nobody_without_credentials_gets_in(server: Server) -> None:
+    with server.client() as client:
+        client.headers.pop("authorization")
+        for path in ("test/health", "user", "nothing"):
+            answer = client.get(f"/backend-manager/{path}")
+            assert answer.status_code == 401
