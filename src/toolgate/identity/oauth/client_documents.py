@@ -1,0 +1,143 @@
+"""Clients that describe themselves: the client id is the address of a JSON document.
+
+Rules of the draft "OAuth Client ID Metadata Document", as MCP asks for them. What is remembered is
+only there to ask less often; problems are never remembered, as the draft demands.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any, cast
+from urllib.parse import SplitResult, urlsplit
+
+from toolgate.gate.errors import printable
+from toolgate.identity.fetching import LOOPBACK, Fetched, FetchFailed
+from toolgate.identity.guarded import GuardedFetcher
+from toolgate.identity.oauth.clients import BadClient, Client
+from toolgate.identity.sharing import Shared
+
+LEAST_SECONDS = 60.0
+MOST_SECONDS = 3600.0
+MOST_REMEMBERED = 1000
+MOST_REDIRECTS = 20
+MOST_ADDRESS = 2000
+
+PRIVATE_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
+EDITOR_SCHEMES = ("cursor", "vscode", "vscode-insiders")
+"""Editors that speak MCP and whose own schemes have no dot."""
+
+
+class ClientDocuments:
+    """Finds clients by the address of their document."""
+
+    def __init__(
+        self, fetcher: GuardedFetcher, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._fetcher = fetcher
+        self._clock = clock
+        self._remembered: dict[str, tuple[float, Client]] = {}
+        self._asking = Shared[Client]()
+
+    async def client(self, client_id: str) -> Client:
+        """The client whose document is at `client_id`; raise `BadClient` when it cannot be used."""
+        known = self._remembered.get(client_id)
+        if known and known[0] > self._clock():
+            return known[1]
+        self._check_id(client_id)
+        return await self._asking.run(client_id, lambda: self._asked(client_id))
+
+    async def _asked(self, client_id: str) -> Client:
+        try:
+            fetched = await self._fetcher.get(client_id)
+        except FetchFailed as problem:
+            raise BadClient(f"The client's document could not be fetched: {problem}") from problem
+        client = described(client_id, fetched.body)
+        self._remember(client, fetched)
+        return client
+
+    def _remember(self, client: Client, fetched: Fetched) -> None:
+        seconds = LEAST_SECONDS if fetched.fresh_seconds is None else fetched.fresh_seconds
+        until = self._clock() + min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
+        self._remembered.pop(client.id, None)
+        if len(self._remembered) >= MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[client.id] = (until, client)
+
+    def _check_id(self, client_id: str) -> None:
+        parts = _split("client_id", client_id)
+        schemes = ("https", "http") if self._fetcher.allow_private else ("https",)
+        if parts.scheme not in schemes or not parts.hostname:
+            raise BadClient("client_id must be an address that begins with https://.")
+        if parts.path in {"", "/"}:
+            raise BadClient("client_id must have a path, as in https://app.example/client.json.")
+        # A browser and a server may read %2e as a dot, so it counts as one.
+        segments = parts.path.lower().replace("%2e", ".").split("/")
+        if "." in segments or ".." in segments:
+            raise BadClient("client_id must not have the path segments . or ..")
+
+
+def described(client_id: str, document: dict[str, Any]) -> Client:
+    """The client a document describes; raise `BadClient` naming the field that is wrong."""
+    if document.get("client_id") != client_id:
+        raise BadClient("client_id in the client's document must be the address it is at.")
+    if document.get("token_endpoint_auth_method", "none") != "none":
+        raise BadClient("token_endpoint_auth_method in the client's document must be none.")
+    if "client_secret" in document:
+        raise BadClient("client_secret must not be in the client's document: everybody reads it.")
+    return Client(
+        id=client_id,
+        name=_name(document.get("client_name"), client_id),
+        redirect_uris=_redirects(document.get("redirect_uris")),
+        uri=_uri(document.get("client_uri")),
+    )
+
+
+def _name(given: object, client_id: str) -> str:
+    if given is not None and not isinstance(given, str):
+        raise BadClient("client_name in the client's document must be a text.")
+    return printable((given or "").strip() or urlsplit(client_id).hostname or client_id)
+
+
+def _uri(given: object) -> str | None:
+    """The client's home page; one that cannot be shown safely is left out."""
+    try:
+        parts = _split("client_uri", given)
+    except BadClient:
+        return None
+    return str(given) if parts.scheme == "https" and parts.hostname else None
+
+
+def _redirects(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list) or not 1 <= len(cast("list[Any]", given)) <= MOST_REDIRECTS:
+        raise BadClient(f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses.")
+    return tuple(_redirect(one) for one in cast("list[Any]", given))
+
+
+def _redirect(given: object) -> str:
+    """An address that answers may be sent to, by the rules of registration."""
+    parts = _split("redirect_uris", given)
+    web = parts.scheme in {"http", "https"}
+    if web and not parts.hostname:
+        raise BadClient("redirect_uris must name a host.")
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise BadClient("redirect_uris must be https, or http on 127.0.0.1, [::1] or localhost.")
+    own = PRIVATE_SCHEME.fullmatch(parts.scheme) or parts.scheme in EDITOR_SCHEMES
+    if not web and not own:
+        raise BadClient("redirect_uris must be https, or a scheme such as com.example.app.")
+    return str(given)
+
+
+def _split(field: str, given: object) -> SplitResult:
+    """The parts of an address that every reader reads alike."""
+    if not isinstance(given, str) or not given or len(given) > MOST_ADDRESS:
+        raise BadClient(f"{field} must be an address of at most {MOST_ADDRESS} characters.")
+    if not given.isascii() or not given.isprintable() or set(given) & set(' \\"<>^`{|}'):
+        raise BadClient(f"{field} must not have spaces or characters that need escaping.")
+    try:
+        parts = urlsplit(given)
+        _ = parts.port
+    except ValueError:
+        raise BadClient(f"{field} must be a valid address.") from None
+    if "#" in given or parts.username is not None or parts.password is not None:
+        raise BadClient(f"{field} must not have a fragment, a user or a password.")
+    return parts
