@@ -4,6 +4,7 @@ import json
 import secrets
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import time
@@ -90,10 +91,12 @@ def running_server(tmp_path_factory: pytest.TempPathFactory, **settings: Any) ->
     assert process.returncode == 0
 
 
-def wait_until_ready(url: str, process: subprocess.Popen[Any]) -> None:
+def wait_until_ready(
+    url: str, process: subprocess.Popen[Any], verify: ssl.SSLContext | bool = True
+) -> None:
     """Ask for readiness until it is there."""
     deadline = time.monotonic() + READY_WITHIN
-    with httpx2.Client(trust_env=False, timeout=5) as client:
+    with httpx2.Client(trust_env=False, timeout=5, verify=verify) as client:
         while time.monotonic() < deadline:
             assert process.poll() is None, f"the server ended with {process.returncode}"
             try:

@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -14,6 +15,9 @@ from toolgate.gate.catalogue import Offer
 from toolgate.settings import Settings, hand_down, handed_down
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
 from toolgate.transports.web import web_app
+
+if TYPE_CHECKING:
+    from toolgate.certificates import Ready
 
 DRAIN_SECONDS = 10
 BACKLOG = 2048
@@ -78,8 +82,18 @@ def listening(settings: Settings) -> socket.socket:
     return bound
 
 
+def certified(settings: Settings) -> "Ready":
+    """The certificate to serve HTTPS with; made here if there is no good one."""
+    # Heavy, so imported only when it is configured.
+    from toolgate.certificates import ensure, names_for  # noqa: PLC0415
+
+    server = settings.server
+    return ensure(settings.data, names_for(server.host, server.allowed_hosts))
+
+
 def run(settings: Settings, bound: socket.socket) -> None:
     """Serve on a bound socket until told to stop; finish running calls, store what waits."""
+    tls = certified(settings).files if settings.server.https else None
     config = uvicorn.Config(
         "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
@@ -90,6 +104,8 @@ def run(settings: Settings, bound: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        ssl_certfile=tls.certificate if tls else None,
+        ssl_keyfile=tls.key if tls else None,
     )
     if settings.server.workers == 1:
         server = uvicorn.Server(config)

@@ -159,6 +159,6 @@ def _greeted(process: subprocess.Popen[str]) -> Running:
         _, err = process.communicate()
         raise AssertionError(f"the server ended: {err}")
     words = "".join(lines).split()
-    url = next(word for word in words if word.startswith("http://"))
+    url = next(word for word in words if word.startswith(("http://", "https://")))
     key = next((word for word in words if word.startswith("tg_")), None)
     return Running(process, "".join(lines), url, key)

@@ -177,7 +177,6 @@ def test_other_durations_are_refused(text: str) -> None:
         (["keys", "revoke", "nope"], {}, 2, "no database"),
         (["connect", "emacs"], {}, 2, "claude-code"),
         (["connect", "cursor", "--url", "here"], {}, 2, "http://"),
-        (["connect", "claude-desktop", "--url", "http://x"], {}, 2, "--data"),
     ],
 )
 def test_an_error_is_one_sentence_and_a_next_step(

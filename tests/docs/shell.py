@@ -13,6 +13,7 @@ A note before a block says what it needs:
 
 import os
 import re
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,7 +34,7 @@ SHOWN = "127.0.0.1:8765"
 SERVE = "toolgate serve --demo"
 PER_COMMAND = 40.0
 KEY = re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}")
-URL = re.compile(r"http://(127\.0\.0\.1:\d+)\s")
+URL = re.compile(r"(https?)://(127\.0\.0\.1:\d+)\s")
 
 
 class Shell:
@@ -140,8 +141,10 @@ class Shell:
         while not (found := URL.search(greeting.read_text(encoding="utf-8"))):
             assert server.poll() is None, greeting.read_text(encoding="utf-8")
             pause()
-        self._address = found[1]
-        wait_until_ready(f"http://{self._address}", server)
+        self._address = found[2]
+        ca = self.folder / ".toolgate/tls/ca.pem"
+        verify = ssl.create_default_context(cafile=ca) if found[1] == "https" else True
+        wait_until_ready(f"{found[1]}://{self._address}", server, verify)
         if key := KEY.search(greeting.read_text(encoding="utf-8")):
             self._environment["KEY"] = key[0]
         said = greeting.read_text(encoding="utf-8").replace(self._address, SHOWN)

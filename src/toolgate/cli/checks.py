@@ -3,6 +3,7 @@
 import json
 import shutil
 import socket
+import sys
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from toolgate.cli.problems import told
 from toolgate.cli.serve import url_of
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from toolgate.settings import Settings
 
 
@@ -84,7 +87,7 @@ def check_port(settings: "Settings") -> Check:
     """The port is free, or a toolgate answers there."""
     from toolgate.serving import listening
 
-    url = url_of(settings.server.host, settings.server.port)
+    url = url_of(settings.server)
     try:
         listening(settings).close()
     except PermissionError:
@@ -94,25 +97,60 @@ def check_port(settings: "Settings") -> Check:
         told = f"There is no address {settings.server.host!r} here. Change server.host."
         return Check("port", State.FAIL, told)
     except OSError:
-        if _answers(url):
+        if _answers(url, settings.data):
             return Check("port", State.OK, f"A toolgate answers at {url}.")
         told = f"{url} is taken by another program. Choose another with --port."
         return Check("port", State.WARN, told)
     return Check("port", State.OK, f"{url} is free.")
 
 
-def _answers(url: str) -> bool:
+def _answers(url: str, data: Path) -> bool:
     import urllib.error
     import urllib.request
 
     try:
-        with urllib.request.urlopen(f"{url}/healthz", timeout=ANSWER_SECONDS) as answer:  # noqa: S310
+        tls = _trusting(data) if url.startswith("https:") else None
+        with urllib.request.urlopen(  # noqa: S310
+            f"{url}/healthz", timeout=ANSWER_SECONDS, context=tls
+        ) as answer:
             return json.load(answer) == {"status": "ok"}
     except urllib.error.HTTPError as refusal:
         # A toolgate that is not meant for this host name still stamps its answer.
         return "x-request-id" in refusal.headers
     except (OSError, ValueError):
         return False
+
+
+def _trusting(data: Path) -> "SSLContext":
+    import ssl
+
+    from toolgate.certificates import files_in
+
+    return ssl.create_default_context(cafile=files_in(data).ca)
+
+
+def check_certificate(settings: "Settings", now: datetime) -> Check:
+    """The certificate is in its time, for the right names, and its key is private."""
+    from toolgate.certificates import examined, files_in, names_for
+
+    server = settings.server
+    found, end = examined(settings.data, names_for(server.host, server.allowed_hosts), now)
+    files = files_in(settings.data)
+    if end is None:
+        return Check("certificate", State.OK, f"{files.certificate} is made at the next start.")
+    if readable := [one for one in (files.key, files.ca_key) if _readable_by_others(one)]:
+        told = f"{readable[0]} can be read by others. Run `chmod 600 {readable[0]}`."
+        return Check("certificate", State.FAIL, told)
+    if found:
+        state = State.FAIL if end <= now else State.WARN
+        told = f"{files.certificate}: {'; '.join(found)}. A restart of the server makes another."
+        return Check("certificate", state, told)
+    names = ", ".join(names_for(server.host, server.allowed_hosts))
+    return Check("certificate", State.OK, f"Good until {end:%Y-%m-%d}, for {names}.")
+
+
+def _readable_by_others(file: Path) -> bool:
+    return sys.platform != "win32" and file.exists() and bool(file.stat().st_mode & 0o077)
 
 
 def check_extras(settings: "Settings") -> Check:

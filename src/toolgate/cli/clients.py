@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ class Server:
     """The environment variable the client takes the key from."""
     command: str
     arguments: list[str]
+    ca: Path | None = None
+    """The local CA that the client has to trust, where the server has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +61,25 @@ def claude_code(server: Server) -> Client:
         entry={"type": "http", "url": server.url, "headers": {"Authorization": bearer}},
         command=f"claude mcp add --transport http {server.name} {server.url} "
         f'--header "Authorization: {at_shell}"',
-        hint=_from_variable(server),
+        hint=_sentences(
+            _from_variable(server),
+            server.ca
+            and f"Start it with NODE_EXTRA_CA_CERTS={shlex.quote(str(server.ca))}, "
+            "or let this machine trust that CA.",
+        ),
     )
 
 
 def claude_desktop(server: Server) -> Client:
-    """Claude Desktop: starts toolgate itself, on standard input and output."""
+    """Claude Desktop: starts toolgate itself, which opens the data or passes on to a server."""
     entry: Entry = {"command": server.command, "args": server.arguments}
+    bridged = "--url" in server.arguments
     if server.key:
         # A key made here is looked up; any other can only be the admin key of the settings.
-        made_here = server.key.startswith("tg_")
+        made_here = server.key.startswith("tg_") or bridged
         entry["env"] = {"TOOLGATE_KEY" if made_here else "TOOLGATE_ADMIN_KEY": server.key}
-    hint = "" if server.key else "Without a key only public tools are there; give one with --key."
+    without = "the server answers nothing" if bridged else "only public tools are there"
+    hint = "" if server.key else f"Without a key {without}; give one with --key."
     return Client(
         title="Claude Desktop",
         file=_desktop_folder() / "claude_desktop_config.json",
@@ -87,7 +97,7 @@ def cursor(server: Server) -> Client:
         file=Path(".cursor/mcp.json"),
         section="mcpServers",
         entry={"url": server.url, "headers": {"Authorization": bearer}},
-        hint=_from_variable(server),
+        hint=_sentences(_from_variable(server), _trusted(server)),
     )
 
 
@@ -106,7 +116,9 @@ def vscode(server: Server) -> Client:
         section="servers",
         entry={"type": "http", "url": server.url, "headers": {"Authorization": bearer}},
         inputs=[] if server.key else [ask],
-        hint="" if server.key else "VS Code asks for the key at the first start.",
+        hint=_sentences(
+            "" if server.key else "VS Code asks for the key at the first start.", _trusted(server)
+        ),
     )
 
 
@@ -116,6 +128,16 @@ CLIENTS = {
     "cursor": cursor,
     "vscode": vscode,
 }
+
+
+def _sentences(*said: str | None) -> str:
+    return " ".join(one for one in said if one)
+
+
+def _trusted(server: Server) -> str:
+    if server.ca is None:
+        return ""
+    return f"This machine has to trust {server.ca}; `toolgate serve` prints the command."
 
 
 def _from_variable(server: Server) -> str:

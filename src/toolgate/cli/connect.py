@@ -53,17 +53,17 @@ def connect(
     """
     if client not in CLIENTS:
         raise Stop(f"There is no client {client!r}. Clients: {', '.join(CLIENTS)}.")
-    if client == "claude-desktop" and url:
-        raise Stop("Claude Desktop starts toolgate itself. Leave out --url; --data names the data.")
     settings = load_settings(ctx, config, data)
+    endpoint = _endpoint(settings, url)
     found = CLIENTS[client](
         Server(
             name=name,
-            url=_endpoint(settings, url),
+            url=endpoint,
             key=key,
             variable=key_variable,
             command=_command(),
-            arguments=_arguments(settings, config),
+            arguments=["mcp", "--url", endpoint] if url else _arguments(settings, config),
+            ca=None if url else _ca(settings),
         )
     )
     written = write(found, name) if write_it else None
@@ -78,7 +78,7 @@ def connect(
 
 
 def _endpoint(settings: "Settings", url: str | None) -> str:
-    whole = url or url_of(settings.server.host, settings.server.port)
+    whole = url or url_of(settings.server)
     if not whole.startswith(("http://", "https://")):
         raise Stop(f"--url {whole!r} is no address. Write it like http://127.0.0.1:8765.")
     whole = whole.rstrip("/")
@@ -94,6 +94,14 @@ def _command() -> str:
 def _arguments(settings: "Settings", config: Path | None) -> list[str]:
     given = ["mcp", "--data", str(settings.data.absolute())]
     return [*given, "--config", str(config.absolute())] if config else given
+
+
+def _ca(settings: "Settings") -> Path | None:
+    if not settings.server.https:
+        return None
+    from toolgate.certificates import files_in
+
+    return files_in(settings.data).ca.absolute()
 
 
 def _print(client: Client, name: str) -> None:

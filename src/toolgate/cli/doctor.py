@@ -1,5 +1,6 @@
 """`toolgate doctor`: is everything as it should be, and if not, what to do."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,9 @@ def doctor(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, data, database, documents, audit, clock and port. Changes nothing.
+    """Check settings, data, database, documents, audit, clock, port and certificate.
 
-    The exit code is 1 if a check fails; a warning is none.
+    Changes nothing. The exit code is 1 if a check fails; a warning is none.
     """
     from toolgate.settings import BadSettings
 
@@ -51,6 +52,8 @@ async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
         checks.check_port(settings),
         checks.check_extras(settings),
     ]
+    if settings.server.https:
+        found.append(checks.check_certificate(settings, datetime.now(UTC)))
     return found
 
 

@@ -1,5 +1,6 @@
 """`toolgate serve`: the HTTP server."""
 
+import shlex
 import signal
 import socket
 import sys
@@ -17,12 +18,15 @@ from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
     from toolgate.app import App
-    from toolgate.settings import Settings
+    from toolgate.settings import Server, Settings
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; else 127.0.0.1.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; else 8765; 0 for a free one.")]
 Demo = Annotated[bool, typer.Option("--demo", help="Load demo documents into an empty database.")]
 Workers = Annotated[int | None, typer.Option(help="Processes that answer; else 1.")]
+Https = Annotated[
+    bool, typer.Option("--https", help="Serve HTTPS with a certificate made on the spot.")
+]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write of every tool.")]
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (no binding here)
@@ -48,6 +52,7 @@ def serve(
     demo: Demo = False,
     workers: Workers = None,
     read_only: ReadOnly = False,
+    https: Https = False,
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
@@ -63,11 +68,13 @@ def serve(
         server__port=port,
         server__workers=workers,
         policy__read_only=read_only or None,
+        server__https=https or None,
     )
     logs.in_full()
     _end_quietly()
     bound = _bound(settings)
     prepared = opening.wait_for(lambda: _prepare(settings, demo))
+    _certify(settings)
     _greet(settings, bound, prepared, demo)
     from toolgate.serving import run
 
@@ -90,6 +97,16 @@ def _bound(settings: "Settings") -> socket.socket:
         place = f"{server.host}:{server.port}"
         step = "Choose another with --port (0 picks a free one), or --host."
         raise Stop(f"Cannot listen on {place}: {why}. {step}") from None
+
+
+def _certify(settings: "Settings") -> None:
+    """Make sure of the certificate before anything is promised."""
+    if not settings.server.https:
+        return
+    from toolgate.serving import certified
+
+    if certified(settings).other_ca:
+        note("The local CA was made anew. Trust it again, and remove the old one.")
 
 
 async def _prepare(settings: "Settings", demo: bool) -> Prepared:
@@ -125,7 +142,7 @@ async def _first_key(app: "App") -> str | None:
 def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo: bool) -> None:
     from importlib.metadata import version
 
-    url = url_of(settings.server.host, bound.getsockname()[1])
+    url = url_of(settings.server, bound.getsockname()[1])
     shown = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_loaded(prepared)}"}
     if prepared.key:
         shown["Key"] = f"{strong(prepared.key)}  (admin; shown only now, keep it)"
@@ -134,10 +151,11 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     say(strong(f"toolgate {version('toolgate')}"))
     say()
     facts(shown)
+    _tell_trust(settings)
     key = prepared.key or "$TOOLGATE_KEY"
     header = f'"Authorization: Bearer {key}"'
     say("\nCall a tool:")
-    say(f"  curl {url}/v1/tools/{_example(demo)} -H {header}")
+    say(f"  curl {_with_ca(settings)}{url}/v1/tools/{_example(demo)} -H {header}")
     say("\nConnect Claude Code:")
     say(f"  claude mcp add --transport http toolgate {url}/mcp --header {header}")
     if not prepared.key:
@@ -147,10 +165,30 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     sys.stdout.flush()
 
 
-def url_of(host: str, port: int) -> str:
+def url_of(server: "Server", port: int | None = None) -> str:
     """The address to type, also where the server listens on all of them."""
-    name = EVERYWHERE.get(host, host)
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    name = EVERYWHERE.get(server.host, server.host)
+    scheme = "https" if server.https else "http"
+    host = f"[{name}]" if ":" in name else name
+    return f"{scheme}://{host}:{server.port if port is None else port}"
+
+
+def _with_ca(settings: "Settings") -> str:
+    if not settings.server.https:
+        return ""
+    from toolgate.certificates import files_in
+
+    return f"--cacert {shlex.quote(str(files_in(settings.data).ca))} "
+
+
+def _tell_trust(settings: "Settings") -> None:
+    if not settings.server.https:
+        return
+    from toolgate.certificates import files_in
+    from toolgate.cli.trust import trust_command
+
+    say("\nNobody trusts this certificate until you run this (it was not run):")
+    say(f"  {trust_command(files_in(settings.data).ca)}")
 
 
 def _loaded(prepared: Prepared) -> str:
@@ -169,8 +207,9 @@ def _warn_of_strangers(settings: "Settings") -> None:
     if settings.server.host.startswith(LOOPBACK):
         return
     names = ", ".join(settings.server.allowed_hosts)
+    openly = "" if settings.server.https else ", without encryption"
     note(
-        f"Other machines can reach this port, without encryption. Requests are answered when "
+        f"Other machines can reach this port{openly}. Requests are answered when "
         f"addressed to: {names} (setting server.allowed_hosts)."
     )
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,8 +22,18 @@ Key = Annotated[
     typer.Option(envvar="TOOLGATE_KEY", metavar="KEY", help="Key to run as its holder."),
 ]
 Token = Annotated[
-    str | None, typer.Option(metavar="TOKEN", help="The same, for the key of a user.")
+    str | None, typer.Option(metavar="TOKEN", help="The same, for a user's key or access token.")
 ]
+Url = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Pass everything on to the server that runs there."),
+]
+Ca = Annotated[
+    Path | None,
+    typer.Option("--ca", metavar="FILE", help="With --url: the CA that the server must have."),
+]
+LONGEST_LINE = 16 * 1024 * 1024
+LOCAL = ("localhost", "127.0.0.1", "::1")
 NOBODY = (
     "No key was given, so only public tools are there. "
     "Use --key, or set TOOLGATE_KEY or TOOLGATE_ADMIN_KEY."
@@ -31,8 +42,11 @@ NOBODY = (
 
 def mcp(
     ctx: typer.Context,
+    *,
     key: Key = None,
     token: Token = None,
+    url: Url = None,
+    ca: Ca = None,
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
@@ -40,10 +54,66 @@ def mcp(
 
     Runs as the holder of the key, else as admin where TOOLGATE_ADMIN_KEY (or BACKEND_MANAGER_KEY)
     is set, else with public tools only.
+
+    With --url nothing is opened here: messages go to a running server and back. Only a key or token
+    given to this command is sent there.
     """
     settings = load_settings(ctx, config, data)
     logs.in_full()
+    if url is not None:
+        endpoint = _endpoint(url)
+        _check_ca(ca, endpoint)
+        longest = max(LONGEST_LINE, settings.limits.body_bytes)
+        return opening.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
+    if ca is not None:
+        raise Stop("--ca is about the server of --url. Give both, or neither.")
     opening.wait_for(lambda: _serve(settings, token or key))
+
+
+def _endpoint(url: str) -> str:
+    """The MCP endpoint of a server's address."""
+    from urllib.parse import urlsplit
+
+    wrong = f"--url {url!r} is no address. Write it like http://127.0.0.1:8765."
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        raise Stop(wrong) from None
+    if not fits:
+        raise Stop(wrong)
+    if parts.username is not None:
+        raise Stop("--url must not hold a name or password. Give the key with --key.")
+    path = parts.path if parts.path not in ("", "/") else "/mcp"
+    return parts._replace(path=path, fragment="").geturl()
+
+
+def _check_ca(ca: Path | None, endpoint: str) -> None:
+    if ca is None:
+        return
+    import ssl
+
+    if not endpoint.startswith("https:"):
+        raise Stop("--ca is for HTTPS. Write --url https://…, or leave out --ca.")
+    try:
+        ssl.create_default_context(cafile=ca)
+    except (ssl.SSLError, FileNotFoundError):
+        raise Stop(f"--ca {ca} is no file with a certificate in PEM form.") from None
+
+
+async def _pass_on(endpoint: str, credential: str | None, ca: Path | None, longest: int) -> None:
+    from urllib.parse import urlsplit
+
+    import anyio
+
+    from toolgate.transports.mcp.bridge.relay import bridge
+
+    if credential and endpoint.startswith("http:") and urlsplit(endpoint).hostname not in LOCAL:
+        note("The key travels without encryption. Prefer https:// to another machine.")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_on_signal, None)
+        await bridge(endpoint, credential, ca=ca, longest=longest, say=note)
+        tasks.cancel_scope.cancel()
 
 
 async def _serve(settings: "Settings", credential: str | None) -> None:
@@ -68,19 +138,25 @@ async def _identified(app: "App", credential: str | None) -> "Principal":
     if not credential:
         note(NOBODY)
         return ANONYMOUS
-    principal = await app.keys.identify(credential)
+    principal = await _holder(app, credential)
     if principal is None:
         why = "This key is unknown, expired or revoked."
         raise Stop(f"{why} `toolgate keys create` makes one.", ExitCode.REFUSED)
     return principal
 
 
-async def _end_on_signal(app: "App") -> None:
+async def _holder(app: "App", credential: str) -> "Principal | None":
+    """Who holds a key or token: the same look-up as over HTTP."""
+    return await app.keys.identify(credential)
+
+
+async def _end_on_signal(app: "App | None") -> None:
     import anyio
 
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
         async for _ in received:
-            await app.gate.audit.flush()
-            await app.sealer.seal()
+            if app is not None:
+                await app.gate.audit.flush()
+                await app.sealer.seal()
             # The thread that reads standard input cannot be interrupted, so nothing is awaited.
             os._exit(0)

@@ -1,0 +1,1 @@
+"""From standard input and output to a running server, and back: `toolgate mcp --url`."""
