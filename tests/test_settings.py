@@ -132,6 +132,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "extend.seconds": ("3", 3.0),
     "extend.identity": ("none", "none"),
     "extend.key": ("k1", "k1"),
+    "extend.reload": ("true", True),
     "google.credentials_file": ("/key.json", Path("/key.json")),
     "google.service_account": ("{}", "{}"),
     "google.emulator_host": ("localhost:8080", "localhost:8080"),

@@ -1,9 +1,10 @@
 """The composition root: settings in, a gate out. Nobody else knows adapters."""
 
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from limits.errors import ConfigurationError
@@ -26,7 +27,12 @@ from toolgate.packs import appdata, backend, content
 from toolgate.ports.documents import DocumentStore
 from toolgate.settings import BadSettings, Settings
 
+if TYPE_CHECKING:
+    from toolgate.extend.owning import Own
+
 logger = logging.getLogger(__name__)
+
+Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,8 @@ class App:
     gate: Gate
     keys: Keys
     sealer: Sealer
+    own: "Own | None" = None
+    """The user's own tools, where there is a file of them."""
 
     async def check(self) -> None:
         """Raise unless the database and the document store answer."""
@@ -61,7 +69,7 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGene
         await database.close()
         raise
     try:
-        async with beside(app.gate.audit.run, app.sealer.run):
+        async with beside(*_work(app)):
             yield app
     finally:
         with anyio.CancelScope(shield=True):
@@ -69,7 +77,12 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGene
 
 
 def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer]) -> App:
-    catalogue = Catalogue((*packs(), *plugins))
+    own = _own(settings)
+    catalogue = Catalogue(
+        (*packs(), *plugins),
+        own.offer if own else None,
+        changing=own is not None and settings.extend.reload,
+    )
     gate = Gate(
         catalogue=catalogue,
         policy=_policy(settings, catalogue),
@@ -84,7 +97,25 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
         gate=gate,
         keys=Keys(database, settings.admin_key),
         sealer=Sealer(database),
+        own=own,
     )
+
+
+def _own(settings: Settings) -> "Own | None":
+    if settings.extend.tools is None:
+        return None
+    # Only who has tools of their own pays for what reads them.
+    from toolgate.extend.owning import Own  # noqa: PLC0415
+
+    return Own(settings.extend.tools, settings.extend, settings.limits.result_bytes)
+
+
+def _work(app: App) -> list[Work]:
+    """What runs beside the calls."""
+    work: list[Work] = [app.gate.audit.run, app.sealer.run]
+    if app.own and app.gate.catalogue.changing:
+        work.append(app.own.reloader(app.gate.catalogue).run)
+    return work
 
 
 async def _close(app: App) -> None:
@@ -93,6 +124,8 @@ async def _close(app: App) -> None:
         await app.sealer.seal()
     except Exception:
         logger.exception("the last audit rows could not be stored")
+    if app.own:
+        await app.own.close()
     await app.gate.ports.documents.close()
     await app.gate.limits.close()
     await app.gate.database.close()

@@ -220,6 +220,9 @@ class Extend(Section):
         repr=False,
         description="With identity `key`: sent as `Authorization: Bearer KEY`.",
     )
+    reload: bool = Field(
+        default=False, description="Load the file again whenever it changes; also --reload."
+    )
 
 
 class Google(Section):

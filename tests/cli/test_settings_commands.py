@@ -55,7 +55,7 @@ def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:
     states = {one["check"]: one["state"] for one in cli("doctor", "--json").json}
     assert set(states) == {
         "settings", "data folder", "database", "admin key", "audit", "clock", "documents", "port",
-        "extras",
+        "extras", "own tools",
     }  # fmt: skip
     assert "fail" not in states.values()
     assert "warn" not in {states[name] for name in ("admin key", "database", "audit", "clock")}

@@ -9,6 +9,7 @@ from typing import Any
 
 import cedarpy
 import pytest
+import yaml
 from docs.generate import ENDPOINTS, FOLDER, error_classes, stale
 from tests.docs.pages import PAGES, ROOT, blocks, fits, links
 from tests.docs.shell import Shell
@@ -46,7 +47,7 @@ def test_what_a_page_shows_is_what_happens(
         for block in blocks(page):
             if block.note == "output":
                 assert fits(block.text, printed), printed
-            elif block.language == "python" and block.note != "no-run":
+            elif block.language == "python" and block.note not in ("no-run", "file"):
                 printed = shell.python(block.text)
             else:
                 shell.run(block)
@@ -66,6 +67,8 @@ def test_every_block_of_data_can_be_read(page: Path) -> None:
                 json.loads(block.text)
             case "toml":
                 Settings.model_validate(tomllib.loads(block.text))
+            case "yaml":
+                yaml.safe_load(block.text)
             case "cedar":
                 cedarpy.PolicySet.from_str(block.text)
             case language:

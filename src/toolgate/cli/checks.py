@@ -169,6 +169,25 @@ def check_extras(settings: "Settings") -> Check:
     return Check("extras", State.OK, f"{', '.join(listed)}.")
 
 
+def check_own_tools(settings: "Settings") -> Check:
+    """The file of the user's own tools is as it should be."""
+    file = settings.extend.tools
+    if file is None:
+        return Check("own tools", State.OK, "none (setting extend.tools).")
+    from toolgate.app import packs
+    from toolgate.extend.owning import Own
+    from toolgate.gate.catalogue import Catalogue
+
+    try:
+        offer = Own(file, settings.extend, settings.limits.result_bytes).offer
+    except Exception as error:
+        found = problem("own tools", error)
+        return Check(found.name, found.state, " ".join(found.says.split()))
+    replaced = ", ".join(Catalogue(packs(), offer).replaced)
+    instead = f"; in place of built-in ones: {replaced}" if replaced else ""
+    return Check("own tools", State.OK, f"{file} has {len(offer.tools)}{instead}.")
+
+
 def _installed(module: str) -> bool:
     try:
         return find_spec(module) is not None

@@ -24,7 +24,7 @@ def doctor(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, data, database, documents, audit, clock, port and certificate.
+    """Check settings, data, database, documents, own tools, audit, clock, port, certificate.
 
     Changes nothing. The exit code is 1 if a check fails; a warning is none.
     """
@@ -49,6 +49,7 @@ async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
     found += [one async for one in stores.check_database(settings)]
     found += [
         await stores.check_store(settings),
+        checks.check_own_tools(settings),
         checks.check_port(settings),
         checks.check_extras(settings),
     ]

@@ -14,6 +14,7 @@ from toolgate.cli import (
     content,
     db,
     doctor,
+    extend,
     init,
     keys,
     logs,
@@ -70,6 +71,7 @@ def commands() -> typer.Typer:
     app.command("doctor")(doctor.doctor)
     app.add_typer(db.group(), name="db")
     app.add_typer(content.group(), name="content")
+    app.add_typer(extend.group(), name="extend")
     return app
 
 

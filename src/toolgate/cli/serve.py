@@ -27,6 +27,9 @@ Workers = Annotated[int | None, typer.Option(help="Processes that answer; else 1
 Https = Annotated[
     bool, typer.Option("--https", help="Serve HTTPS with a certificate made on the spot.")
 ]
+Reload = Annotated[
+    bool, typer.Option("--reload", help="Load your own tools again whenever their file changes.")
+]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write of every tool.")]
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (no binding here)
@@ -42,6 +45,10 @@ class Prepared:
     """The first admin key, if it was just made."""
     loaded: int | None = None
     """How many demo documents were stored; None when none were wanted or possible."""
+    own: int = 0
+    """How many tools of the user's own there are."""
+    replaced: tuple[str, ...] = ()
+    """Those of them that take a built-in tool's place."""
 
 
 def serve(
@@ -53,6 +60,7 @@ def serve(
     workers: Workers = None,
     read_only: ReadOnly = False,
     https: Https = False,
+    reload: Reload = False,
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
@@ -69,7 +77,10 @@ def serve(
         server__workers=workers,
         policy__read_only=read_only or None,
         server__https=https or None,
+        extend__reload=reload or None,
     )
+    if reload and settings.extend.tools is None:
+        raise Stop("--reload needs a file of your own tools (setting extend.tools).")
     logs.in_full()
     _end_quietly()
     bound = _bound(settings)
@@ -115,7 +126,8 @@ async def _prepare(settings: "Settings", demo: bool) -> Prepared:
 
     async with opened(settings) as app:
         loaded = await _load_demo(app) if demo else None
-        return Prepared(await _first_key(app), loaded)
+        own = len(app.own.offer.tools) if app.own else 0
+        return Prepared(await _first_key(app), loaded, own, tuple(app.gate.catalogue.replaced))
 
 
 async def _load_demo(app: "App") -> int | None:
@@ -146,6 +158,8 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     shown = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_loaded(prepared)}"}
     if prepared.key:
         shown["Key"] = f"{strong(prepared.key)}  (admin; shown only now, keep it)"
+    if settings.extend.tools:
+        shown["Tools"] = f"{settings.extend.tools}  ({_own(settings, prepared)})"
     if settings.policy.read_only:
         shown["Mode"] = "read-only: every write is refused"
     say(strong(f"toolgate {version('toolgate')}"))
@@ -160,6 +174,8 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     say(f"  claude mcp add --transport http toolgate {url}/mcp --header {header}")
     if not prepared.key:
         say("\nTOOLGATE_KEY is your key; `toolgate keys create --role admin` makes another.")
+    for name in prepared.replaced:
+        note(replaces(name))
     _warn_of_strangers(settings)
     _warn_of_guessing(settings)
     sys.stdout.flush()
@@ -189,6 +205,16 @@ def _tell_trust(settings: "Settings") -> None:
 
     say("\nNobody trusts this certificate until you run this (it was not run):")
     say(f"  {trust_command(files_in(settings.data).ca)}")
+
+
+def _own(settings: "Settings", prepared: Prepared) -> str:
+    count = "1 tool" if prepared.own == 1 else f"{prepared.own} tools"
+    return f"{count} of your own{'; loaded again on change' if settings.extend.reload else ''}"
+
+
+def replaces(name: str) -> str:
+    """What is said at start of an own tool with a built-in name."""
+    return f"Your tool {name} replaces the built-in tool of its name."
 
 
 def _loaded(prepared: Prepared) -> str:

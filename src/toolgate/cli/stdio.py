@@ -11,6 +11,7 @@ from toolgate.cli import logs, opening
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import note
 from toolgate.cli.problems import ExitCode, Stop
+from toolgate.cli.serve import replaces
 
 if TYPE_CHECKING:
     from toolgate.app import App
@@ -123,6 +124,8 @@ async def _serve(settings: "Settings", credential: str | None) -> None:
 
     async with opened(settings) as app:
         principal = await _identified(app, credential or settings.admin_key)
+        for name in app.gate.catalogue.replaced:
+            note(replaces(name))
         from toolgate.transports.mcp.stdio import serve_stdio
 
         async with anyio.create_task_group() as tasks:

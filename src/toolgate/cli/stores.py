@@ -22,11 +22,15 @@ async def check_store(settings: "Settings") -> Check:
     import anyio
 
     from toolgate.app import opened
-    from toolgate.settings import DatabaseSettings
+    from toolgate.settings import DatabaseSettings, Extend
 
     with tempfile.TemporaryDirectory() as folder:
         trial = settings.model_copy(
-            update={"data": Path(folder), "database": DatabaseSettings(url=None)}
+            update={
+                "data": Path(folder),
+                "database": DatabaseSettings(url=None),
+                "extend": Extend(),  # checked by itself
+            }
         )
         try:
             with anyio.fail_after(STORE_SECONDS):

@@ -65,7 +65,15 @@ def tools(
 def _row(listed: "tuple[AnyTool, Decision]") -> tuple[str, ...]:
     tool, decision = listed
     off = "" if decision.allowed else f" (off: {decision.rule})"
-    return (tool.name, tool.pack.name, tool.role, tool.effect, f"{tool.title}{off}")
+    instead = " (replaces the built-in tool)" if _replaces(tool) else ""
+    return (tool.name, tool.pack.name, tool.role, tool.effect, f"{tool.title}{instead}{off}")
+
+
+def _replaces(tool: "AnyTool") -> bool:
+    from toolgate.app import packs
+
+    built_in = {one.alias: one.pack for offer in packs() for one in offer.tools}
+    return built_in.get(tool.alias, tool.pack) is not tool.pack
 
 
 async def _visible(settings: "Settings", principal: str) -> "Listed":
@@ -116,7 +124,10 @@ def show(
     say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")
     facts({name: str(told[name]) for name in ("pack", "family", "role", "effect", "route")})
     _show_fields("Arguments", tool.input_schema)
-    _show_fields("Answer", tool.output_schema)
+    if tool.output_schema:
+        _show_fields("Answer", tool.output_schema)
+    else:
+        say("\nAnswer: any JSON")
     say(f"\nExample\n  {example_line(tool)}\n  {json.dumps(tool.example, ensure_ascii=False)}")
 
 

@@ -1,6 +1,6 @@
 """Which tools there are."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,25 +25,44 @@ class Offer:
 
 
 class Catalogue:
-    """All tools by name, in the order they were offered; dots and underscores are one spelling."""
+    """All tools by name, in the order they were offered; dots and underscores are one spelling.
 
-    def __init__(self, offers: Iterable[Offer]) -> None:
-        self._tools: dict[str, AnyTool] = {}
-        self._spellings: dict[str, AnyTool] = {}
+    A user's own tool takes the place of a built-in one of its name. The own tools can change
+    while the gate is open; `epoch` then counts up, so that what was made from the old ones
+    can be made again.
+    """
+
+    def __init__(
+        self, offers: Iterable[Offer], own: Offer | None = None, *, changing: bool = False
+    ) -> None:
+        self._offers = tuple(offers)
+        self.changing = changing
+        """Whether the own tools may change."""
         self.resources: list[Resource] = []
         self.prompts: dict[str, Prompt] = {}
-        for offer in offers:
-            self._add(offer)
+        for offer in self._offers:
+            self.resources.extend(offer.resources)
+            self.prompts.update({prompt.name: prompt for prompt in offer.prompts})
+        self.epoch = 0
+        self.listeners: list[Callable[[], Awaitable[None]]] = []
+        """Told after the tools have changed."""
+        self._arrange(own)
 
-    def _add(self, offer: Offer) -> None:
-        for tool in offer.tools:
-            if tool.alias in self._spellings:
-                raise DuplicateTool(f"Two tools are called {tool.name!r}; rename one of them.")
-            self._tools[tool.name] = tool
-            self._spellings[tool.alias] = tool
-            self._spellings[tool.name] = tool
-        self.resources.extend(offer.resources)
-        self.prompts.update({prompt.name: prompt for prompt in offer.prompts})
+    async def renew(self, own: Offer) -> None:
+        """Put these tools of the user's in the place of the former ones, and tell who listens."""
+        self._arrange(own)
+        self.epoch += 1
+        for tell in self.listeners:
+            await tell()
+
+    def _arrange(self, own: Offer | None) -> None:
+        built_in = _by_alias(tool for offer in self._offers for tool in offer.tools)
+        theirs = _by_alias(own.tools if own else ())
+        self.replaced = {theirs[alias].name: built_in[alias] for alias in theirs.keys() & built_in}
+        """The built-in tools whose place a user's own took, by its name."""
+        every = (built_in | theirs).values()
+        self._tools = {tool.name: tool for tool in every}
+        self._spellings = {tool.alias: tool for tool in every} | self._tools
 
     def find(self, name: str) -> AnyTool | None:
         """The tool of this name in either spelling, or None."""
@@ -54,3 +73,12 @@ class Catalogue:
 
     def __len__(self) -> int:
         return len(self._tools)
+
+
+def _by_alias(tools: Iterable[AnyTool]) -> dict[str, AnyTool]:
+    found: dict[str, AnyTool] = {}
+    for tool in tools:
+        if tool.alias in found:
+            raise DuplicateTool(f"Two tools are called {tool.name!r}; rename one of them.")
+        found[tool.alias] = tool
+    return found

@@ -16,6 +16,7 @@ GateError
 ├── TimedOut             the call took too long
 ├── Unavailable          something this call needs does not answer
 │   └── ForgeUnavailable the forge (GitHub) fails or does not answer
+├── RouteFailed          the route behind a user's own tool refuses or fails
 └── Internal             a defect of ours; the cause is in the log
 """
 
@@ -39,7 +40,7 @@ class GateError(Exception):
 
     kind: ClassVar[str]
     """The stable name: audit rows and pack `orchestrator` use it."""
-    status: ClassVar[int]
+    status: int
     """The HTTP status."""
     code: ClassVar[str]
     """The code in pack `content`."""
@@ -212,6 +213,19 @@ class ForgeUnavailable(Unavailable):
 
     kind = "forge_unavailable"
     rpc = -32501
+
+
+class RouteFailed(GateError):
+    """The route behind a user's own tool refuses or fails; the status is of the same class."""
+
+    kind = "route_failed"
+    status = 502
+    code = "SERVER_ERROR"
+    rpc = -32500
+
+    def __init__(self, message: str, status: int = 502) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Internal(GateError):

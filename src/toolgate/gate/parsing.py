@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -26,7 +26,7 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
             [Problem("arguments", "type", "arguments must be a JSON object of named values")]
         )
     try:
-        return tool.input.model_validate(arguments)
+        return tool.read(cast("dict[str, Any]", arguments))
     except ValidationError as invalid:
         names = list(tool.input.model_fields)
         found = invalid.errors(include_url=False)
@@ -38,14 +38,14 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
 
 
 def _problem(error: ErrorDetails, names: list[str]) -> Problem:
-    field = _dotted(error["loc"])
+    field = dotted(error["loc"])
     kind = error["type"]
     if kind == TOLD:
-        return Problem(field, "value", _placed(error, field), _shown(error["input"]))
+        return Problem(field, "value", _placed(error, field), shown(error["input"]))
     if kind == "extra_forbidden" and len(error["loc"]) == 1:
-        return _unknown(field, names)
+        return unknown_argument(field, names)
     rule, words = _WORDS.get(kind, ("value", _plain))
-    value = None if kind == "missing" else _shown(error["input"])
+    value = None if kind == "missing" else shown(error["input"])
     return Problem(field, rule, f"{field} {words(error)}", value)
 
 
@@ -55,7 +55,8 @@ def _placed(error: ErrorDetails, field: str) -> str:
     return field + message.removeprefix(leaf) if message.startswith(f"{leaf} ") else message
 
 
-def _unknown(field: str, names: list[str]) -> Problem:
+def unknown_argument(field: str, names: list[str]) -> Problem:
+    """An argument that the tool does not have, with the nearest that it has."""
     near = difflib.get_close_matches(field, names, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else ""
     valid = f"Valid arguments: {', '.join(names)}." if names else "This tool takes none."
@@ -63,22 +64,24 @@ def _unknown(field: str, names: list[str]) -> Problem:
     return Problem(field, "unknown", message, suggestion=hint or valid)
 
 
-def _dotted(location: Iterable[int | str]) -> str:
+def dotted(location: Iterable[int | str]) -> str:
+    """Where a value stands, as `filters[0].field`."""
     path = ""
     for part in location:
-        name = f"[{part}]" if isinstance(part, int) else _cut(part)
+        name = f"[{part}]" if isinstance(part, int) else cut(part)
         path += f".{name}" if path and isinstance(part, str) else name
     return path
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """A text short enough to be told back."""
     return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
 
 
-def _shown(value: Any) -> Any:
+def shown(value: Any) -> Any:
     """A value short enough to be told back."""
     if isinstance(value, str):
-        return _cut(value)
+        return cut(value)
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         return None
     return value if isinstance(value, int | float | bool | None) else None

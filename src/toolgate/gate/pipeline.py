@@ -144,7 +144,7 @@ class Gate:
     async def _write(self, noted: Noted, tool: AnyTool, args: Any) -> Outcome:
         """The write and its audit row commit together, or neither does."""
         call = noted.call
-        if not self.ports.documents.joins_transaction:
+        if tool.outside or not self.ports.documents.joins_transaction:
             return await self._write_outside(noted, tool, args)
         async with self.database.transaction() as tx:
             outcome = await self._run(call, tool, args, tx)
@@ -160,15 +160,19 @@ class Gate:
         return outcome
 
     async def _write_outside(self, noted: Noted, tool: AnyTool, args: Any) -> Outcome:
-        """A write to a store that cannot join: its audit row is there first, then completed."""
+        """A write that cannot join: its audit row is there first, then completed."""
         call = noted.call
         if call.dry_run:
-            raise Forbidden("A dry run is possible only where documents are in the database.")
+            what = f"what {tool.name} does is" if tool.outside else "documents are"
+            raise Forbidden(f"A dry run is possible only where {what} in the database.")
         begun = noted.record(STARTED)
         await self.audit.now(begun)
         noted.begun = begun
-        async with self.database.transaction() as tx:
-            outcome = await self._run(call, tool, args, tx)
+        if tool.outside:
+            outcome = await self._run(call, tool, args)
+        else:
+            async with self.database.transaction() as tx:
+                outcome = await self._run(call, tool, args, tx)
         await self._note(noted, None)
         return outcome
 

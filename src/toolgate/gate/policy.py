@@ -62,7 +62,7 @@ class Policy:
 
     def decide(self, principal: Principal, tool: AnyTool) -> Decision:
         """The decision for this caller and this tool."""
-        key = (principal.shape, tool.name)
+        key = (principal.shape, tool.shape)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MOST_CACHED:

@@ -98,7 +98,19 @@ class Tool(Generic[In, Out]):
     """Talks with the client while it runs (progress, questions): MCP only."""
     example: Mapping[str, Any]
     route: Route | None = None
+    outside: bool = False
+    """Its effect is not in our database, so it can join no transaction and be no dry run."""
     handler: Handler[In, Out]
+
+    def read(self, arguments: dict[str, Any]) -> In:
+        """The typed arguments; raises Pydantic's error, or `InvalidArguments`."""
+        return self.input.model_validate(arguments)
+
+    @cached_property
+    def shape(self) -> tuple[Any, ...]:
+        """All that policy looks at; tools of one shape get the same decisions."""
+        pack = self.pack.name
+        return (self.name, pack, self.family, self.role, self.effect, self.open_world)
 
     @property
     def namespace(self) -> str:

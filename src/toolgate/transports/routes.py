@@ -52,12 +52,18 @@ class Routes:
         self._gate = gate
         self._find_project = find_project
         self._default = default_project
-        routed = [tool for tool in gate.catalogue if tool.route]
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._epoch = self._gate.catalogue.epoch
+        routed = [tool for tool in self._gate.catalogue if tool.route]
         self._table = [(_pattern(tool), tool) for tool in routed]
         self._dialects = {_first_segment(tool): tool.pack.dialect for tool in routed}
 
     def dialect(self, path: str) -> Dialect | None:
         """The dialect of everything below a path's first segment; None where no tool lives."""
+        if self._epoch != self._gate.catalogue.epoch:
+            self._refresh()
         return self._dialects.get(f"{path}/".split("/", 2)[1])
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:

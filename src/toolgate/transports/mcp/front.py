@@ -56,13 +56,18 @@ class Front:
         self._gate = gate
         self._sdk = sdk
         self._underscores = underscore_names
+        self._refresh()
+        self._meta = {f"{META}serverInfo": {"name": NAME, "version": version("toolgate")}}
+
+    def _refresh(self) -> None:
+        """Forget what was made from tools that are no more."""
+        self._epoch = self._gate.catalogue.epoch
+        self._lists: dict[tuple[Any, ...], bytes] = {}
         self._live = {
             tool.name
-            for tool in gate.catalogue
+            for tool in self._gate.catalogue
             if tool.interactive or tool.open_world or mirrors_headers(tool)
         }
-        self._lists: dict[tuple[Any, ...], bytes] = {}
-        self._meta = {f"{META}serverInfo": {"name": NAME, "version": version("toolgate")}}
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one HTTP request to the MCP endpoint."""
@@ -72,6 +77,8 @@ class Front:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
         except TooLarge as problem:
             return await send_json(to, 413, self._refuse(scope, problem).body)
+        if self._epoch != self._gate.catalogue.epoch:
+            self._refresh()
         plain = None
         try:
             plain = _plain(scope["headers"], parse_json(body))
@@ -112,9 +119,10 @@ class Front:
     def _answer(self, plain: Plain, outcome: Outcome) -> bytes:
         result: dict[str, Any] = {
             "content": [{"type": "text", "text": outcome.text}],
-            "structuredContent": orjson.Fragment(outcome.raw),
             "isError": outcome.error is not None,
         }
+        if isinstance(outcome.body, dict):  # older clients take nothing else
+            result["structuredContent"] = orjson.Fragment(outcome.raw)
         if plain.modern:
             result |= {"resultType": "complete", "_meta": self._meta}
         return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": result})

@@ -24,7 +24,7 @@ def listed_tool(tool: AnyTool, underscores: bool) -> dict[str, Any]:
         "inputSchema": tool.input_schema,
         "annotations": tool.annotations,
     }
-    if tool.output is not Native:
+    if tool.output is not Native and tool.output_schema:
         listed["outputSchema"] = tool.output_schema
     return listed
 

@@ -12,10 +12,11 @@ from importlib.metadata import version
 from typing import Any, TypeVar, get_args
 
 import mcp_types as types
-from mcp.server import Server, ServerRequestContext
+from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from toolgate.gate.answers import Outcome
@@ -65,6 +66,25 @@ class LiveExchange:
     publish: Callable[[Any], Awaitable[None]]
 
 
+class GateServer(Server[Any]):
+    """The SDK's server; it also tells older clients whether the list of tools can change."""
+
+    tools_change = False
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """What a client that shakes hands is told."""
+        return super().create_initialization_options(
+            notification_options or NotificationOptions(tools_changed=self.tools_change),
+            experimental_capabilities,
+            extensions,
+        )
+
+
 def build_server(gate: Gate, who: Who, *, transport: str, underscore_names: bool) -> Server[Any]:
     """A server whose every answer comes out of the gate."""
     handlers = Handlers(gate, who, transport, underscore_names)
@@ -75,7 +95,11 @@ def build_server(gate: Gate, who: Who, *, transport: str, underscore_names: bool
     ) -> types.SubscriptionsListenResult:
         return await listen(raw, handlers.allowed_subscriptions(raw, params))
 
-    server: Server[Any] = Server(
+    async def announce() -> None:
+        await handlers.bus.publish(ToolsListChanged())
+
+    gate.catalogue.listeners.append(announce)
+    server = GateServer(
         NAME,
         version=version("toolgate"),
         instructions=INSTRUCTIONS,
@@ -93,6 +117,7 @@ def build_server(gate: Gate, who: Who, *, transport: str, underscore_names: bool
         on_get_prompt=masked(handlers.get_prompt),
         on_completion=masked(handlers.complete),
     )
+    server.tools_change = gate.catalogue.changing
     server.add_request_handler(
         "logging/setLevel", types.SetLevelRequestParams, masked(handlers.set_level)
     )
@@ -159,7 +184,7 @@ class Handlers:
             return _given(outcome.native)
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
-            structured_content=outcome.body,
+            structured_content=_structured(outcome.body),
             is_error=outcome.error is not None,
         )
 
@@ -323,3 +348,8 @@ def _given(native: Any) -> Any:
 
 def _no_resource(uri: str) -> MCPError:
     return MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": uri})
+
+
+def _structured(body: Any) -> Any:
+    """The answer, where it is an object; older clients take nothing else."""
+    return body if isinstance(body, dict) else None  # pyright: ignore[reportUnknownVariableType]

@@ -2,13 +2,15 @@
 
 A client of the older protocol that declares sampling, elicitation or roots can be asked
 questions while a tool runs. Its answer comes in another request, so it gets a session, which
-lives in this process and belongs to the caller that opened it.
+lives in this process and belongs to the caller that opened it. Where tools may change while the
+server runs, every older client gets one: only then does it open the stream that tells it so.
 """
 
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, cast
 
+import anyio
 import orjson
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -19,6 +21,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from toolgate.gate.pipeline import Gate
 from toolgate.settings import Settings
 from toolgate.transports.asgi import (
+    ASGIApp,
+    Message,
     Receive,
     Scope,
     Send,
@@ -31,13 +35,22 @@ from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.server import Caller, Raw, build_server
 
 ASKABLE = {"sampling", "elicitation", "roots"}
+TOOLS_CHANGED = (
+    b'event: message\r\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\r\n\r\n'
+)
+PATIENCE = 1.0
+OK = 200
 
 
 def sessions(gate: Gate, settings: Settings) -> "Sessions":
     """The SDK's ASGI app for this gate."""
     names = settings.mcp.underscore_names
     server = build_server(gate, _who, transport=TRANSPORT, underscore_names=names)
-    return Sessions(server, settings.limits.body_bytes)
+    # With several processes a session would be found only by luck, so few clients get one.
+    for_all = gate.catalogue.changing and settings.server.workers == 1
+    made = Sessions(server, settings.limits.body_bytes, for_all=for_all)
+    gate.catalogue.listeners.append(made.standing.announce)
+    return made
 
 
 def _who(raw: Raw) -> Caller:
@@ -46,10 +59,42 @@ def _who(raw: Raw) -> Caller:
     return Caller(principal_of(scope), request_id_of(scope), dry_run_of(scope))
 
 
+class Standing:
+    """The streams that older clients keep open to be told of changes."""
+
+    def __init__(self) -> None:
+        self._open: set[Send] = set()
+
+    async def keep(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one such stream; what is announced meanwhile goes into it too."""
+
+        async def watched(message: Message) -> None:
+            await send(message)
+            if message["type"] == "http.response.start" and message["status"] == OK:
+                self._open.add(send)
+
+        try:
+            await app(scope, receive, watched)
+        finally:
+            self._open.discard(send)
+
+    async def announce(self) -> None:
+        """Tell every stream that the list of tools has changed; none is waited for long."""
+        async with anyio.create_task_group() as tasks:
+            for to in self._open:
+                tasks.start_soon(self._tell, to)
+
+    async def _tell(self, to: Send) -> None:
+        with suppress(OSError, RuntimeError), anyio.move_on_after(PATIENCE):
+            await to({"type": "http.response.body", "body": TOOLS_CHANGED, "more_body": True})
+
+
 class Sessions:
     """Chooses between a request without a session and one with."""
 
-    def __init__(self, server: Server[Any], body_bytes: int) -> None:
+    def __init__(self, server: Server[Any], body_bytes: int, *, for_all: bool) -> None:
+        self.standing = Standing()
+        self._asked_for = ASKABLE if not for_all else None
         self._stateless, self._stateful = (
             StreamableHTTPSessionManager(
                 server,
@@ -79,15 +124,20 @@ class Sessions:
         manager = self._stateless
         if header(scope, b"mcp-session-id") is not None:
             manager = self._stateful
+            if scope["method"] == "GET":
+                return await self.standing.keep(
+                    StreamableHTTPASGIApp(manager), scope, receive, send
+                )
         elif scope["method"] == "POST":
             message = await receive()
-            if _asks_for_session(message.get("body", b"")):
+            if _asks_for_session(message.get("body", b""), self._asked_for):
                 manager = self._stateful
             receive = _again(message, receive)
         await StreamableHTTPASGIApp(manager)(scope, receive, send)
 
 
-def _asks_for_session(body: bytes) -> bool:
+def _asks_for_session(body: bytes, asked_for: set[str] | None) -> bool:
+    """Whether a client shakes hands that can be asked one of these; None for every client."""
     if b'"initialize"' not in body:
         return False
     try:
@@ -101,7 +151,9 @@ def _asks_for_session(body: bytes) -> bool:
     if request.get("method") != "initialize" or not isinstance(params, dict):
         return False
     capabilities = cast("dict[str, Any]", params).get("capabilities")
-    return isinstance(capabilities, dict) and not ASKABLE.isdisjoint(
+    if asked_for is None:
+        return True
+    return isinstance(capabilities, dict) and not asked_for.isdisjoint(
         cast("dict[str, Any]", capabilities)
     )
 

@@ -1,0 +1,163 @@
+"""`toolgate extend`: make a file of tools of your own."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.cli.options import help_when_alone
+from toolgate.cli.output import good, note, printable, say
+from toolgate.cli.problems import Stop
+
+if TYPE_CHECKING:
+    from toolgate.extend.openapi import Imported
+
+Spec = Annotated[
+    str, typer.Argument(metavar="SPEC", help="OpenAPI 3.0 or 3.1, JSON or YAML: a file or URL.")
+]
+Only = Annotated[
+    str, typer.Option(metavar="METHODS", help="Only operations of these methods, with commas.")
+]
+RoleName = Annotated[
+    str, typer.Option(metavar="ROLE", help="Who may use the tools: public, user or admin.")
+]
+Output = Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+
+EVERY = "GET,POST,PUT,PATCH,DELETE"
+MOST_BYTES = 16 * 1024 * 1024
+SECONDS = 30
+FORMS = (".yaml", ".yml")
+
+
+def group() -> typer.Typer:
+    """The command group."""
+    app = typer.Typer(help="Make a file of tools of your own.")
+    app.callback(invoke_without_command=True)(help_when_alone)
+    app.command("openapi")(openapi)
+    return app
+
+
+def openapi(
+    spec: Spec,
+    *,
+    only: Only = EVERY,
+    role: RoleName = "admin",
+    output: Output = Path("tools.yaml"),
+    force: Force = False,
+) -> None:
+    """Write route tools for the operations of an OpenAPI document.
+
+    Review the file before you use it: each tool is a way into your backend.
+    """
+    from toolgate.extend.openapi import BadDocument, imported
+
+    methods = _checked(only, role, output, force)
+    try:
+        made = imported(_parsed(spec, _text(spec)), methods, role)
+    except BadDocument as wrong:
+        raise Stop(f"{spec}: {wrong}") from None
+    _keep_good(made)
+    for line in made.notes:
+        note(printable(line))
+    if not made.tools:
+        raise Stop(f"{spec} has no operation that can become a tool, so nothing was written.")
+    output.write_text(_file(spec, made), encoding="utf-8")
+    count = "1 tool" if len(made.tools) == 1 else f"{len(made.tools)} tools"
+    say(f'{good("Done:")} {count} in {output}. Review it, then set extend.tools = "{output}".')
+    if made.base:
+        say(f"The document names the address {printable(made.base)} (setting extend.base_url).")
+
+
+def _checked(only: str, role: str, output: Path, force: bool) -> list[str]:
+    from toolgate.gate.principal import Role
+
+    methods = [word.strip().upper() for word in only.split(",") if word.strip()]
+    known = EVERY.split(",")
+    if wrong := [one for one in methods if one not in known]:
+        raise Stop(f"There is no method {wrong[0]!r}. Methods: {', '.join(known)}.")
+    if role not in list(Role):
+        raise Stop(f"There is no role {role!r}. Roles: {', '.join(Role)}.")
+    if output.suffix not in FORMS:
+        raise Stop(f"{output} must end in {' or '.join(FORMS)}.")
+    if output.exists() and not force:
+        raise Stop(f"{output} is there already. Use --force to write over it, or --output.")
+    return methods
+
+
+def _text(spec: str) -> bytes:
+    if spec.startswith(("http://", "https://")):
+        return _fetched(spec)
+    file = Path(spec)
+    if not file.is_file():
+        raise Stop(f"There is no file {spec}.")
+    if file.stat().st_size > MOST_BYTES:
+        raise Stop(f"{spec} is longer than {MOST_BYTES:,} bytes.")
+    return file.read_bytes()
+
+
+def _fetched(url: str) -> bytes:
+    import httpx2
+
+    body = bytearray()
+    try:
+        with httpx2.stream("GET", url, timeout=SECONDS, follow_redirects=True) as answer:
+            if not answer.is_success:
+                raise Stop(f"{url} answered {answer.status_code}. Save the document as a file.")
+            for part in answer.iter_bytes():
+                body += part
+                if len(body) > MOST_BYTES:
+                    raise Stop(f"{url} is longer than {MOST_BYTES:,} bytes.")
+    except (httpx2.HTTPError, httpx2.InvalidURL) as wrong:
+        raise Stop(f"{url} cannot be read: {wrong}.") from None
+    return bytes(body)
+
+
+def _parsed(spec: str, text: bytes) -> Any:
+    import yaml
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as wrong:
+        why = " ".join(str(wrong).split())
+        raise Stop(f"{spec} is neither JSON nor YAML: {printable(why)}.") from None
+
+
+def _keep_good(made: "Imported") -> None:
+    """Leave out what would be refused when the file is loaded, and say why."""
+    from toolgate.extend.checking import Checking
+    from toolgate.extend.declaring import Entry
+    from toolgate.extend.outbound import Outbound
+    from toolgate.settings import Extend
+
+    settings = Extend(base_url="http://localhost")
+    outbound = Outbound(seconds=SECONDS, most_bytes=MOST_BYTES)
+    kept: list[dict[str, Any]] = []
+    for tool in made.tools:
+        checking = Checking(Entry(tool, 1), settings, outbound)
+        if checking.tool():
+            kept.append(tool)
+        made.notes += [f"{tool['method']} {tool['path']}: {why}" for _, why in checking.problems]
+    made.tools = kept
+
+
+def _file(spec: str, made: "Imported") -> str:
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        """Writes everything where it stands."""
+
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (the library's)
+            """No reference to another tool's lines."""
+            return True
+
+    head = [f"# Made from {printable(made.title or spec)}. Review it before you use it."]
+    if made.base:
+        head.append(f"# The document's address (setting extend.base_url): {made.base}")
+    body = yaml.dump(made.tools, Dumper=Plain, sort_keys=False, allow_unicode=True, width=100)
+    return "\n".join(head) + "\n\n" + body

@@ -1,0 +1,265 @@
+"""From what the user wrote to a tool, or to every reason why not."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast, get_type_hints
+
+from pydantic import BaseModel
+
+from toolgate.extend.declaring import Entry
+from toolgate.extend.outbound import Outbound
+from toolgate.extend.routes import Address, BadAddress, Given, RouteCall, address_of
+from toolgate.extend.schemas import BadSchema, Check, Schema, check_with, closed, is_json, reader_of
+from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_two
+from toolgate.gate.principal import Role
+from toolgate.gate.schemas import input_schema, output_schema
+from toolgate.gate.tool import Effect, Input
+from toolgate.settings import Extend
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+BY_METHOD = {"GET": Effect.READ, "DELETE": Effect.DESTROY}
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+SHARED = (
+    "name",
+    "title",
+    "description",
+    "role",
+    "annotations",
+    "input_schema",
+    "output_schema",
+)
+ROUTE = (*SHARED, "method", "path")
+
+
+@dataclass(slots=True)
+class Checking:
+    """One entry, and what is wrong with it so far."""
+
+    entry: Entry
+    settings: Extend
+    outbound: Outbound
+    problems: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def tool(self) -> OwnTool | None:
+        """The tool; None if there are problems."""
+        self._keys()
+        name, description = self._text("name"), self._text("description")
+        if name and not NAME.fullmatch(name):
+            self._say("name", "name must be 1 to 128 letters, digits, _ . or -")
+        role = self._one_of("role", tuple(Role), Role.ADMIN)
+        hints = self._hints()
+        made = self._handler() if self.entry.handler else self._route()
+        if made is None or self.problems:
+            return None
+        title = self._title(name, hints)
+        effect = _effect(hints, made.effect)
+        return OwnTool(
+            name=name,
+            pack=OWN,
+            family="handlers" if self.entry.handler else "routes",
+            title=title,
+            description=description,
+            input=made.input,
+            output=Given,
+            role=Role(role),
+            effect=effect,
+            idempotent=hints.get("idempotentHint", effect is Effect.READ),
+            open_world=hints.get("openWorldHint", made.open_world),
+            interactive=False,
+            example=_example(made.takes),
+            outside=True,
+            handler=made.call,
+            reader=made.reader,
+            takes=made.takes,
+            gives=made.gives,
+            hints=hints,
+        )
+
+    def _say(self, key: str | None, reason: str) -> None:
+        self.problems.append((self.entry.line_of(key), f"{self.entry.label}: {reason}."))
+
+    def _keys(self) -> None:
+        known = SHARED if self.entry.handler else ROUTE
+        for key in self.entry.given:
+            if key in known:
+                continue
+            if key in ("path", "handler"):
+                self._say(key, "it has a path and a handler, but a tool has one of them")
+                continue
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"write {near[0]}" if near else f"known keys: {', '.join(known)}"
+            self._say(key, f"unknown key {key!r}, {hint}")
+
+    def _text(self, key: str) -> str:
+        value = self.entry.given.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        what = "is missing" if value is None else "must be a text that is not empty"
+        self._say(key, f"{key} {what}")
+        return ""
+
+    def _one_of(self, key: str, options: Sequence[str], default: str) -> str:
+        value = self.entry.given.get(key, default)
+        if value in options:
+            return str(value)
+        self._say(key, f"{key} must be one of: {', '.join(options)}")
+        return default
+
+    def _mapping(self, key: str) -> dict[str, Any] | None:
+        value = self.entry.given.get(key)
+        if value is None:
+            return None
+        if isinstance(value, Mapping):
+            return dict(cast("Mapping[str, Any]", value))
+        self._say(key, f"{key} must be a mapping")
+        return None
+
+    def _hints(self) -> dict[str, Any]:
+        hints = self._mapping("annotations") or {}
+        for hint in HINTS:
+            if not isinstance(hints.get(hint, False), bool):
+                self._say("annotations", f"annotations.{hint} must be true or false")
+        if not isinstance(hints.get("title", ""), str):
+            self._say("annotations", "annotations.title must be a text")
+        if not is_json(hints):
+            self._say("annotations", "annotations hold something that is not JSON")
+        return hints
+
+    def _title(self, name: str, hints: Mapping[str, Any]) -> str:
+        given = self.entry.given.get("title") or hints.get("title")
+        plain = re.sub(r"[_.-]+", " ", name).strip() or name
+        return str(given or plain[:1].upper() + plain[1:])
+
+    def _checked(self, key: str, schema: Schema) -> Check | None:
+        try:
+            return check_with(schema)
+        except BadSchema as wrong:
+            self._say(key, f"{key} cannot be used, {wrong}")
+            return None
+
+    def _promise(self) -> tuple[Schema, Check | None]:
+        schema = self._mapping("output_schema")
+        if schema is None:
+            return {}, None
+        if schema.get("type") != "object":
+            self._say("output_schema", 'output_schema must have the type "object"')
+            return schema, None
+        return schema, self._checked("output_schema", schema)
+
+    def _route(self) -> "Made | None":
+        method = self._one_of("method", METHODS, "GET")
+        address = self._address()
+        schema = self._mapping("input_schema")
+        if address is None:
+            return None
+        takes = closed(_from_path(address) if schema is None else schema)
+        check = self._checked("input_schema", takes)
+        gives, promise = self._promise()
+        if check is None:
+            return None
+        for name in address.names:
+            if name not in takes["properties"] or name not in takes.get("required", ()):
+                self._say("path", f"path has {{{name}}}, so input_schema must list and require it")
+        call = RouteCall(self.entry.label, method, address, self.outbound, self.settings, promise)
+        return Made(
+            call=call,
+            reader=reader_of(check),
+            takes=takes,
+            gives=gives,
+            effect=BY_METHOD.get(method, Effect.WRITE),
+            open_world=not address.trusted,
+        )
+
+    def _address(self) -> Address | None:
+        if "path" not in self.entry.given:
+            self._say(None, "it has neither a path nor a handler")
+            return None
+        path = self._text("path")
+        try:
+            return address_of(path, self.settings.base_url) if path else None
+        except BadAddress as wrong:
+            self._say("path", f"path cannot be used, {wrong}")
+            return None
+
+    def _handler(self) -> "Made | None":
+        handler = self.entry.handler
+        assert handler is not None
+        if not takes_two(handler):
+            self._say(None, "a handler is `async def name(ctx: HandlerContext, args)`")
+            return None
+        try:
+            hints = get_type_hints(handler)
+        except Exception as wrong:
+            self._say(None, f"its type hints cannot be read, {type(wrong).__name__}: {wrong}")
+            return None
+        model, answer = _models(handler, hints)
+        if model and "input_schema" in self.entry.given:
+            self._say("input_schema", "input_schema is given, but args has a model already")
+        return self._handled(model, answer)
+
+    def _handled(
+        self, model: type[BaseModel] | None, answer: type[BaseModel] | None
+    ) -> "Made | None":
+        gives, promise = self._promise()
+        handler = self.entry.handler
+        assert handler is not None
+        if answer and not gives:
+            gives = output_schema(answer)
+        call = HandlerCall(self.entry.label, handler, self.outbound, answer, promise)
+        if model is not None:
+            takes = input_schema(model)
+            return Made(call, model.model_validate, takes, gives, Effect.WRITE, False, model)
+        takes = closed(self._mapping("input_schema") or {})
+        check = self._checked("input_schema", takes)
+        if check is None:
+            return None
+        return Made(call, reader_of(check), takes, gives, Effect.WRITE, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What routes and handlers differ in."""
+
+    call: Any
+    reader: Any
+    takes: Schema
+    gives: Schema
+    effect: Effect
+    open_world: bool
+    input: Any = Input
+
+
+def _models(
+    handler: Any, hints: Mapping[str, Any]
+) -> tuple[type[BaseModel] | None, type[BaseModel] | None]:
+    """The models of a handler's second argument and of its answer, where it has any."""
+    second = handler.__code__.co_varnames[1] if handler.__code__.co_argcount > 1 else ""
+    return _model(hints.get(second)), _model(hints.get("return"))
+
+
+def _model(hint: Any) -> type[BaseModel] | None:
+    return hint if isinstance(hint, type) and issubclass(hint, BaseModel) else None
+
+
+def _effect(hints: Mapping[str, Any], default: Effect) -> Effect:
+    if hints.get("readOnlyHint") is True:
+        return Effect.READ
+    if hints.get("destructiveHint") is True:
+        return Effect.DESTROY
+    denied = {Effect.READ: "readOnlyHint", Effect.DESTROY: "destructiveHint"}.get(default, "")
+    return Effect.WRITE if hints.get(denied) is False else default
+
+
+def _from_path(address: Address) -> Schema:
+    names = list(dict.fromkeys(address.names))
+    properties = {name: {"type": "string", "minLength": 1} for name in names}
+    return {"type": "object", "properties": properties, "required": names}
+
+
+def _example(schema: Schema) -> Mapping[str, Any]:
+    examples = schema.get("examples")
+    listed = cast("list[Any]", examples) if isinstance(examples, list) else []
+    return cast("Schema", listed[0]) if listed and isinstance(listed[0], dict) else {}

@@ -1,0 +1,56 @@
+"""What a user's own handler is given."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolgate.extend.outbound import Outbound
+from toolgate.gate.context import Context
+from toolgate.gate.principal import Principal
+from toolgate.ports.documents import DocumentStore, Fields, Filter, Stored
+
+if TYPE_CHECKING:
+    import httpx2
+
+logger = logging.getLogger("toolgate.own")
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The application's documents, to be read."""
+
+    _store: DocumentStore
+
+    async def get(self, collection: str, document_id: str) -> Fields | None:
+        """The fields of one document, or None."""
+        return await self._store.get(collection, document_id)
+
+    async def query(
+        self, collection: str, filters: Sequence[Filter] = (), limit: int = 100
+    ) -> Sequence[Stored]:
+        """At most `limit` documents that pass every filter."""
+        return await self._store.query(collection, filters, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerContext:
+    """One call's world: who calls, and what the handler may ask."""
+
+    principal: Principal
+    documents: Documents
+    request_id: str
+    logger: logging.LoggerAdapter[logging.Logger]
+    """Writes to the server's log, with the request id."""
+    _outbound: Outbound
+
+    @property
+    def http(self) -> "httpx2.AsyncClient":
+        """The shared HTTP client; it carries no credentials and keeps no cookies."""
+        return self._outbound.client()
+
+
+def handler_context(ctx: Context, name: str, outbound: Outbound) -> HandlerContext:
+    """A call's context, as a user's own handler sees it."""
+    named = logging.LoggerAdapter(logger.getChild(name), {"request_id": ctx.request_id})
+    return HandlerContext(ctx.principal, Documents(ctx.documents), ctx.request_id, named, outbound)

@@ -1,0 +1,89 @@
+"""From a user's file to tools for the catalogue: all of them, or every reason why not."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from toolgate.extend.checking import Checking
+from toolgate.extend.declaring import Entry
+from toolgate.extend.files import Unreadable, entries_of
+from toolgate.extend.outbound import Outbound
+from toolgate.extend.routes import BadAddress, origin_of
+from toolgate.extend.tools import OwnTool
+from toolgate.gate.catalogue import Offer
+from toolgate.settings import BadSettings, Extend
+
+MOST_BYTES = 4 * 1024 * 1024
+MOST_TOLD = 50
+
+
+class BadTools(BadSettings):
+    """The file cannot be used; each line of the message has file, line and reason."""
+
+    def __init__(self, file: Path, problems: Iterable[tuple[int | None, str]]) -> None:
+        self.problems = [
+            f"{file}:{line}: {reason}" if line else f"{file}: {reason}" for line, reason in problems
+        ]
+        shown = self.problems[:MOST_TOLD]
+        if len(self.problems) > MOST_TOLD:
+            shown.append(f"and {len(self.problems) - MOST_TOLD} more problems.")
+        super().__init__("\n".join(shown))
+
+
+def check_settings(settings: Extend) -> None:
+    """Raise `BadSettings` unless the settings of section extend fit together."""
+    try:
+        if settings.base_url is not None:
+            origin_of(settings.base_url)
+    except BadAddress as wrong:
+        raise BadSettings(f"Setting extend.base_url: {wrong}.") from None
+    if settings.identity == "key" and not settings.key:
+        raise BadSettings("Setting extend.identity is key, so extend.key must be set too.")
+    if settings.key and not (settings.key.isascii() and settings.key.isprintable()):
+        raise BadSettings("Setting extend.key must be visible ASCII characters.")
+
+
+def load(file: Path, settings: Extend, outbound: Outbound) -> Offer:
+    """The tools of a file."""
+    try:
+        found = list(entries_of(file, _text(file)))
+    except Unreadable as wrong:
+        raise BadTools(file, [(wrong.line, f"{wrong.reason}.")]) from None
+    problems: list[tuple[int | None, str]] = []
+    tools: dict[str, tuple[int, OwnTool]] = {}
+    for one in found:
+        if isinstance(one, Unreadable):
+            problems.append((one.line, f"{one.reason}."))
+            continue
+        checking = Checking(one, settings, outbound)
+        tool = checking.tool()
+        problems += checking.problems
+        if tool is not None:
+            problems += _kept(tools, one, tool)
+    if problems:
+        raise BadTools(file, problems)
+    return Offer(tools=tuple(tool for _, tool in tools.values()))
+
+
+def _kept(
+    tools: dict[str, tuple[int, OwnTool]], entry: Entry, tool: OwnTool
+) -> list[tuple[int, str]]:
+    line, first = tools.setdefault(tool.alias, (entry.line, tool))
+    if first is tool:
+        return []
+    told = f"{tool.name}: line {line} has a tool of this name already"
+    same = first.name == tool.name
+    return [(entry.line, f"{told}." if same else f"{told} ({first.name}; . and _ are one).")]
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            raise Unreadable(None, f"it is longer than {MOST_BYTES:,} bytes")
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise Unreadable(None, "it is not there (setting extend.tools)") from None
+    except UnicodeDecodeError:
+        raise Unreadable(None, "it is not UTF-8; save it as UTF-8") from None
+    except OSError as wrong:
+        why = (wrong.strerror or str(wrong)).lower()
+        raise Unreadable(None, f"{why} (setting extend.tools)") from None

@@ -1,0 +1,174 @@
+"""Route tools from an OpenAPI document, for a person to review."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from toolgate.extend.openapi_schemas import LeftOut, Resolver
+from toolgate.extend.routes import IN_QUERY, PLACE
+
+Json = dict[str, Any]
+METHODS = ("get", "post", "put", "patch", "delete")
+MOST_NAME = 120
+PLACES = ("path", "query", "header", "cookie")
+
+
+class BadDocument(ValueError):
+    """This is no OpenAPI document that we read; the sentence says why."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """The tools that a document gave, and what it did not."""
+
+    tools: list[Json] = field(default_factory=list[Json])
+    notes: list[str] = field(default_factory=list[str])
+    """What was left out, or cut short, and why."""
+    title: str = ""
+    base: str | None = None
+
+
+def imported(document: Any, only: Sequence[str], role: str) -> Imported:
+    """Every operation of these methods as a route tool."""
+    whole = cast(Json, document) if isinstance(document, dict) else {}
+    version = whole.get("openapi")
+    if not isinstance(version, str) or not version.startswith(("3.0", "3.1")):
+        raise BadDocument('It is not OpenAPI 3.0 or 3.1: the key "openapi" must say so.')
+    made = Imported(title=_title(whole), base=_base(whole))
+    names: set[str] = set()
+    for path, method, item in _operations(whole):
+        if method.upper() not in only:
+            continue
+        where = f"{method.upper()} {path}"
+        resolver = Resolver(whole, old=version.startswith("3.0"))
+        try:
+            entry = _entry(path, method, item, resolver)
+        except LeftOut as reason:
+            made.notes.append(f"{where} was left out: {reason}.")
+            continue
+        except (AttributeError, LookupError, TypeError, RecursionError, StopIteration):
+            made.notes.append(f"{where} was left out: it is not as OpenAPI has it.")
+            continue
+        entry["name"] = _unique(entry["name"], names)
+        made.notes += [f"{where}: {note}." for note in resolver.notes]
+        made.tools.append(entry | {"role": role})
+    return made
+
+
+def _title(document: Json) -> str:
+    info = document.get("info")
+    found = cast(Json, info) if isinstance(info, dict) else {}
+    return " ".join(f"{found.get('title', '')} {found.get('version', '')}".split())
+
+
+def _base(document: Json) -> str | None:
+    servers = document.get("servers")
+    first = cast("list[Any]", servers)[0] if isinstance(servers, list) and servers else None
+    url = cast(Json, first).get("url") if isinstance(first, dict) else None
+    return url if isinstance(url, str) and url.isprintable() else None
+
+
+def _operations(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """Path, method, and the operation with what its path says for all of them."""
+    paths = document.get("paths")
+    for path, item in cast(Json, paths).items() if isinstance(paths, dict) else ():
+        if not isinstance(item, dict):
+            continue
+        found = cast(Json, item)
+        for method in METHODS:
+            if isinstance(operation := found.get(method), dict):
+                shared = found.get("parameters", [])
+                yield str(path), method, {"shared": shared, **cast(Json, operation)}
+
+
+def _entry(path: str, method: str, operation: Json, resolver: Resolver) -> Json:
+    schema: Json = {"type": "object", "properties": {}, "required": []}
+    _add_parameters(schema, path, operation, resolver)
+    _add_body(schema, method, operation, resolver)
+    if not schema["required"]:
+        del schema["required"]
+    summary, description = _words(operation, "summary"), _words(operation, "description")
+    entry = {
+        "name": _name(operation.get("operationId"), method, path),
+        "description": description or summary or f"{method.upper()} {path}",
+        "method": method.upper(),
+        "path": path.lstrip("/"),
+        "input_schema": schema,
+    }
+    return ({"title": summary} if summary and len(summary) <= MOST_NAME else {}) | entry
+
+
+def _words(operation: Json, key: str) -> str:
+    value = operation.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _name(operation_id: Any, method: str, path: str) -> str:
+    given = operation_id if isinstance(operation_id, str) and operation_id else f"{method} {path}"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", given).strip("_.-")[:MOST_NAME] or method
+
+
+def _unique(name: str, names: set[str]) -> str:
+    found, number = name, 1
+    while found.replace(".", "_") in names:
+        number += 1
+        found = f"{name}_{number}"
+    names.add(found.replace(".", "_"))
+    return found
+
+
+def _add_parameters(schema: Json, path: str, operation: Json, resolver: Resolver) -> None:
+    found: dict[tuple[str, str], Json] = {}
+    for one in (*operation["shared"], *operation.get("parameters", ())):
+        parameter = resolver.followed(one)
+        found[str(parameter.get("in")), str(parameter.get("name"))] = parameter
+    for (place, name), parameter in found.items():
+        if place in ("path", "query"):
+            _add(schema, name, _parameter(parameter, resolver), bool(parameter.get("required")))
+        elif parameter.get("required"):
+            raise LeftOut(f"it needs the {place} {name}")
+        else:
+            resolver.notes.append(f"the {place} {name} is not sent")
+    for name in PLACE.findall(path):
+        if name not in schema["properties"]:
+            _add(schema, name, {"type": "string"}, True)
+        elif name not in schema["required"]:
+            schema["required"].append(name)
+
+
+def _parameter(parameter: Json, resolver: Resolver) -> Json:
+    schema = parameter.get("schema")
+    if schema is None:
+        content = cast(Json, parameter.get("content") or {})
+        schema = cast(Json, next(iter(content.values())))["schema"]
+    resolved = resolver.resolved(schema)
+    words = _words(parameter, "description")
+    return {**resolved, "description": words} if words else resolved
+
+
+def _add(schema: Json, name: str, part: Json, required: bool) -> None:
+    if name in schema["properties"]:
+        raise LeftOut(f"two of its arguments are called {name}")
+    schema["properties"][name] = part
+    if required:
+        schema["required"].append(name)
+
+
+def _add_body(schema: Json, method: str, operation: Json, resolver: Resolver) -> None:
+    if not operation.get("requestBody"):
+        return
+    body = resolver.followed(operation["requestBody"])
+    content: Json = body.get("content") or {}
+    kinds = [kind for kind in content if re.search(r"[/+]json\b", kind)]
+    if not kinds:
+        if not body.get("required"):
+            return resolver.notes.append("its body is not sent")
+        raise LeftOut(f"its body is {', '.join(content) or 'of no type'}, not JSON")
+    if method.upper() in IN_QUERY:
+        raise LeftOut(f"its body cannot be sent with {method.upper()}")
+    whole = resolver.merged(resolver.resolved(content[kinds[0]].get("schema", {})))
+    for name, part in whole.get("properties", {}).items():
+        _add(schema, name, part, bool(body.get("required")) and name in whole.get("required", ()))
+    if "additionalProperties" in whole:
+        schema["additionalProperties"] = whole["additionalProperties"]

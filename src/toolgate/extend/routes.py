@@ -1,0 +1,249 @@
+"""Calling a route of the user's backend for a tool."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+import orjson
+
+from toolgate.extend.outbound import Answered, Outbound
+from toolgate.extend.schemas import Check
+from toolgate.gate.context import Context
+from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
+from toolgate.gate.principal import Principal
+from toolgate.gate.tool import Output
+from toolgate.settings import Extend
+
+PLACE = re.compile(r"\{([\w.-]+)\}")
+IN_QUERY = {"GET", "DELETE"}
+IN_PATH = "/%:@!$&'()*+,;=-._~"
+VISIBLE = "".join(chr(one) for one in range(0x21, 0x7F) if chr(one) != "%")
+MOST_TOLD = 500
+OK, REDIRECT, REFUSED, FAILED = 200, 300, 400, 500
+AS_IT_IS = {503, 504}
+"""Failures whose status says something to the caller; the others are a bad gateway."""
+CREDENTIALS = {401, 407}
+"""Said to us and not to the caller, whose credentials are good."""
+
+
+class BadAddress(ValueError):
+    """A path or an address cannot be used; the sentence says why."""
+
+
+class Given(Output):
+    """An answer as the route or the handler gave it."""
+
+    value: Any
+
+    def body(self) -> Any:
+        """The answer."""
+        return self.value
+
+
+def origin_of(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of an address that we may call."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise BadAddress(f"{url} is not an address") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadAddress(f"{url} must begin with http:// or https:// and a host")
+    if parts.username is not None or parts.password is not None:
+        raise BadAddress("an address must not hold credentials")
+    if parts.query or parts.fragment or "?" in url or "#" in url:
+        raise BadAddress(f"{url} must have neither ? nor #; arguments become the query")
+    return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a route is, with `{argument}` for arguments that are part of its path."""
+
+    root: str
+    path: str
+    trusted: bool
+    """Whether it is the user's own backend, which may know who calls."""
+
+    @property
+    def names(self) -> list[str]:
+        """The arguments in the path."""
+        return PLACE.findall(self.path)
+
+    def filled(self, arguments: Mapping[str, Any]) -> str:
+        """The address for these arguments; each stays inside its own segment."""
+        problems: list[Problem] = []
+        segments = [_segment(one, arguments, problems) for one in self.path.split("/")]
+        if problems:
+            raise InvalidArguments(problems)
+        return self.root + "/".join(segments)
+
+
+def address_of(path: str, base_url: str | None) -> Address:
+    """The address of a route's path, absolute or relative to the base."""
+    if "://" in path:
+        parts = urlsplit(path)
+        if PLACE.search(parts.netloc) or "{" in path.partition("://")[0]:
+            raise BadAddress("{…} may stand only in the path, not in the host")
+        here = origin_of(path)
+        root, path = f"{parts.scheme}://{parts.netloc}", parts.path
+        trusted = base_url is not None and origin_of(base_url) == here
+    elif base_url is None:
+        raise BadAddress(f"{path} is relative, so the setting extend.base_url is needed")
+    else:
+        origin_of(base_url)
+        if "?" in path or "#" in path:
+            raise BadAddress(f"{path} must have neither ? nor #; arguments become the query")
+        root, path, trusted = base_url.rstrip("/"), f"/{path.lstrip('/')}", True
+    _be_plain(path)
+    return Address(root, path, trusted)
+
+
+def _be_plain(path: str) -> None:
+    if re.search(r"[{}]", PLACE.sub("", path)):
+        raise BadAddress(f"{path} has a brace that is no {{argument}}")
+    if any(one in (".", "..") for one in path.split("/")):
+        raise BadAddress(f"{path} must not have . or .. as a part")
+    if not path.isprintable() or " " in path or "\\" in path:
+        raise BadAddress(f"{path!r} has a character that no path has")
+
+
+def _segment(template: str, arguments: Mapping[str, Any], problems: list[Problem]) -> str:
+    names = PLACE.findall(template)
+    if not names:
+        return quote(template, safe=IN_PATH)
+    plain: dict[str, str] = {}
+    for name in names:
+        try:
+            plain[name] = _part(name, arguments.get(name))
+        except InvalidArguments as invalid:
+            problems.extend(invalid.problems)
+            plain[name] = "x"
+    if PLACE.sub(lambda found: plain[found[1]], template) in (".", ".."):
+        problems.append(_not_a_part(names[0]))
+    parts = PLACE.split(template)
+    return "".join(
+        quote(plain[part], safe="") if odd % 2 else quote(part, safe=IN_PATH)
+        for odd, part in enumerate(parts)
+    )
+
+
+def _part(name: str, value: Any) -> str:
+    """A value as one part of a path. What some servers would take for a separator is refused."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        told = f"{name} must be a string or a number: it is a part of the route's path"
+        raise InvalidArguments([Problem(name, "type", told)])
+    text = str(value)
+    if not text or not text.isprintable() or "/" in text or "\\" in text:
+        raise InvalidArguments([_not_a_part(name)])
+    return text
+
+
+def _not_a_part(name: str) -> Problem:
+    told = f"{name} must be one part of a path: not empty, no . or .., no / or \\"
+    return Problem(name, "format", told)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCall:
+    """The handler of a route tool: the same for every transport."""
+
+    tool: str
+    method: str
+    address: Address
+    outbound: Outbound
+    settings: Extend
+    check: Check | None
+
+    async def __call__(self, ctx: Context, args: dict[str, Any]) -> Given:
+        """Ask the route."""
+        in_path = set(self.address.names)
+        rest = {name: value for name, value in args.items() if name not in in_path}
+        headers = identity(ctx.principal, ctx.request_id, self.settings, self.address.trusted)
+        url, content = self.address.filled(args), None
+        try:
+            if self.method in IN_QUERY:
+                query = urlencode({k: _in_query(v) for k, v in rest.items() if v is not None})
+                url += f"?{query}" if query else ""
+            else:
+                content = json.dumps(rest, ensure_ascii=False).encode()
+                headers["Content-Type"] = "application/json"
+        except UnicodeEncodeError:
+            told = Problem("arguments", "format", "arguments hold text that is not valid Unicode")
+            raise InvalidArguments([told]) from None
+        answered = await self.outbound.ask(self.tool, self.method, url, headers, content)
+        return Given.model_construct(value=self._read(answered))
+
+    def _read(self, answered: Answered) -> Any:
+        if answered.status >= REFUSED:
+            raise _failure(self.tool, answered)
+        if not OK <= answered.status < REDIRECT:
+            told = f"The route of {self.tool} answered {answered.status}, which is not followed."
+            raise RouteFailed(told)
+        value: Any = {}
+        try:
+            if answered.body.strip():
+                value = orjson.loads(answered.body)
+        except orjson.JSONDecodeError:
+            raise RouteFailed(
+                f"The route of {self.tool} answered something other than JSON."
+            ) from None
+        return fitting(self.tool, value, self.check)
+
+
+def fitting(tool: str, value: Any, check: Check | None) -> Any:
+    """The answer, if it is what the tool's output_schema promises."""
+    if check and (problems := check(value)):
+        told = f"{tool} answered what its output_schema does not allow: {problems[0].message}."
+        raise RouteFailed(told)
+    return value
+
+
+def _failure(tool: str, answered: Answered) -> GateError:
+    status = answered.status
+    if status in CREDENTIALS:
+        status = 403
+    elif status >= FAILED and status not in AS_IT_IS:
+        status = 502
+    return RouteFailed(_error_text(answered.body) or _sentence(tool, answered.status), status)
+
+
+def _sentence(tool: str, status: int) -> str:
+    verb = "refused the call" if status < FAILED else "failed"
+    return f"The route of {tool} {verb} ({status})."
+
+
+def _error_text(body: bytes) -> str | None:
+    """The route's own words, if it has them where this dialect has its own."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    text = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
+    if not isinstance(text, str) or not 0 < len(text) <= MOST_TOLD or not text.isprintable():
+        return None
+    return text
+
+
+def _in_query(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def identity(
+    principal: Principal, request_id: str, settings: Extend, trusted: bool
+) -> dict[str, str]:
+    """What the route is told of the caller; a foreign host only gets the request id."""
+    if settings.identity == "none":
+        return {}
+    headers = {"X-Request-Id": request_id}
+    if not trusted:
+        return headers
+    headers["X-Toolgate-Roles"] = ",".join(sorted(principal.roles)) or "public"
+    if principal.user_id is not None:
+        headers["X-Toolgate-User"] = quote(principal.user_id, safe=VISIBLE)
+    if settings.identity == "key":
+        headers["Authorization"] = f"Bearer {settings.key}"
+    return headers

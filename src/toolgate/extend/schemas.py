@@ -1,0 +1,190 @@
+"""JSON Schemas that users write: checked once, then used to read arguments and answers."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, cast
+
+from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.parsing import MOST_PROBLEMS, cut, dotted, shown, unknown_argument
+
+Schema = dict[str, Any]
+Check = Callable[[Any], list[Problem]]
+LOCAL = "#/$defs/"
+ELSEWHERE = {"additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames"}
+PARTS = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"}
+MOST_OPTIONS = 20
+
+
+class BadSchema(ValueError):
+    """A schema cannot be used; the sentence says why."""
+
+
+def closed(schema: Schema) -> Schema:
+    """The schema of arguments; unless it says otherwise, unknown names are refused."""
+    whole: Schema = {"type": "object", "properties": {}, **schema}
+    return whole if (ELSEWHERE | PARTS) & schema.keys() else whole | {"additionalProperties": False}
+
+
+def check_with(schema: Schema) -> Check:
+    """The schema, compiled. References lead only to its own definitions, never elsewhere."""
+    # Imported here: only tools of one's own have schemas that are not models.
+    from jsonschema import Draft202012Validator  # noqa: PLC0415
+    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415
+
+    if not is_json(schema):
+        raise BadSchema("it holds something that is not JSON")
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as wrong:
+        raise BadSchema(f"{_place(wrong)}{cut(wrong.message)}") from None
+    _be_plain(schema)
+    # An empty registry: there is nothing to look up, and nothing is fetched.
+    checked: Any = Draft202012Validator(schema, registry=Registry())
+    names = list(schema.get("properties", {}))
+
+    def check(value: Any) -> list[Problem]:
+        try:
+            found: list[Any] = list(islice(checked.iter_errors(value), MOST_PROBLEMS))
+        except RecursionError:
+            return [Problem("arguments", "value", "arguments are nested too deeply")]
+        return [one for error in found for one in _problems(error, names)][:MOST_PROBLEMS]
+
+    return check
+
+
+def reader_of(check: Check) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Reads arguments: as they are, or every problem at once."""
+
+    def read(arguments: dict[str, Any]) -> dict[str, Any]:
+        if problems := check(arguments):
+            raise InvalidArguments(problems)
+        return arguments
+
+    return read
+
+
+def is_json(value: Any) -> bool:
+    """Whether a value can be sent as JSON."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _be_plain(schema: Schema) -> None:
+    """Raise unless the schema describes an object, and refers only to itself."""
+    if schema.get("type", "object") != "object":
+        raise BadSchema('its type must be "object"')
+    known = schema.get("$defs", {})
+    for key, said in _references(schema):
+        if key != "$ref":
+            raise BadSchema(f"{key} cannot be used here")
+        if not said.startswith(LOCAL):
+            raise BadSchema(f"$ref {cut(said)!r} must point to {LOCAL}NAME in the schema")
+        if said.removeprefix(LOCAL) not in known:
+            raise BadSchema(f"$ref {cut(said)!r} leads nowhere")
+
+
+def _references(node: Any) -> Iterator[tuple[str, str]]:
+    """Every keyword that refers to, or names, a place."""
+    if isinstance(node, list):
+        for one in cast("list[Any]", node):
+            yield from _references(one)
+    elif isinstance(node, dict):
+        for key, one in cast(Schema, node).items():
+            if key in ("$ref", "$dynamicRef", "$id") and isinstance(one, str):
+                yield key, one
+            yield from _references(one)
+
+
+def _place(error: Any) -> str:
+    path = dotted(error.absolute_path)
+    return f"at {path}: " if path else ""
+
+
+def _problems(error: Any, names: Sequence[str]) -> Iterator[Problem]:
+    """One broken rule in the words of the gate; a rule about several names is several problems."""
+    where = dotted(error.absolute_path)
+    rule: str = error.validator
+    if rule == "required":
+        missing = [name for name in error.validator_value if name not in error.instance]
+        # The library reports each missing name by itself.
+        name = next(name for name in missing if error.message.startswith(repr(name)))
+        field = f"{where}.{name}" if where else name
+        yield Problem(field, "missing", f"{field} is required")
+    elif rule == "additionalProperties" and error.validator_value is False:
+        known = error.schema.get("properties", {})
+        for name in [name for name in error.instance if name not in known][:MOST_PROBLEMS]:
+            yield _unknown(where, name, names)
+    else:
+        field = where or "arguments"
+        kind, words = _WORDS.get(rule, _other)(error.validator_value)
+        yield Problem(field, kind, f"{field} {words}", shown(error.instance))
+
+
+def _unknown(where: str, name: str, names: Sequence[str]) -> Problem:
+    if not where:
+        return unknown_argument(cut(name), list(names))
+    field = f"{where}.{cut(name)}"
+    return Problem(field, "unknown", f"{field} is not known here")
+
+
+Words = tuple[str, str]
+
+_TYPES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+}
+
+
+def _type(wanted: Any) -> Words:
+    kinds = [wanted] if isinstance(wanted, str) else wanted
+    return "type", f"must be {' or '.join(_TYPES.get(kind, kind) for kind in kinds)}"
+
+
+def _options(wanted: list[Any]) -> Words:
+    told = ", ".join(cut(json.dumps(one, ensure_ascii=False)) for one in wanted[:MOST_OPTIONS])
+    return "value", f"must be one of: {told}{', …' if len(wanted) > MOST_OPTIONS else ''}"
+
+
+def _least_characters(least: Any) -> Words:
+    return (
+        ("missing", "is required") if least == 1 else _range("have at least {} characters")(least)
+    )
+
+
+def _range(words: str) -> Callable[[Any], Words]:
+    return lambda bound: ("range", f"must {words.format(bound)}")
+
+
+def _other(wanted: Any) -> Words:
+    told = json.dumps(wanted, ensure_ascii=False) if not isinstance(wanted, dict | list) else ""
+    return "value", f"does not fit its schema{f' ({cut(told)})' if told else ''}"
+
+
+_WORDS: dict[str, Callable[[Any], Words]] = {
+    "type": _type,
+    "enum": _options,
+    "const": lambda wanted: _options([wanted]),
+    "minLength": _least_characters,
+    "maxLength": _range("have at most {} characters"),
+    "minimum": _range("be at least {}"),
+    "maximum": _range("be at most {}"),
+    "exclusiveMinimum": _range("be greater than {}"),
+    "exclusiveMaximum": _range("be less than {}"),
+    "multipleOf": _range("be a multiple of {}"),
+    "minItems": _range("have at least {} items"),
+    "maxItems": _range("have at most {} items"),
+    "uniqueItems": lambda _: ("value", "must not hold an item twice"),
+    "pattern": lambda wanted: ("format", f"must match {cut(wanted)}"),
+    "anyOf": lambda wanted: ("value", f"fits none of its {len(wanted)} allowed forms"),
+    "oneOf": lambda wanted: ("value", f"must fit exactly one of its {len(wanted)} allowed forms"),
+}

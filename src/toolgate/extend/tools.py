@@ -1,0 +1,83 @@
+"""A user's own tool as the gate knows it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from toolgate.extend.context import handler_context
+from toolgate.extend.declaring import Handler
+from toolgate.extend.outbound import Outbound
+from toolgate.extend.routes import Given, fitting
+from toolgate.extend.schemas import Check
+from toolgate.gate.context import Context
+from toolgate.gate.dialects import BACKEND
+from toolgate.gate.tool import Pack, Tool
+
+Schema = dict[str, Any]
+
+OWN = Pack("own", BACKEND, "Tools of your own.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTool(Tool[Any, Any]):
+    """A tool whose schemas and hints are shown as the user wrote them."""
+
+    reader: Callable[[dict[str, Any]], Any]
+    takes: Schema
+    gives: Schema
+    """Empty where the user promised nothing."""
+    hints: Mapping[str, Any]
+
+    def read(self, arguments: dict[str, Any]) -> Any:
+        """The arguments, checked against the user's schema or model."""
+        return self.reader(arguments)
+
+    @cached_property
+    def input_schema(self) -> Schema:
+        """JSON Schema of the arguments."""
+        return self.takes
+
+    @cached_property
+    def output_schema(self) -> Schema:
+        """JSON Schema of a good answer."""
+        return self.gives
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """The user's hints, and the derived ones where the user said nothing."""
+        return {**super().annotations, **self.hints}
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerCall:
+    """Runs a user's own function."""
+
+    tool: str
+    handler: Handler
+    outbound: Outbound
+    model: type[BaseModel] | None
+    check: Check | None
+
+    async def __call__(self, ctx: Context, args: Any) -> Given:
+        """Ask the function."""
+        value = await self.handler(handler_context(ctx, self.tool, self.outbound), args)
+        if self.model is not None and not isinstance(value, self.model):
+            value = self.model.model_validate(value)
+        if isinstance(value, BaseModel):
+            value = value.model_dump(mode="json")
+        return Given.model_construct(value=fitting(self.tool, value, self.check))
+
+
+def takes_two(handler: Handler) -> bool:
+    """Whether a function can be called as `await handler(ctx, args)`."""
+    if not inspect.iscoroutinefunction(handler):
+        return False
+    try:
+        inspect.signature(handler).bind(None, None)
+    except TypeError:
+        return False
+    return True

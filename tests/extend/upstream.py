@@ -1,0 +1,95 @@
+"""A backend for route tools: a real HTTP server that says what it was asked."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import uvicorn
+from tests.servers import pause
+
+STARTED_WITHIN = 20.0
+
+
+@dataclass
+class Upstream:
+    """The backend, and every request it got."""
+
+    url: str = ""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        asked = {
+            "method": scope["method"],
+            "path": scope["path"],
+            "raw_path": scope["raw_path"].decode(),
+            "query": dict(parse_qsl(scope["query_string"].decode(), keep_blank_values=True)),
+            "headers": {key.decode(): value.decode() for key, value in scope["headers"]},
+            "body": json.loads(body) if body else None,
+        }
+        self.requests.append(asked)
+        if asked["path"].endswith("/slow"):
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            return
+        status, headers, answer = self._answer(asked)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    def _answer(self, asked: dict[str, Any]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        path, headers = asked["path"].removeprefix("/api"), [(b"set-cookie", b"seen=1; Path=/")]
+        match path.strip("/").split("/"):
+            case ["status", number, *_]:
+                told = {"error": f"the backend says {number}"} if "quiet" not in path else {"no": 1}
+                return int(number), headers, json.dumps(told).encode()
+            case ["moved"]:
+                return 302, [(b"location", b"/api/echo")], b"{}"
+            case ["text"]:
+                return 200, [(b"content-type", b"text/html")], b"<h1>hello</h1>"
+            case ["trace"]:
+                return 500, headers, b"Traceback (most recent call last): secret"
+            case ["huge"]:
+                return 200, headers, b'"' + b"x" * 100_000 + b'"'
+            case ["list"]:
+                return 200, headers, b"[1, 2]"
+            case ["empty"]:
+                return 204, headers, b""
+            case ["zipped"]:
+                return 200, [(b"content-encoding", b"gzip")], b"\x1f\x8b"
+            case _:
+                shown = {key: asked[key] for key in ("method", "path", "query", "body")}
+                return 200, headers, json.dumps(shown).encode()
+
+
+@contextmanager
+def running_upstream() -> Iterator[Upstream]:
+    """The backend on a free port of loopback."""
+    app = Upstream()
+    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + STARTED_WITHIN
+    while not server.started:
+        assert time.monotonic() < deadline, "the backend did not start"
+        assert thread.is_alive()
+        pause()
+    port = server.servers[0].sockets[0].getsockname()[1]
+    app.url = f"http://127.0.0.1:{port}/api"
+    try:
+        yield app
+    finally:
+        server.should_exit = True
+        thread.join(STARTED_WITHIN)
