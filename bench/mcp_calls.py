@@ -121,7 +121,7 @@ async def _toolgate() -> AsyncGenerator[Any, None]:
         settings = load(flags=flags, environment={})
         async with opened(settings) as app:
             await demo.load(app)
-            async with web_app(app.gate, app.keys, settings, app.check) as web:
+            async with web_app(app.gate, app.credentials, settings, app.check) as web:
                 yield web
 
 

@@ -33,11 +33,33 @@ ENDPOINTS = (
     ("`POST /rpc`", "a key", "JSON-RPC 2.0; the method is a tool's name; batches of up to 100"),
     ("`GET /openapi.json`", "a key", "OpenAPI 3.1 of the tools the caller may see"),
     ("`GET /metrics`", "an admin key", "figures in Prometheus' text format"),
+    (
+        "`GET /.well-known/oauth-protected-resource`",
+        "nothing",
+        "who gives out tokens for `/mcp` and `/backend-manager/mcp` (append the path)",
+    ),
+    (
+        "`GET /.well-known/oauth-authorization-server`",
+        "nothing",
+        "the OAuth 2.1 endpoints below, and what they accept",
+    ),
+    ("`POST /backend-manager/mcp/register`", "nothing", "register a client; also `/register`"),
+    (
+        "`GET /backend-manager/mcp/authorize`",
+        "nothing",
+        "sign a person in and ask for consent; also `/authorize`",
+    ),
+    (
+        "`POST /backend-manager/mcp/token`",
+        "nothing",
+        "tokens for a code or a refresh token; also `/token`",
+    ),
+    ("`POST /backend-manager/mcp/revoke`", "nothing", "end a token; also `/revoke`"),
     ("`GET /healthz`", "nothing", "the process is alive"),
     ("`GET /readyz`", "nothing", "200 when database and document store answer, else 503"),
 )
 REQUEST_HEADERS = (
-    ("`Authorization: Bearer KEY`", "who is calling"),
+    ("`Authorization: Bearer …`", "who is calling: a key or an access token"),
     ("`X-Request-Id`", "your id for the request: 1 to 128 of `A-Z a-z 0-9 . _ : / + = -`"),
     ("`X-Dry-Run: true`", "on `/v1/tools/{name}`, `/rpc` and `/mcp`: all checks, nothing stored"),
     ("`x-project-id`, `x-project-slug`", "below `/api`: the project, by id or by slug"),
@@ -48,7 +70,7 @@ REQUEST_HEADERS = (
 ANSWER_HEADERS = (
     ("`X-Request-Id`", "the id, yours or made up; also in the audit and the log"),
     ("`Retry-After`", "with 429: seconds to wait"),
-    ("`WWW-Authenticate`", "with 401"),
+    ("`WWW-Authenticate`", "with 401, and with 403 for a token without scope: how to get one"),
 )
 
 

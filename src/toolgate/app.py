@@ -22,10 +22,13 @@ from toolgate.gate.metrics import Metrics
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Policy, Switches, built_in_rules, rules_in
 from toolgate.gate.seals import Sealer
+from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
+from toolgate.identity.users import Users
 from toolgate.packs import appdata, backend, content
 from toolgate.ports.documents import DocumentStore
 from toolgate.settings import BadSettings, Settings
+from toolgate.transports.address import Addresses
 
 if TYPE_CHECKING:
     from toolgate.extend.owning import Own
@@ -42,6 +45,7 @@ class App:
     settings: Settings
     gate: Gate
     keys: Keys
+    credentials: Credentials
     sealer: Sealer
     own: "Own | None" = None
     """The user's own tools, where there is a file of them."""
@@ -77,6 +81,7 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGene
 
 
 def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer]) -> App:
+    Addresses(settings.server)  # says at once what is wrong with them
     own = _own(settings)
     catalogue = Catalogue(
         (*packs(), *plugins),
@@ -92,10 +97,12 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
         ports=Ports(documents=_documents(settings, database), content=SqlContent(database)),
         metrics=Metrics(),
     )
+    keys = Keys(database, settings.admin_key)
     return App(
         settings=settings,
         gate=gate,
-        keys=Keys(database, settings.admin_key),
+        keys=keys,
+        credentials=Credentials(database, keys, Users(gate.ports.documents, database)),
         sealer=Sealer(database),
         own=own,
     )

@@ -55,7 +55,7 @@ class Application:
 
     async def _start(self) -> None:
         app = await self._open.enter_async_context(opened(self._settings, self._plugins))
-        web = web_app(app.gate, app.keys, self._settings, app.check)
+        web = web_app(app.gate, app.credentials, self._settings, app.check)
         self._web = await self._open.enter_async_context(web)
         # What lives now lives as long as the process: keep the collector away from it.
         gc.collect()

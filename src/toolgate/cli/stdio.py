@@ -150,7 +150,7 @@ async def _identified(app: "App", credential: str | None) -> "Principal":
 
 async def _holder(app: "App", credential: str) -> "Principal | None":
     """Who holds a key or token: the same look-up as over HTTP."""
-    return await app.keys.identify(credential)
+    return await app.credentials.holder(credential)
 
 
 async def _end_on_signal(app: "App | None") -> None:

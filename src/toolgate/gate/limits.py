@@ -15,6 +15,9 @@ from limits.storage import storage_from_string
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Principal
 
+MISSES = RateLimitItemPerMinute(60)
+"""Wrong guesses a minute, of everybody together."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -53,6 +56,22 @@ class Limits:
             await self._count(self._per_caller, principal.id)
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], principal.id, tool)
+
+    async def check_misses(self, what: str) -> None:
+        """Raise `RateLimited` when too many wrong guesses of something came within a minute."""
+        try:
+            if await self._counters.test(MISSES, what):
+                return
+        except StorageError as problem:
+            raise Unavailable("Guesses cannot be counted now, so none is answered.") from problem
+        raise RateLimited("Too many wrong answers. Try again in a minute.", retry_after=60)
+
+    async def missed(self, what: str) -> None:
+        """Count a wrong guess."""
+        try:
+            await self._counters.hit(MISSES, what)
+        except StorageError as problem:
+            raise Unavailable("Guesses cannot be counted now, so none is answered.") from problem
 
     async def close(self) -> None:
         """Give the counter's connections back."""

@@ -44,6 +44,13 @@ class Keys:
         self._database = database
         self._admin_hash = _hash(admin_key) if admin_key else None
         self._remembered: dict[bytes, tuple[float, Principal]] = {}
+        self.revocations = 0
+        """How many keys were revoked here; who remembers keys forgets them when it grows."""
+
+    @property
+    def admin_mark(self) -> bytes | None:
+        """Tells one configured admin key from another, without telling the key."""
+        return hashlib.sha256(self._admin_hash).digest() if self._admin_hash else None
 
     async def identify(self, credential: str) -> Principal | None:
         """Who holds this key; None when nobody does.
@@ -56,14 +63,16 @@ class Keys:
         known = self._remembered.get(digest)
         if known and known[0] > now:
             return known[1]
-        found = await self._look_up(credential, digest)
+        found = await self.look_up(credential)
         if found:
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
             self._remembered[digest] = (now + REMEMBERED_SECONDS, found)
         return found
 
-    async def _look_up(self, credential: str, digest: bytes) -> Principal | None:
+    async def look_up(self, credential: str) -> Principal | None:
+        """Who holds this key now, asked of the database; None when nobody does."""
+        digest = _hash(credential)
         if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
             return of_role(Role.ADMIN, SETTING_KEY_ID)
         parts = credential.split("_")
@@ -73,7 +82,7 @@ class Keys:
         row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
         # Compared also when there is no such key, so that time does not tell which ids exist.
         good = hmac.compare_digest(digest, row.hash if row else bytes(32))
-        return _principal(row) if row and good and _in_force(row) else None
+        return principal_of_key(row) if row and good and in_force(row) else None
 
     async def create(
         self,
@@ -117,17 +126,20 @@ class Keys:
         if not changed:
             raise UnknownKey(key_id)
         self._remembered.clear()
+        self.revocations += 1
 
 
 def _hash(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def _in_force(row: Row[Any]) -> bool:
+def in_force(row: Row[Any]) -> bool:
+    """Whether a key's row says that the key is good now."""
     return row.revoked_at is None and (row.expires_at is None or row.expires_at > timestamp())
 
 
-def _principal(row: Row[Any]) -> Principal:
+def principal_of_key(row: Row[Any]) -> Principal:
+    """The holder of a key."""
     if row.agent_type:
         return of_agent(AgentType(row.agent_type), f"key:{row.id}", row.user_id)
     return of_role(Role(row.role), f"key:{row.id}", row.user_id)

@@ -11,6 +11,7 @@ Record = dict[str, Any]
 USERS = "users"
 SECRET = {"api": ("privateKey",)}
 """What never leaves the store."""
+EPOCH = datetime.fromtimestamp(0, UTC)
 NEVER = {"timestamp": "1970-01-01T00:00:00.000Z", "timestampUNIX": 0}
 
 
@@ -21,19 +22,39 @@ def moment(now: datetime | None = None) -> Record:
     return {"timestamp": text, "timestampUNIX": int(now.timestamp())}
 
 
-def new_record(uid: str, email: str | None, now: datetime | None = None) -> Record:
+def new_record(
+    uid: str, email: str | None = None, name: str | None = None, now: datetime | None = None
+) -> Record:
     """The record of a user who signs in for the first time."""
     made = moment(now)
     return {
         "auth": {"uid": uid, "email": email, "temporary": False},
         "roles": {"admin": False, "betaTester": False, "developer": False},
+        "subscription": {
+            "product": {"id": "basic", "name": "Basic"},
+            "status": "active",
+            "expires": NEVER,
+            "trial": {"claimed": False, "expires": NEVER},
+            "cancellation": {"pending": False, "date": NEVER},
+            "payment": {
+                "processor": None,
+                "orderId": None,
+                "resourceId": None,
+                "frequency": None,
+                "price": 0,
+                "startDate": NEVER,
+                "updatedBy": {"event": None, "date": NEVER},
+            },
+        },
         "metadata": {"created": made, "updated": made},
+        "api": {},
+        "personal": {"name": name} if name else {},
     }
 
 
 def resolved(uid: str, record: Record | None) -> Record:
     """The whole record: what is stored over the defaults, without secrets."""
-    whole = _merged(_defaults(uid), record or {})
+    whole = _merged(new_record(uid, now=EPOCH), record or {})
     for name, secrets in SECRET.items():
         if isinstance(whole.get(name), dict):
             whole[name] = {key: one for key, one in whole[name].items() if key not in secrets}
@@ -44,24 +65,6 @@ def is_admin(record: Record | None) -> bool:
     """Whether the record makes its user an admin; nothing but a plain true does."""
     roles = (record or {}).get("roles")
     return isinstance(roles, dict) and cast("Record", roles).get("admin") is True
-
-
-def _defaults(uid: str) -> Record:
-    return new_record(uid, None, datetime.fromtimestamp(0, UTC)) | {
-        "subscription": {
-            "product": {"id": "basic", "name": "Basic"},
-            "status": "active",
-            "expires": NEVER,
-            "trial": {"claimed": False, "expires": NEVER},
-            "cancellation": {"pending": False, "date": NEVER},
-            "payment": {"processor": None, "frequency": None, "startDate": NEVER},
-        },
-        "flags": {"signupProcessed": False},
-        "api": {"clientId": None},
-        "usage": {},
-        "personal": {},
-        "consent": {"legal": {}, "marketing": {}},
-    }
 
 
 def _merged(under: Record, over: Record) -> Record:

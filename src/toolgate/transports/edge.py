@@ -1,6 +1,7 @@
 """The outermost layer of HTTP: right host, right origin, a request id, and who is calling.
 
-Nothing behind it is reached without credentials, except `/healthz` and `/readyz`.
+Nothing behind it is reached without credentials, except `/healthz`, `/readyz` and the endpoints
+that give credentials out.
 """
 
 import logging
@@ -10,11 +11,11 @@ from collections.abc import Callable, Iterable
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.dialects import NEUTRAL, Dialect
-from toolgate.gate.errors import GateError, Unauthenticated
+from toolgate.gate.errors import Forbidden, GateError, Unauthenticated
 from toolgate.gate.ids import Ids
-from toolgate.gate.pipeline import Call, Gate
-from toolgate.gate.principal import ANONYMOUS
-from toolgate.identity.keys import Keys
+from toolgate.gate.pipeline import Gate
+from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope
+from toolgate.transports.address import ADDRESS, Address, Addresses
 from toolgate.transports.asgi import (
     PRINCIPAL,
     REQUEST_ID,
@@ -27,14 +28,14 @@ from toolgate.transports.asgi import (
     header,
     send_json,
 )
+from toolgate.transports.strangers import note_refusal
 
 logger = logging.getLogger(__name__)
 _ids = Ids()
 
-OPEN_PATHS = {"/healthz", "/readyz"}
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
-CHALLENGE = (b"www-authenticate", b'Bearer realm="toolgate"')
 CREDENTIALS_REQUIRED = "credentials-required"
+SCOPE_REQUIRED = "scope-required"
 
 
 class Edge:
@@ -44,17 +45,22 @@ class Edge:
         self,
         inner: ASGIApp,
         gate: Gate,
-        keys: Keys,
+        credentials: Credentials,
         *,
+        addresses: Addresses,
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
+        is_open: Callable[[str], bool],
         dialect: Callable[[str], Dialect | None],
     ) -> None:
         self._inner = inner
         self._gate = gate
-        self._keys = keys
-        self._hosts = frozenset(allowed_hosts)
+        self._credentials = credentials
+        self._addresses = addresses
+        public = {addresses.public_host} if addresses.public_host else set[str]()
+        self._hosts = frozenset(allowed_hosts) | public
         self._origins = frozenset(allowed_origins)
+        self._is_open = is_open
         self._dialect = dialect
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,14 +70,17 @@ class Edge:
         request_id = _request_id(scope)
         scope[REQUEST_ID] = request_id
         send = _stamped(send, request_id)
-        if not self._host_allowed(header(scope, b"host")):
+        if not self._host_allowed(self._addresses.host(scope)):
             told = "This host name is not served here (setting server.allowed_hosts)."
             return await send_json(send, 421, {"error": told})
         if not self._origin_allowed(header(scope, b"origin")):
             told = "This web origin may not call (setting server.allowed_origins)."
             return await send_json(send, 403, {"error": told})
+        scope[ADDRESS] = self._addresses.address(scope)
         try:
-            known = scope["path"] in OPEN_PATHS or await self._identified(scope)
+            known = self._is_open(scope["path"]) or await self._identified(scope)
+        except InsufficientScope:
+            return await self._forbid(scope, send)
         except SQLAlchemyError:
             logger.warning("%s: keys cannot be looked up", request_id, exc_info=True)
             return await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})
@@ -83,35 +92,37 @@ class Edge:
             logger.debug("%s: the client left before its request was complete", request_id)
 
     async def _identified(self, scope: Scope) -> bool:
-        scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
-        if scheme.lower() != "bearer" or not credential:
+        credential = _credential(scope)
+        if not credential:
             return False
-        principal = await self._keys.identify(credential.strip())
+        address: Address = scope[ADDRESS]
+        principal = await self._credentials.identify(credential, address.resources)
         if principal is not None:
             scope[PRINCIPAL] = principal
         return principal is not None
 
     async def _challenge(self, scope: Scope, send: Send) -> None:
-        call = Call(
-            tool=scope["path"],
-            arguments=None,
-            principal=ANONYMOUS,
-            request_id=scope[REQUEST_ID],
-            transport="http",
-        )
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
+        error = "invalid_token" if _credential(scope) else None
         refused = Unauthenticated(told)
-        try:
-            await self._gate.limits.admit(ANONYMOUS, call.tool)
-            self._gate.refuse(call, refused, CREDENTIALS_REQUIRED)
-        except GateError:
-            pass  # strangers must not be able to fill the audit
+        await note_refusal(self._gate, scope, refused, CREDENTIALS_REQUIRED)
+        await self._refuse(scope, send, refused, error)
+
+    async def _forbid(self, scope: Scope, send: Send) -> None:
+        refused = Forbidden(f"The token was not given for this. Ask for the scope {SCOPE}.")
+        await note_refusal(self._gate, scope, refused, SCOPE_REQUIRED)
+        await self._refuse(scope, send, refused, "insufficient_scope")
+
+    async def _refuse(
+        self, scope: Scope, send: Send, refused: GateError, error: str | None
+    ) -> None:
         dialect = self._dialect(scope["path"]) or NEUTRAL
-        await send_json(send, 401, dialect.failure(refused, False), [CHALLENGE])
+        challenge = (b"www-authenticate", _challenge_text(scope, error).encode())
+        await send_json(send, refused.status, dialect.failure(refused, False), [challenge])
 
     def _host_allowed(self, host: str | None) -> bool:
         if "*" in self._hosts:
-            return True
+            return bool(host)
         return host is not None and (host in self._hosts or _without_port(host) in self._hosts)
 
     def _origin_allowed(self, origin: str | None) -> bool:
@@ -119,6 +130,19 @@ class Edge:
             return True
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and self._host_allowed(host)
+
+
+def _credential(scope: Scope) -> str | None:
+    scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
+    return credential.strip() or None if scheme.lower() == "bearer" else None
+
+
+def _challenge_text(scope: Scope, error: str | None) -> str:
+    """How to get credentials (RFC 6750, RFC 9728)."""
+    address: Address = scope[ADDRESS]
+    why = f'error="{error}", ' if error else ""
+    where = address.metadata_url(scope["path"])
+    return f'Bearer realm="toolgate", {why}resource_metadata="{where}", scope="{SCOPE}"'
 
 
 def _without_port(host: str) -> str:

@@ -5,8 +5,12 @@ from contextlib import asynccontextmanager
 
 from toolgate.background import beside
 from toolgate.gate.pipeline import Gate
-from toolgate.identity.keys import Keys
+from toolgate.identity.credentials import Credentials
+from toolgate.identity.oauth.server import Parts, endpoints
+from toolgate.identity.outside import Outside, outside
+from toolgate.identity.providers import Provider
 from toolgate.settings import Settings
+from toolgate.transports.address import MCP_PATHS, Addresses
 from toolgate.transports.asgi import (
     ASGIApp,
     Receive,
@@ -19,20 +23,42 @@ from toolgate.transports.health import MetricsPage, Readiness, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
 from toolgate.transports.mcp.front import Front
 from toolgate.transports.mcp.sdk import Sdk
+from toolgate.transports.oauth import OAuth
 from toolgate.transports.openapi import OpenApi
 from toolgate.transports.routes import Routes
 from toolgate.transports.rpc import Rpc
 
 READ_ONLY_PATHS = {"/openapi.json", "/metrics", "/healthz", "/readyz"}
-MCP_PATHS = ("/mcp", "/backend-manager/mcp")
+OPEN_PATHS = {"/healthz", "/readyz"}
 
 
 @asynccontextmanager
 async def web_app(
-    gate: Gate, keys: Keys, settings: Settings, check: Callable[[], Awaitable[None]]
+    gate: Gate,
+    credentials: Credentials,
+    settings: Settings,
+    check: Callable[[], Awaitable[None]],
+    *,
+    provider: Provider | None = None,
 ) -> AsyncGenerator[ASGIApp, None]:
-    """The ASGI app, while its background work runs."""
-    sdk = Sdk(gate, settings)
+    """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
+    async with outside(settings, provider) as others:
+        oauth = OAuth(gate, endpoints(_parts(gate, credentials, settings, others)))
+        sdk = Sdk(gate, settings)
+        edge = _edge(gate, credentials, settings, check=check, oauth=oauth, sdk=sdk)
+        async with beside(sdk.run):
+            yield edge
+
+
+def _edge(
+    gate: Gate,
+    credentials: Credentials,
+    settings: Settings,
+    *,
+    check: Callable[[], Awaitable[None]],
+    oauth: OAuth,
+    sdk: Sdk,
+) -> Edge:
     front = Front(gate, sdk, underscore_names=settings.mcp.underscore_names)
     routes: dict[str, ASGIApp] = {
         **dict.fromkeys(MCP_PATHS, front),
@@ -44,23 +70,38 @@ async def web_app(
         "/readyz": Readiness(check),
     }
     own = Routes(gate, gate.ports.content.project_id, settings.content.default_project)
-    edge = Edge(
-        _router(routes, own),
+    return Edge(
+        _router(routes, own, oauth),
         gate,
-        keys,
+        credentials,
+        addresses=Addresses(settings.server),
         allowed_hosts=settings.server.allowed_hosts,
         allowed_origins=settings.server.allowed_origins,
+        is_open=lambda path: path in OPEN_PATHS or oauth.opens(path),
         dialect=own.dialect,
     )
-    async with beside(sdk.run):
-        yield edge
 
 
-def _router(routes: dict[str, ASGIApp], own: Routes) -> ASGIApp:
+def _parts(gate: Gate, credentials: Credentials, settings: Settings, others: Outside) -> Parts:
+    return Parts(
+        database=gate.database,
+        credentials=credentials,
+        limits=gate.limits,
+        access_seconds=settings.oauth.access_minutes * 60,
+        refresh_seconds=settings.oauth.refresh_days * 86400,
+        registration=settings.oauth.registration,
+        provider=others.provider,
+        documents=others.documents,
+    )
+
+
+def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:
     tools = routes[PREFIX]
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
+        if oauth.opens(path):
+            return await oauth(scope, receive, send)
         found = tools if path.startswith(PREFIX + "/") else routes.get(path)
         if found is None and own.dialect(path):
             found = own

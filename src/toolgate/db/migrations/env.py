@@ -3,6 +3,7 @@
 from alembic import context
 
 from toolgate.db import content_tables as content_tables  # noqa: PLC0414 (adds its tables)
+from toolgate.db import oauth_tables as oauth_tables  # noqa: PLC0414 (adds its tables)
 from toolgate.db.tables import metadata
 
 context.configure(

@@ -4,16 +4,16 @@ Rules of the draft "OAuth Client ID Metadata Document", as MCP asks for them. Wh
 only there to ask less often; problems are never remembered, as the draft demands.
 """
 
-import re
 import time
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 from toolgate.gate.errors import printable
-from toolgate.identity.fetching import LOOPBACK, Fetched, FetchFailed
+from toolgate.identity.fetching import Fetched, FetchFailed
 from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.clients import BadClient, Client
+from toolgate.identity.oauth.redirects import broken_rule
 from toolgate.identity.sharing import Shared
 
 LEAST_SECONDS = 60.0
@@ -21,10 +21,6 @@ MOST_SECONDS = 3600.0
 MOST_REMEMBERED = 1000
 MOST_REDIRECTS = 20
 MOST_ADDRESS = 2000
-
-PRIVATE_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
-EDITOR_SCHEMES = ("cursor", "vscode", "vscode-insiders")
-"""Editors that speak MCP and whose own schemes have no dot."""
 
 
 class ClientDocuments:
@@ -115,15 +111,9 @@ def _redirects(given: object) -> tuple[str, ...]:
 
 def _redirect(given: object) -> str:
     """An address that answers may be sent to, by the rules of registration."""
-    parts = _split("redirect_uris", given)
-    web = parts.scheme in {"http", "https"}
-    if web and not parts.hostname:
-        raise BadClient("redirect_uris must name a host.")
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        raise BadClient("redirect_uris must be https, or http on 127.0.0.1, [::1] or localhost.")
-    own = PRIVATE_SCHEME.fullmatch(parts.scheme) or parts.scheme in EDITOR_SCHEMES
-    if not web and not own:
-        raise BadClient("redirect_uris must be https, or a scheme such as com.example.app.")
+    rule = broken_rule(given) if isinstance(given, str) else "must be texts"
+    if rule:
+        raise BadClient(f"redirect_uris {rule}.")
     return str(given)
 
 

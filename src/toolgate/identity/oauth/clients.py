@@ -1,6 +1,18 @@
 """Who asks for tokens: clients, by registration or by a document of their own."""
 
+import secrets
 from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, insert, select, update
+
+from toolgate.db.engine import Database
+from toolgate.db.oauth_tables import clients
+from toolgate.gate.audit import timestamp
+from toolgate.identity.oauth.expiry import delete_expired
+
+UNUSED_DAYS = 30
+UNKNOWN = "This client is not known here. Let the application register again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,3 +27,72 @@ class Client:
 
 class BadClient(ValueError):
     """There is no such client, or what it says of itself cannot be used; fit for a page."""
+
+
+class ClientDocuments(Protocol):
+    """Finds what a client says of itself at the address that is its id."""
+
+    async def client(self, client_id: str) -> Client:
+        """The client; raise `BadClient` when it cannot be used."""
+        ...
+
+
+def is_document(client_id: str) -> bool:
+    """Whether a client's id is the address of a document about it."""
+    return client_id.startswith(("https://", "http://"))
+
+
+class Clients:
+    """Registers clients and finds them again."""
+
+    def __init__(self, database: Database, documents: ClientDocuments | None = None) -> None:
+        self._database = database
+        self._documents = documents
+
+    @property
+    def reads_documents(self) -> bool:
+        """Whether an address may be a client's id."""
+        return self._documents is not None
+
+    async def find(self, client_id: str) -> Client:
+        """The client with this id; raise `BadClient` when there is none."""
+        if is_document(client_id) and self._documents is not None:
+            return await self._documents.client(client_id)
+        if len(client_id) > 40 or not client_id.isascii() or not client_id.isprintable():
+            raise BadClient(UNKNOWN)
+        one = select(clients).where(clients.c.id == client_id, clients.c.expires_at > timestamp())
+        row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
+        if row is None:
+            raise BadClient(UNKNOWN)
+        return Client(id=row.id, name=row.name, redirect_uris=tuple(row.redirect_uris), uri=row.uri)
+
+    async def register(self, name: str, redirect_uris: tuple[str, ...], uri: str | None) -> Client:
+        """Keep a new client."""
+        made = Client(
+            id=f"mcp_{secrets.token_hex(16)}", name=name, redirect_uris=redirect_uris, uri=uri
+        )
+        row: dict[str, Any] = {
+            "id": made.id,
+            "name": name,
+            "redirect_uris": list(redirect_uris),
+            "uri": uri,
+            "created_at": timestamp(),
+            "expires_at": timestamp(seconds=UNUSED_DAYS * 86400),
+        }
+
+        def keep(connection: Connection) -> None:
+            delete_expired(connection, clients)
+            connection.execute(insert(clients), [row])
+
+        await self._database.write(keep)
+        return made
+
+
+def keep_client(connection: Connection, client_id: str, seconds: float) -> None:
+    """A client in use is kept as long as what it was given; written at most once a day."""
+    until = seconds + UNUSED_DAYS * 86400
+    connection.execute(
+        update(clients)
+        .where(clients.c.id == client_id, clients.c.expires_at < timestamp(seconds=until - 86400))
+        .values(expires_at=timestamp(seconds=until))
+    )

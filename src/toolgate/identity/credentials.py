@@ -1,0 +1,149 @@
+"""Every credential at one door: API keys, the admin key, access tokens.
+
+A good one is remembered for a second, so its end takes effect everywhere within that time.
+"""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Row, bindparam, select
+
+from toolgate.db.engine import Database
+from toolgate.db.oauth_tables import grants, tokens
+from toolgate.db.tables import keys as key_table
+from toolgate.gate.audit import timestamp
+from toolgate.gate.principal import Kind, Principal, Role, of_role
+from toolgate.identity.keys import SETTING_KEY_ID, Keys, in_force, principal_of_key
+from toolgate.identity.oauth import opaque
+from toolgate.identity.users import Users
+
+REMEMBERED_SECONDS = 1.0
+MOST_REMEMBERED = 10_000
+SCOPE = "tools"
+
+TOKEN = (
+    select(
+        tokens.c.hash.label("token_hash"),
+        tokens.c.expires_at.label("token_expires_at"),
+        tokens.c.ended_at,
+        grants.c.ended_at.label("grant_ended_at"),
+        grants.c.scope,
+        grants.c.resource,
+        grants.c.user_id.label("grant_user_id"),
+        grants.c.key_id,
+        grants.c.key_mark,
+        key_table,
+    )
+    .join(grants, grants.c.id == tokens.c.grant_id)
+    .outerjoin(key_table, key_table.c.id == grants.c.key_id)
+    .where(tokens.c.id == bindparam("id"), tokens.c.kind == "access")
+)
+
+
+class InsufficientScope(Exception):
+    """The token is good, but was not given for tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A good credential."""
+
+    principal: Principal
+    resource: str | None = None
+    """What an access token was made for; None for a key, which is good for everything."""
+    scoped: bool = True
+
+
+class Credentials:
+    """Says who holds a credential, in a time that does not depend on how many there are."""
+
+    def __init__(self, database: Database, keys: Keys, users: Users) -> None:
+        self.keys = keys
+        self.users = users
+        self._database = database
+        self._remembered: dict[bytes, tuple[float, Known]] = {}
+        self._revocations = keys.revocations
+
+    async def identify(self, credential: str, resources: Collection[str]) -> Principal | None:
+        """Who holds it; None when nobody does, or when it is a token for another server.
+
+        Raises `InsufficientScope` for a token that is good, but not for tools.
+        """
+        known = await self._known(credential)
+        if known is None or (known.resource is not None and known.resource not in resources):
+            return None
+        if not known.scoped:
+            raise InsufficientScope
+        return known.principal
+
+    async def holder(self, credential: str) -> Principal | None:
+        """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
+        known = await self._known(credential)
+        return known.principal if known and known.scoped else None
+
+    async def _known(self, credential: str) -> Known | None:
+        if self._revocations != self.keys.revocations:
+            self.forget()
+        now = time.monotonic()
+        digest = opaque.digest(credential)
+        kept = self._remembered.get(digest)
+        if kept and kept[0] > now:
+            return kept[1]
+        found = await self._look_up(credential)
+        if found:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[digest] = (now + REMEMBERED_SECONDS, found)
+        return found
+
+    def forget(self) -> None:
+        """Ask the database again about every credential."""
+        self._remembered.clear()
+        self._revocations = self.keys.revocations
+
+    async def _look_up(self, credential: str) -> Known | None:
+        token_id = opaque.id_of(credential, opaque.ACCESS)
+        if token_id is not None:
+            return await self._token(credential, token_id)
+        principal = await self.keys.look_up(credential)
+        return Known(await self._promoted(principal)) if principal else None
+
+    async def _token(self, credential: str, token_id: str) -> Known | None:
+        row = await self._database.read(
+            lambda connection: connection.execute(TOKEN, {"id": token_id}).first(), quick=True
+        )
+        good = opaque.same(credential, row.token_hash if row else None)
+        if not row or not good or row.ended_at or row.grant_ended_at:
+            return None
+        if row.token_expires_at <= timestamp():
+            return None
+        principal = self._holder(row)
+        if principal is None:
+            return None
+        scoped = SCOPE in row.scope.split()
+        return Known(await self._promoted(principal), row.resource, scoped)
+
+    def _holder(self, row: Row[Any]) -> Principal | None:
+        """Who the grant is of; nobody any more when the key it was signed in with has ended."""
+        if row.key_id is None:
+            return Principal(
+                kind=Kind.USER,
+                id=f"user:{row.grant_user_id}",
+                roles=frozenset({Role.USER}),
+                user_id=row.grant_user_id,
+            )
+        if row.key_id == SETTING_KEY_ID:
+            same = row.key_mark == self.keys.admin_mark
+            return of_role(Role.ADMIN, SETTING_KEY_ID) if same else None
+        return principal_of_key(row) if row.id is not None and in_force(row) else None
+
+    async def _promoted(self, principal: Principal) -> Principal:
+        """A user whose record says admin is one everywhere."""
+        user_id = principal.user_id
+        if Role.USER not in principal.roles or user_id is None:
+            return principal
+        if not await self.users.is_admin(user_id):
+            return principal
+        return replace(principal, roles=principal.roles | {Role.ADMIN})

@@ -1,0 +1,128 @@
+"""A client sends a browser to ask for a grant (OAuth 2.1 section 4.1, RFC 7636, 8707, 9207).
+
+Until client and redirect address are trusted, what is wrong is said on a page of ours; from then
+on it is said to the client.
+"""
+
+from toolgate.identity.oauth import browser, paths, pkce, redirects
+from toolgate.identity.oauth.clients import BadClient, Client, Clients
+from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
+from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.resource_metadata import SCOPES
+from toolgate.identity.oauth.sign_ins import Asked, SignIns
+from toolgate.identity.providers import Provider, SignInFailed
+
+MOST_STATE = 4096
+BAD_REDIRECT = (
+    "The application asks to be answered at an address that it did not register "
+    "(redirect_uri). Let it register again, or tell its makers."
+)
+
+
+class Wrong(ValueError):
+    """A request that cannot be granted, for the client to know."""
+
+    def __init__(self, error: str, message: str, rule: str) -> None:
+        super().__init__(message)
+        self.error = error
+        self.rule = rule
+
+
+class Authorize:
+    """Begins a sign-in."""
+
+    methods = ("GET",)
+
+    def __init__(self, clients: Clients, sign_ins: SignIns, provider: Provider | None) -> None:
+        self._clients = clients
+        self._sign_ins = sign_ins
+        self._provider = provider
+
+    async def __call__(self, request: Request) -> Answer:
+        """Send the browser to sign in, or say what is wrong."""
+        query = request.query
+        if query.repeated & {"client_id", "redirect_uri"}:
+            return error_page("client_id and redirect_uri must be given once.", "oauth-bad-request")
+        try:
+            client = await self._clients.find(query.get("client_id") or "")
+        except BadClient as bad:
+            return error_page(str(bad), "oauth-unknown-client")
+        target = query.get("redirect_uri") or ""
+        if redirects.broken_rule(target) or not redirects.allowed(target, client.redirect_uris):
+            return error_page(BAD_REDIRECT, "oauth-bad-redirect")
+        try:
+            asked = _asked(request, client, target)
+        except Wrong as wrong:
+            told = {"error": wrong.error, "error_description": str(wrong)}
+            state = None if "state" in query.repeated else query.get("state")
+            known = {"state": state, "iss": request.base}
+            return redirect(with_parameters(target, told | known), rule=wrong.rule)
+        return await self._begin(request, asked)
+
+    async def _begin(self, request: Request, asked: Asked) -> Answer:
+        sign_in = await self._sign_ins.begin(asked)
+        cookie = browser.cookie(request, sign_in)
+        if self._provider is None:
+            here = with_parameters(request.base + paths.SIGN_IN, {"request": sign_in.id})
+            return redirect(here, cookie)
+        try:
+            begun = await self._provider.begin(sign_in.state, request.base + paths.CALLBACK)
+        except SignInFailed as failed:
+            return error_page(str(failed), "oauth-sign-in-failed", status=502)
+        await self._sign_ins.remember(sign_in, begun.remembered)
+        return redirect(begun.url, cookie)
+
+
+def _asked(request: Request, client: Client, target: str) -> Asked:
+    query = request.query
+    if repeated := query.repeated - {"resource"}:
+        told = f"{min(repeated)[:40]} is given more than once."
+        raise Wrong("invalid_request", told, "oauth-bad-request")
+    if query.get("response_type") != "code":
+        error = "unsupported_response_type" if query.get("response_type") else "invalid_request"
+        raise Wrong(error, "response_type must be code.", "oauth-bad-request")
+    state = query.get("state")
+    if len(state or "") > MOST_STATE:
+        told = f"state must have at most {MOST_STATE} characters."
+        raise Wrong("invalid_request", told, "oauth-bad-request")
+    return Asked(
+        client_id=client.id,
+        client_name=client.name,
+        client_uri=client.uri,
+        redirect_uri=target,
+        state=state,
+        challenge=_challenge(request),
+        resource=_resource(request),
+        scope=_scope(query.get("scope")),
+    )
+
+
+def _challenge(request: Request) -> str:
+    challenge = request.query.get("code_challenge")
+    if challenge is None:
+        told = "code_challenge is required (PKCE with S256)."
+        raise Wrong("invalid_request", told, "oauth-missing-pkce")
+    if request.query.get("code_challenge_method") != "S256":
+        told = "code_challenge_method must be S256."
+        raise Wrong("invalid_request", told, "oauth-plain-pkce")
+    if not pkce.CHALLENGE.fullmatch(challenge):
+        told = "code_challenge must be 43 characters of base64url."
+        raise Wrong("invalid_request", told, "oauth-bad-pkce")
+    return challenge
+
+
+def _resource(request: Request) -> str:
+    resource = request.query.get("resource")
+    if resource is None:
+        return request.base + paths.RESOURCES[-1]
+    if "resource" in request.query.repeated or resource not in request.resources:
+        told = f"resource must be one of {', '.join(sorted(request.resources))}."
+        raise Wrong("invalid_target", told, "oauth-bad-resource")
+    return resource
+
+
+def _scope(given: str | None) -> str:
+    """What of the asked scopes we know; all of ours when none is named."""
+    if given is None:
+        return " ".join(SCOPES)
+    return " ".join(scope for scope in SCOPES if scope in given.split())

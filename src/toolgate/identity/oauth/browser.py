@@ -1,0 +1,40 @@
+"""Which browser a sign-in belongs to: a cookie of its own for each, and a token in its forms."""
+
+import hmac
+
+from toolgate.identity.oauth.messages import Answer, Header, Request
+from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.sign_ins import SECONDS, SignIn, SignIns
+
+OVER = (
+    "This sign-in is over, or was begun in another browser. "
+    "Go back to the application and begin again."
+)
+FORGED = "This form was not sent from our page. Go back to the application and begin again."
+
+
+def _name(request: Request, sign_in_id: str) -> str:
+    return f"{'__Host-' if request.secure else ''}toolgate-{sign_in_id}"
+
+
+def cookie(request: Request, sign_in: SignIn, *, ended: bool = False) -> Header:
+    """The header that binds a sign-in to the browser, or lets go of it."""
+    secure = "; Secure" if request.secure else ""
+    value, seconds = ("", 0) if ended else (sign_in.secret, SECONDS)
+    text = f"{_name(request, sign_in.id)}={value}; Path=/; Max-Age={seconds}; HttpOnly"
+    return ("set-cookie", f"{text}; SameSite=Lax{secure}")
+
+
+async def found(request: Request, sign_ins: SignIns, sign_in_id: str | None) -> SignIn | Answer:
+    """The sign-in of this browser, or a page that says there is none."""
+    secret = request.cookies.get(_name(request, sign_in_id or ""), "")
+    sign_in = await sign_ins.find(sign_in_id or "", secret)
+    return sign_in or error_page(OVER, "oauth-other-browser", status=403)
+
+
+def forged(request: Request, sign_in: SignIn) -> Answer | None:
+    """A refusal, unless the form is one that this browser was shown."""
+    given = request.form.get("form_token") or ""
+    if hmac.compare_digest(given.encode(), sign_in.form_token.encode()):
+        return None
+    return error_page(FORGED, "oauth-forged-form", status=403)

@@ -1,0 +1,44 @@
+"""The browser is back from the provider that signed the person in."""
+
+from toolgate.identity.oauth import browser, paths
+from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
+from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
+from toolgate.identity.providers import Profile, Provider, SignInFailed
+from toolgate.identity.users import Users
+
+
+class Callback:
+    """Learns from the provider who signed in."""
+
+    methods = ("GET",)
+
+    def __init__(self, sign_ins: SignIns, provider: Provider, users: Users) -> None:
+        self._sign_ins = sign_ins
+        self._provider = provider
+        self._users = users
+
+    async def __call__(self, request: Request) -> Answer:
+        """Read what the browser brought, and go on to consent."""
+        state = request.query.get("state") or ""
+        sign_in = await browser.found(request, self._sign_ins, state.partition(".")[0])
+        if isinstance(sign_in, Answer):
+            return sign_in
+        if state != sign_in.state or "state" in request.query.repeated:
+            return error_page(browser.OVER, "oauth-wrong-state", status=403)
+        if sign_in.subject is None:
+            try:
+                profile = await self._profile(request, sign_in)
+            except SignInFailed as failed:
+                await self._sign_ins.forget(sign_in)
+                return error_page(str(failed), "oauth-sign-in-failed", status=403)
+            shown = profile.email or profile.name or profile.uid
+            await self._sign_ins.signed_in(sign_in, Subject(shown=shown, user_id=profile.uid))
+        return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))
+
+    async def _profile(self, request: Request, sign_in: SignIn) -> Profile:
+        back = request.base + paths.CALLBACK
+        values = request.query.values
+        profile = await self._provider.finish(values, sign_in.remembered, back)
+        await self._users.signed_in(profile)
+        return profile

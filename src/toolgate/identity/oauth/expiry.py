@@ -1,0 +1,20 @@
+"""Rows past their end go, a few whenever new ones come."""
+
+from sqlalchemy import Connection, Table, delete, select
+
+from toolgate.gate.audit import timestamp
+
+MOST_AT_ONCE = 20
+
+
+def delete_expired(connection: Connection, table: Table) -> None:
+    """Delete some expired rows; ones that another process deletes just now are left to it."""
+    some = (
+        select(table.c.id)
+        .where(table.c.expires_at < timestamp())
+        .order_by(table.c.expires_at)
+        .limit(MOST_AT_ONCE)
+        .with_for_update(skip_locked=True)
+    )
+    if ids := list(connection.scalars(some)):
+        connection.execute(delete(table).where(table.c.id.in_(ids)))

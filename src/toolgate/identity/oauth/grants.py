@@ -1,0 +1,263 @@
+"""Grants: what a person allowed a client, the code for it, and the tokens that come of it.
+
+Every step is one transaction that begins with the lock of the grant's row, so that of several
+requests at once on several workers each sees what the one before it did.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from toolgate.db.engine import Database
+from toolgate.db.oauth_tables import grants, tokens
+from toolgate.gate.audit import timestamp
+from toolgate.identity.oauth import opaque
+from toolgate.identity.oauth.clients import keep_client
+from toolgate.identity.oauth.expiry import delete_expired
+from toolgate.identity.oauth.pkce import proves
+from toolgate.identity.oauth.sign_ins import SignIn, taken
+
+CODE_SECONDS = 60
+GRACE_SECONDS = 10
+"""How long a refresh token may be sent again, for an answer that was lost."""
+
+WRONG_CODE = "The code is wrong, used or too old. Begin again at the authorization endpoint."
+WRONG_TOKEN = "The refresh token is wrong, used or too old. Sign in again."  # noqa: S105
+OTHER_RESOURCE = "The resource is another than the one that was allowed."
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why no token is given: for the client, and as the audit's rule."""
+
+    error: str
+    description: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A pair just made; only hashes are kept."""
+
+    access: str
+    refresh: str
+    seconds: int
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeUse:
+    """A request to exchange a code."""
+
+    code: str
+    client_id: str
+    verifier: str
+    redirect_uri: str | None
+    resource: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshUse:
+    """A request to exchange a refresh token."""
+
+    token: str
+    client_id: str
+    resource: str | None
+    scope: str | None
+
+
+class Grants:
+    """Makes codes from consent, tokens from codes, and tokens from refresh tokens."""
+
+    def __init__(
+        self, database: Database, *, access_seconds: float, refresh_seconds: float
+    ) -> None:
+        self._database = database
+        self._access_seconds = access_seconds
+        self._refresh_seconds = refresh_seconds
+
+    async def allow(self, sign_in: SignIn) -> str | None:
+        """End the sign-in with a grant; the code, or None when it was ended already."""
+        code = opaque.new(opaque.CODE)
+        row = _new_grant(sign_in, code)
+
+        def keep(connection: Connection) -> bool:
+            if not taken(connection, sign_in):
+                return False
+            delete_expired(connection, grants)
+            connection.execute(insert(grants), [row])
+            return True
+
+        return code.text if await self._database.write(keep) else None
+
+    async def exchange(self, use: CodeUse) -> Tokens | Refused:
+        """Tokens for a code, once."""
+        return await self._database.write(lambda connection: self._exchange(connection, use))
+
+    def _exchange(self, connection: Connection, use: CodeUse) -> Tokens | Refused:
+        grant = _locked(connection, opaque.id_of(use.code, opaque.CODE))
+        good = opaque.same(use.code, grant.code if grant else None)
+        if not grant or not good:
+            return Refused("invalid_grant", WRONG_CODE, "oauth-unknown-code")
+        if grant.code_used_at is not None or grant.ended_at is not None:
+            _end(connection, grant.id)
+            return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused")
+        if refused := _misused(grant, use):
+            return refused
+        used = update(grants).where(grants.c.id == grant.id).values(code_used_at=timestamp())
+        connection.execute(used)
+        return self._issue(connection, grant, None)
+
+    async def refresh(self, use: RefreshUse) -> Tokens | Refused:
+        """A new pair for a refresh token, which is then used up."""
+        return await self._database.write(lambda connection: self._refresh(connection, use))
+
+    def _refresh(self, connection: Connection, use: RefreshUse) -> Tokens | Refused:
+        token = _token(connection, opaque.id_of(use.token, opaque.REFRESH))
+        good = opaque.same(use.token, token.hash if token else None)
+        grant = _locked(connection, token.grant_id if token else None)
+        if not token or not good or not grant:
+            return Refused("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
+        if refused := _not_refreshed(grant, use):
+            return refused
+        token = _token(connection, token.id)  # again, now that nobody else may change it
+        if not token or token.expires_at <= timestamp():
+            return Refused("invalid_grant", WRONG_TOKEN, "oauth-refresh-expired")
+        if _reused(connection, token):
+            _end(connection, grant.id)
+            return Refused("invalid_grant", WRONG_TOKEN, "oauth-refresh-reused")
+        if token.used_at is None:
+            used = update(tokens).where(tokens.c.id == token.id).values(used_at=timestamp())
+            connection.execute(used)
+        return self._issue(connection, grant, token.id)
+
+    def _issue(self, connection: Connection, grant: Row[Any], parent: str | None) -> Tokens:
+        """Store a new pair; an earlier one from the same refresh token ends."""
+        if parent is not None:
+            earlier = update(tokens).where(
+                tokens.c.grant_id == grant.id,
+                tokens.c.parent_id == parent,
+                tokens.c.ended_at.is_(None),
+            )
+            connection.execute(earlier.values(ended_at=timestamp()))
+        until = timestamp(seconds=self._refresh_seconds)
+        delete_expired(connection, tokens)
+        delete_expired(connection, grants)
+        connection.execute(update(grants).where(grants.c.id == grant.id).values(expires_at=until))
+        access, refresh = opaque.new(opaque.ACCESS), opaque.new(opaque.REFRESH)
+        of_grant = {"grant_id": grant.id, "parent_id": parent, "created_at": timestamp()}
+        soon = timestamp(seconds=self._access_seconds)
+        rows = [
+            {"id": access.id, "hash": access.hash, "kind": "access", "expires_at": soon},
+            {"id": refresh.id, "hash": refresh.hash, "kind": "refresh", "expires_at": until},
+        ]
+        connection.execute(insert(tokens), [row | of_grant for row in rows])
+        keep_client(connection, grant.client_id, self._refresh_seconds)
+        return Tokens(access.text, refresh.text, round(self._access_seconds), grant.scope)
+
+    async def revoke(self, text: str, client_id: str | None) -> Refused | None:
+        """End a token: a refresh token with its whole grant, an access token alone."""
+        return await self._database.write(lambda c: _revoke(c, text, client_id))
+
+
+def _new_grant(sign_in: SignIn, code: opaque.Secret) -> dict[str, Any]:
+    asked, subject = sign_in.asked, sign_in.subject
+    assert subject is not None
+    return {
+        "id": code.id,
+        "client_id": asked.client_id,
+        "user_id": subject.user_id,
+        "key_id": subject.key_id,
+        "key_mark": bytes.fromhex(subject.key_mark) if subject.key_mark else None,
+        "scope": asked.scope,
+        "resource": asked.resource,
+        "redirect_uri": asked.redirect_uri,
+        "challenge": asked.challenge,
+        "code": code.hash,
+        "code_expires_at": timestamp(seconds=CODE_SECONDS),
+        "created_at": timestamp(),
+        "expires_at": timestamp(seconds=2 * CODE_SECONDS),
+    }
+
+
+def _misused(grant: Row[Any], use: CodeUse) -> Refused | None:
+    """Why a code that is good may not be exchanged in this way."""
+    if grant.client_id != use.client_id:
+        return Refused("invalid_grant", WRONG_CODE, "oauth-code-of-another-client")
+    if grant.code_expires_at <= timestamp():
+        return Refused("invalid_grant", WRONG_CODE, "oauth-code-expired")
+    if use.redirect_uri is not None and use.redirect_uri != grant.redirect_uri:
+        told = "The redirect_uri is another than the one the code was sent to."
+        return Refused("invalid_grant", told, "oauth-other-redirect")
+    if not proves(use.verifier, grant.challenge):
+        told = "The code_verifier does not belong to the code_challenge."
+        return Refused("invalid_grant", told, "oauth-wrong-verifier")
+    if use.resource is not None and use.resource != grant.resource:
+        return Refused("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
+    return None
+
+
+def _not_refreshed(grant: Row[Any], use: RefreshUse) -> Refused | None:
+    """Why a grant gives no new tokens for this request."""
+    if grant.client_id != use.client_id:
+        return Refused("invalid_grant", WRONG_TOKEN, "oauth-token-of-another-client")
+    if grant.ended_at is not None:
+        return Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
+    if use.resource is not None and use.resource != grant.resource:
+        return Refused("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
+    if not set((use.scope or "").split()) <= {*grant.scope.split()}:
+        told = f"The scope is wider than what was allowed: {grant.scope or 'none'}."
+        return Refused("invalid_scope", told, "oauth-wider-scope")
+    return None
+
+
+def _reused(connection: Connection, token: Row[Any]) -> bool:
+    """Whether a refresh token comes a second time, and not just after an answer that was lost.
+
+    A token whose pair was replaced (`ended_at`) is in two hands: the lost answer was not lost.
+    """
+    if token.ended_at is not None:
+        return True
+    if token.used_at is None:
+        return False
+    if token.used_at < timestamp(seconds=-GRACE_SECONDS):
+        return True
+    answered = select(tokens.c.id).where(
+        tokens.c.grant_id == token.grant_id,
+        tokens.c.parent_id == token.id,
+        tokens.c.used_at.is_not(None),
+    )
+    return connection.execute(answered).first() is not None
+
+
+def _revoke(connection: Connection, text: str, client_id: str | None) -> Refused | None:
+    token_id = opaque.id_of(text, opaque.REFRESH) or opaque.id_of(text, opaque.ACCESS)
+    token = _token(connection, token_id)
+    good = opaque.same(text, token.hash if token else None)
+    if not token or not good:
+        return None
+    grant = _locked(connection, token.grant_id)
+    if client_id is not None and grant is not None and grant.client_id != client_id:
+        told = "The token was given to another client."
+        return Refused("invalid_client", told, "oauth-revoke-by-another-client")
+    if token.kind == "refresh":
+        _end(connection, token.grant_id)
+    else:
+        ended = update(tokens).where(tokens.c.id == token.id).values(ended_at=timestamp())
+        connection.execute(ended)
+    return None
+
+
+def _locked(connection: Connection, grant_id: str | None) -> Row[Any] | None:
+    one = select(grants).where(grants.c.id == (grant_id or "")).with_for_update()
+    return connection.execute(one).first()
+
+
+def _token(connection: Connection, token_id: str | None) -> Row[Any] | None:
+    return connection.execute(select(tokens).where(tokens.c.id == (token_id or ""))).first()
+
+
+def _end(connection: Connection, grant_id: str) -> None:
+    ended = update(grants).where(grants.c.id == grant_id, grants.c.ended_at.is_(None))
+    connection.execute(ended.values(ended_at=timestamp()))

@@ -1,0 +1,96 @@
+"""What an endpoint is asked and what it answers, free of any web server."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlencode
+
+import orjson
+
+NO_STORE = ("cache-control", "no-store")
+MOST_PARAMETERS = 50
+
+Header = tuple[str, str]
+
+
+class Unreadable(ValueError):
+    """Parameters that are not valid form encoding, or far too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Form-encoded parameters, from a query or a body."""
+
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    repeated: frozenset[str] = frozenset()
+    """Names given more than once, which RFC 6749 (section 3.1) forbids."""
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        """Parse; an empty value counts as none."""
+        try:
+            pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=MOST_PARAMETERS)
+        except ValueError:
+            raise Unreadable("The parameters are not valid form encoding.") from None
+        names = [name for name, _ in pairs]
+        return cls(dict(pairs), frozenset(name for name in names if names.count(name) > 1))
+
+    def get(self, name: str) -> str | None:
+        """One value, or None."""
+        return self.values.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One HTTP request, as far as OAuth looks at it."""
+
+    method: str
+    base: str
+    """Our own address: the issuer."""
+    resources: frozenset[str]
+    query: Parameters = Parameters()
+    form: Parameters = Parameters()
+    """The body, if it is form-encoded."""
+    body: bytes = b""
+    content_type: str = ""
+    cookies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def secure(self) -> bool:
+        """Whether the browser speaks HTTPS."""
+        return self.base.startswith("https://")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer; `rule` names why the request was refused, for the audit."""
+
+    status: int = 200
+    headers: tuple[Header, ...] = ()
+    body: bytes = b""
+    rule: str | None = None
+
+
+def json_answer(body: Mapping[str, Any], status: int = 200, *headers: Header) -> Answer:
+    """JSON that nobody may store."""
+    told = (("content-type", "application/json"), NO_STORE, *headers)
+    return Answer(status=status, headers=told, body=orjson.dumps(body))
+
+
+def failure(error: str, description: str, rule: str, status: int = 400) -> Answer:
+    """An error as RFC 6749 (section 5.2) words it."""
+    body = {"error": error, "error_description": description}
+    told = (("content-type", "application/json"), NO_STORE, ("pragma", "no-cache"))
+    return Answer(status=status, headers=told, body=orjson.dumps(body), rule=rule)
+
+
+def redirect(url: str, *headers: Header, rule: str | None = None) -> Answer:
+    """Send the browser elsewhere, always with GET."""
+    told = (("location", url), NO_STORE, ("referrer-policy", "no-referrer"), *headers)
+    return Answer(status=303, headers=told, rule=rule)
+
+
+def with_parameters(url: str, given: Mapping[str, str | None]) -> str:
+    """The address with further query parameters; what it has already stays as it is."""
+    added = urlencode({name: value for name, value in given.items() if value is not None})
+    return f"{url}{'&' if '?' in url else '?'}{added}"

@@ -1,0 +1,15 @@
+"""Where the OAuth server's endpoints are."""
+
+PREFIX = "/backend-manager/mcp"
+AUTHORIZE = f"{PREFIX}/authorize"
+TOKEN = f"{PREFIX}/token"
+REGISTER = f"{PREFIX}/register"
+REVOKE = f"{PREFIX}/revoke"
+SIGN_IN = f"{PREFIX}/sign-in"
+CONSENT = f"{PREFIX}/consent"
+CALLBACK = f"{PREFIX}/callback"
+STYLE = f"{PREFIX}/style.css"
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+SERVER_METADATA = "/.well-known/oauth-authorization-server"
+RESOURCES = ("/mcp", PREFIX)
+"""What tokens are made for; the last one where a client names none."""

@@ -1,0 +1,100 @@
+"""Clients register themselves (RFC 7591). All are public clients; unknown members are ignored."""
+
+from typing import Any, cast
+
+import orjson
+
+from toolgate.gate.errors import printable
+from toolgate.identity.oauth.clients import Clients
+from toolgate.identity.oauth.messages import Answer, Request, failure, json_answer
+from toolgate.identity.oauth.redirects import broken_rule
+
+MOST_REDIRECTS = 10
+DEFAULT_NAME = "MCP Client"
+RULE = "oauth-bad-registration"
+GRANTS = ["authorization_code", "refresh_token"]
+
+
+class Wrong(ValueError):
+    """A member breaks a rule; the message says which."""
+
+    def __init__(self, error: str, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+class Register:
+    """Keeps a client and gives it an id."""
+
+    methods = ("POST",)
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+
+    async def __call__(self, request: Request) -> Answer:
+        """Register, or say what is wrong."""
+        try:
+            told = _object(request.body)
+            redirects = _redirects(told.get("redirect_uris"))
+            _public(told)
+            name, uri = _name(told.get("client_name")), _uri(told.get("client_uri"))
+        except Wrong as wrong:
+            return failure(wrong.error, str(wrong), RULE)
+        made = await self._clients.register(name, redirects, uri)
+        body = {
+            "client_id": made.id,
+            "client_name": made.name,
+            "redirect_uris": list(made.redirect_uris),
+            "grant_types": GRANTS,
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "scope": "tools",
+        }
+        return json_answer(body if uri is None else {**body, "client_uri": uri}, 201)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        told: Any = orjson.loads(body)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise Wrong("invalid_client_metadata", "The body must be a JSON object.")
+    return cast("dict[str, Any]", told)
+
+
+def _redirects(given: Any) -> tuple[str, ...]:
+    uris = cast("list[Any]", given) if isinstance(given, list) else []
+    if not 1 <= len(uris) <= MOST_REDIRECTS or not all(isinstance(one, str) for one in uris):
+        told = f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses."
+        raise Wrong("invalid_redirect_uri", told)
+    for number, uri in enumerate(uris):
+        if broken := broken_rule(uri):
+            raise Wrong("invalid_redirect_uri", f"redirect_uris[{number}] {broken}.")
+    return tuple(uris)
+
+
+def _public(told: dict[str, Any]) -> None:
+    """Secrets are not given out; clients that want one learn here that they get none.
+
+    RFC 7591 lets a server replace what a client asked for, and says so in the answer, so only
+    what could never work is refused.
+    """
+    for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
+        given = told.get(name)
+        if given is not None and not (isinstance(given, list) and needed in given):
+            raise Wrong("invalid_client_metadata", f"{name} must be a list with {needed}.")
+
+
+def _name(given: Any) -> str:
+    if given is None:
+        return DEFAULT_NAME
+    if not isinstance(given, str):
+        raise Wrong("invalid_client_metadata", "client_name must be a text.")
+    return printable(given.strip()) or DEFAULT_NAME
+
+
+def _uri(given: Any) -> str | None:
+    """The client's home page; one that cannot be shown safely is left out."""
+    good = isinstance(given, str) and given.startswith("https://") and not broken_rule(given)
+    return given if good else None

@@ -1,0 +1,27 @@
+"""Which authorization server guards a resource (RFC 9728)."""
+
+from toolgate.identity.oauth.messages import Answer, Request, json_answer
+from toolgate.identity.oauth.paths import RESOURCES
+
+SCOPES = ["tools"]
+
+
+class ResourceMetadata:
+    """The metadata of one of our resources, named by its path."""
+
+    methods = ("GET", "HEAD")
+
+    def __init__(self, path: str = RESOURCES[-1]) -> None:
+        self._path = path
+
+    async def __call__(self, request: Request) -> Answer:
+        """Tell it."""
+        return json_answer(
+            {
+                "resource": request.base + self._path,
+                "authorization_servers": [request.base],
+                "scopes_supported": SCOPES,
+                "bearer_methods_supported": ["header"],
+                "resource_name": "toolgate",
+            }
+        )

@@ -1,0 +1,148 @@
+"""Sign-ins on their way: what a client asked for, until the person has answered.
+
+Each is bound to the browser it began in, by a secret in a cookie of which the hash is kept.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from toolgate.db.engine import Database
+from toolgate.db.oauth_tables import sign_ins
+from toolgate.gate.audit import timestamp
+from toolgate.identity.oauth import opaque
+from toolgate.identity.oauth.expiry import delete_expired
+
+SECONDS = 600
+MOST_MISSES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An authorization request that was found good."""
+
+    client_id: str
+    client_name: str
+    client_uri: str | None
+    redirect_uri: str
+    state: str | None
+    challenge: str
+    resource: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Who signed in: a user, or the holder of a key."""
+
+    shown: str
+    """How a page calls them."""
+    user_id: str | None = None
+    key_id: str | None = None
+    key_mark: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """One sign-in on its way."""
+
+    id: str
+    secret: str
+    """What the browser's cookie holds."""
+    asked: Asked
+    remembered: Mapping[str, str]
+    subject: Subject | None
+
+    @property
+    def form_token(self) -> str:
+        """Proves that a form was shown to the browser that sends it."""
+        return opaque.derived(self.secret, f"form:{self.id}")
+
+    @property
+    def state(self) -> str:
+        """What a provider hands back: which sign-in, and that this browser began it."""
+        return f"{self.id}.{opaque.derived(self.secret, f'state:{self.id}')}"
+
+
+class SignIns:
+    """Keeps sign-ins, for ten minutes each, where every worker finds them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(self, asked: Asked) -> SignIn:
+        """Keep a new one."""
+        made = SignIn(
+            id=secrets.token_hex(16),
+            secret=secrets.token_hex(32),
+            asked=asked,
+            remembered={},
+            subject=None,
+        )
+        row: dict[str, Any] = {
+            "id": made.id,
+            "browser": opaque.digest(made.secret),
+            "asked": asdict(asked),
+            "remembered": {},
+            "subject": None,
+            "misses": 0,
+            "created_at": timestamp(),
+            "expires_at": timestamp(seconds=SECONDS),
+        }
+
+        def keep(connection: Connection) -> None:
+            delete_expired(connection, sign_ins)
+            connection.execute(insert(sign_ins), [row])
+
+        await self._database.write(keep)
+        return made
+
+    async def find(self, sign_in_id: str, secret: str) -> SignIn | None:
+        """The sign-in, if this browser began it and it is not over."""
+        if not sign_in_id.isalnum() or not sign_in_id.isascii():
+            return None
+        one = select(sign_ins).where(sign_ins.c.id == sign_in_id)
+        row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
+        good = opaque.same(secret, row.browser if row else None)
+        if not row or not good or row.expires_at <= timestamp() or row.misses >= MOST_MISSES:
+            return None
+        return _sign_in(row, secret)
+
+    async def remember(self, sign_in: SignIn, what: Mapping[str, str]) -> None:
+        """Keep what a provider wants to be told again."""
+        await self._change(sign_in, remembered=dict(what))
+
+    async def signed_in(self, sign_in: SignIn, subject: Subject) -> None:
+        """The person has proved who they are."""
+        await self._change(sign_in, subject=asdict(subject), remembered={})
+
+    async def missed(self, sign_in: SignIn) -> None:
+        """Count a wrong key; after a few the sign-in is over."""
+        await self._change(sign_in, misses=sign_ins.c.misses + 1)
+
+    async def forget(self, sign_in: SignIn) -> bool:
+        """End it; False when somebody else just did."""
+        return await self._database.write(lambda c: taken(c, sign_in))
+
+    async def _change(self, sign_in: SignIn, **values: Any) -> None:
+        changed = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(**values)
+        await self._database.write(lambda c: c.execute(changed))
+
+
+def taken(connection: Connection, sign_in: SignIn) -> bool:
+    """Take a sign-in out of the table: of two at once, one succeeds."""
+    gone = connection.execute(delete(sign_ins).where(sign_ins.c.id == sign_in.id))
+    return gone.rowcount == 1
+
+
+def _sign_in(row: Row[Any], secret: str) -> SignIn:
+    return SignIn(
+        id=row.id,
+        secret=secret,
+        asked=Asked(**row.asked),
+        remembered=row.remembered,
+        subject=Subject(**row.subject) if row.subject else None,
+    )

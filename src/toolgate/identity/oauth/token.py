@@ -1,0 +1,100 @@
+"""Tokens for a code or a refresh token (RFC 6749 sections 4.1.3 and 6, RFC 7636, RFC 8707)."""
+
+from toolgate.identity.oauth.clients import BadClient, Clients, is_document
+from toolgate.identity.oauth.grants import CodeUse, Grants, RefreshUse, Refused, Tokens
+from toolgate.identity.oauth.messages import Answer, Parameters, Request, failure, json_answer
+
+FORM = "application/x-www-form-urlencoded"
+BAD = "oauth-bad-request"
+
+
+class TokenEndpoint:
+    """Exchanges codes and refresh tokens."""
+
+    methods = ("POST",)
+
+    def __init__(self, grants: Grants, clients: Clients) -> None:
+        self._grants = grants
+        self._clients = clients
+
+    async def __call__(self, request: Request) -> Answer:
+        """Answer with a pair of tokens, or with why not."""
+        form = request.form
+        if request.content_type != FORM:
+            return failure("invalid_request", f"The body must be {FORM}.", BAD)
+        if form.repeated:
+            told = f"{min(form.repeated)[:40]} is given more than once."
+            return failure("invalid_request", told, BAD)
+        if unknown := await self._unknown(form.get("client_id")):
+            return _answer(unknown)
+        match form.get("grant_type"):
+            case "authorization_code":
+                outcome = await self._exchange(form)
+            case "refresh_token":
+                outcome = await self._refresh(form)
+            case None:
+                outcome = Refused("invalid_request", "grant_type is required.", BAD)
+            case _:
+                told = "grant_type must be authorization_code or refresh_token."
+                outcome = Refused("unsupported_grant_type", told, BAD)
+        return _answer(outcome)
+
+    async def _unknown(self, client_id: str | None) -> Refused | None:
+        """A refusal for a client whose registration is gone: it is to register again.
+
+        A document is not asked for here: a grant already names its client.
+        """
+        if client_id is None or is_document(client_id):
+            return None
+        try:
+            await self._clients.find(client_id)
+        except BadClient as bad:
+            return Refused("invalid_client", str(bad), "oauth-unknown-client")
+        return None
+
+    async def _exchange(self, form: Parameters) -> Tokens | Refused:
+        code, client_id = form.get("code"), form.get("client_id")
+        verifier = form.get("code_verifier")
+        if not code or not client_id:
+            return Refused("invalid_request", "code and client_id are required.", BAD)
+        if not verifier:
+            told = "code_verifier is required (PKCE)."
+            return Refused("invalid_request", told, "oauth-missing-verifier")
+        return await self._grants.exchange(
+            CodeUse(
+                code=code,
+                client_id=client_id,
+                verifier=verifier,
+                redirect_uri=form.get("redirect_uri"),
+                resource=form.get("resource"),
+            )
+        )
+
+    async def _refresh(self, form: Parameters) -> Tokens | Refused:
+        token, client_id = form.get("refresh_token"), form.get("client_id")
+        if not token or not client_id:
+            return Refused("invalid_request", "refresh_token and client_id are required.", BAD)
+        return await self._grants.refresh(
+            RefreshUse(
+                token=token,
+                client_id=client_id,
+                resource=form.get("resource"),
+                scope=form.get("scope"),
+            )
+        )
+
+
+def _answer(outcome: Tokens | Refused) -> Answer:
+    if isinstance(outcome, Refused):
+        return failure(outcome.error, outcome.description, outcome.rule)
+    return json_answer(
+        {
+            "access_token": outcome.access,
+            "token_type": "Bearer",
+            "expires_in": outcome.seconds,
+            "refresh_token": outcome.refresh,
+            "scope": outcome.scope,
+        },
+        200,
+        ("pragma", "no-cache"),
+    )

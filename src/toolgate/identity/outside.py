@@ -1,0 +1,61 @@
+"""Whom toolgate asks outside when a person signs in, as the settings say."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from toolgate.identity.fetching import Fetcher
+from toolgate.identity.guarded import GuardedFetcher
+from toolgate.identity.oauth.client_documents import ClientDocuments
+from toolgate.identity.providers import Provider
+from toolgate.settings import BadSettings, Settings, SignIn
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Who signs people in (None: a page of ours), and where clients describe themselves."""
+
+    provider: Provider | None
+    documents: ClientDocuments
+
+
+@asynccontextmanager
+async def outside(
+    settings: Settings, provider: Provider | None = None
+) -> AsyncGenerator[Outside, None]:
+    """Ready to ask; nothing is asked before somebody signs in."""
+    private = settings.oauth.private_client_documents
+    async with Fetcher() as fetcher, GuardedFetcher(allow_private=private) as guarded:
+        signs_in = provider or _provider(settings.sign_in, fetcher)
+        yield Outside(signs_in, ClientDocuments(guarded))
+
+
+def _provider(sign_in: SignIn, fetcher: Fetcher) -> Provider | None:
+    """Only the provider that is configured is loaded: they bring cryptography along."""
+    try:
+        match sign_in.provider:
+            case "admin_key":
+                return None
+            case "site":
+                from toolgate.identity.providers.site import SiteProvider  # noqa: PLC0415
+
+                site = _set(sign_in, "site_url")
+                project = _set(sign_in, "firebase_project")
+                return SiteProvider(site, project, sign_in.firebase_keys_url, fetcher=fetcher)
+            case "oidc":
+                from toolgate.identity.providers.oidc import OidcProvider  # noqa: PLC0415
+
+                issuer, client = _set(sign_in, "oidc_issuer"), _set(sign_in, "oidc_client_id")
+                secret = sign_in.oidc_client_secret
+                return OidcProvider(issuer, client, secret, fetcher=fetcher)
+    except BadSettings:
+        raise
+    except ValueError as wrong:
+        raise BadSettings(str(wrong)) from wrong
+
+
+def _set(sign_in: SignIn, name: str) -> str:
+    value: str | None = getattr(sign_in, name)
+    if not value:
+        raise BadSettings(f"Setting sign_in.provider is {sign_in.provider}: set sign_in.{name}.")
+    return value

@@ -1,0 +1,54 @@
+"""The application's record of a person: made at the first sign-in, asked for the admin role."""
+
+import logging
+import secrets
+
+from toolgate.db.engine import Database
+from toolgate.identity.providers import Profile, SignInFailed
+from toolgate.ports.documents import DocumentExists, DocumentStore, StoreUnavailable
+from toolgate.ports.rules import broken_id_rule
+from toolgate.ports.users import USERS, Record, new_record
+from toolgate.ports.users import is_admin as says_admin
+
+logger = logging.getLogger(__name__)
+
+
+class Users:
+    """Reads and begins the records of users."""
+
+    def __init__(self, documents: DocumentStore, database: Database) -> None:
+        self._documents = documents
+        self._database = database
+
+    async def signed_in(self, profile: Profile) -> None:
+        """Make the person's record if there is none yet; an existing one stays as it is."""
+        if not profile.uid or broken_id_rule(profile.uid):
+            raise SignInFailed("Your account has an id that cannot be used here.")
+        if await self._documents.get(USERS, profile.uid) is not None:
+            return
+        try:
+            async with self._database.transaction() as tx:
+                await self._documents.create(tx, USERS, begun(profile), profile.uid)
+        except DocumentExists:
+            pass  # another sign-in of the same person was quicker
+
+    async def is_admin(self, uid: str) -> bool:
+        """Whether the person's record says so; a record that cannot be read says nothing."""
+        if broken_id_rule(uid):
+            return False
+        try:
+            record = await self._documents.get(USERS, uid)
+        except StoreUnavailable:
+            logger.warning("the record of user %s cannot be read: no admin role", uid)
+            return False
+        return says_admin(record)
+
+
+def begun(profile: Profile) -> Record:
+    """A person's record as it begins.
+
+    It has no `api.privateKey`: toolgate keeps no key in plain text. `toolgate keys create
+    --role user --user UID` makes one that is kept as a hash.
+    """
+    record = new_record(profile.uid, profile.email, profile.name)
+    return record | {"api": {"clientId": secrets.token_hex(16)}}

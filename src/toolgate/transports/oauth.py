@@ -1,0 +1,123 @@
+"""The authorization server over HTTP: requests in, answers out, refusals into the audit."""
+
+import logging
+from collections.abc import Mapping
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from toolgate.gate.errors import Forbidden, GateError, RateLimited, TooLarge, Unavailable
+from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Kind, Principal
+from toolgate.identity.oauth import paths
+from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unreadable, failure
+from toolgate.identity.oauth.server import Endpoint
+from toolgate.identity.oauth.token import FORM
+from toolgate.ports.documents import StoreUnavailable
+from toolgate.transports.address import ADDRESS, Address
+from toolgate.transports.asgi import (
+    Receive,
+    Scope,
+    Send,
+    error_headers,
+    header,
+    read_body,
+    request_id_of,
+    send,
+    send_json,
+)
+from toolgate.transports.strangers import note_refusal
+
+logger = logging.getLogger(__name__)
+
+WELL_KNOWN = "/.well-known/"
+MOST_BODY = 64 * 1024
+# Each of these leaves a row, or looks something up elsewhere.
+COUNTED = {
+    paths.REGISTER: "oauth-register",
+    "/register": "oauth-register",
+    paths.AUTHORIZE: "oauth-authorize",
+    "/authorize": "oauth-authorize",
+}
+
+
+class OAuth:
+    """Every endpoint of the authorization server; none needs credentials."""
+
+    def __init__(self, gate: Gate, endpoints: Mapping[str, Endpoint]) -> None:
+        self._gate = gate
+        self._endpoints = endpoints
+
+    def opens(self, path: str) -> bool:
+        """Whether a path is answered without credentials."""
+        return path in self._endpoints or path.startswith(WELL_KNOWN)
+
+    async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
+        """Answer one request."""
+        endpoint = self._endpoints.get(scope["path"])
+        if endpoint is None:
+            return await send_json(to, 404, {"error": "There is nothing here."})
+        if scope["method"] not in endpoint.methods:
+            allow = (b"allow", ", ".join(endpoint.methods).encode())
+            return await send_json(to, 405, {"error": "Method not allowed"}, [allow])
+        try:
+            await self._count(scope["path"])
+            answer = await endpoint(await _request(scope, receive))
+        except Unreadable as problem:
+            answer = failure("invalid_request", str(problem), "oauth-bad-request")
+        except GateError as refused:
+            headers = error_headers(refused)
+            return await send_json(to, refused.status, _worded(refused), headers)
+        except (SQLAlchemyError, StoreUnavailable):
+            logger.warning("%s: sign-in is not possible now", request_id_of(scope), exc_info=True)
+            refused = Unavailable("Signing in is not possible now. Try again later.")
+            return await send_json(to, refused.status, _worded(refused))
+        if answer.rule is not None:
+            await note_refusal(self._gate, scope, Forbidden("refused"), answer.rule)
+        await _send(to, answer)
+
+    async def _count(self, path: str) -> None:
+        if path in COUNTED:
+            stranger = Principal(kind=Kind.ANONYMOUS, id=COUNTED[path])
+            await self._gate.limits.admit(stranger, path)
+
+
+def _worded(error: GateError) -> dict[str, str]:
+    match error:
+        case RateLimited() | Unavailable():
+            code = "temporarily_unavailable"
+        case TooLarge():
+            code = "invalid_request"
+        case _:
+            code = "server_error"
+    return {"error": code, "error_description": error.message}
+
+
+async def _request(scope: Scope, receive: Receive) -> Request:
+    address: Address = scope[ADDRESS]
+    body = await read_body(receive, MOST_BODY) if scope["method"] == "POST" else b""
+    content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    return Request(
+        method=scope["method"],
+        base=address.base,
+        resources=address.resources,
+        query=Parameters.read(scope["query_string"]),
+        form=Parameters.read(body) if content_type == FORM else Parameters(),
+        body=body,
+        content_type=content_type,
+        cookies=_cookies(scope),
+    )
+
+
+def _cookies(scope: Scope) -> dict[str, str]:
+    """The cookies, ours and others'; the standard library gives up at one it does not like."""
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie"]
+    pairs = [one.partition("=") for one in ";".join(values).split(";")]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+async def _send(to: Send, answer: Answer) -> None:
+    headers = [(name.encode(), value.encode()) for name, value in answer.headers]
+    kinds = [one for one in headers if one[0] == b"content-type"]
+    content = kinds[0] if kinds else (b"content-type", b"text/plain; charset=utf-8")
+    others = [one for one in headers if one[0] != b"content-type"]
+    await send(to, answer.status, answer.body, others, content=content)
