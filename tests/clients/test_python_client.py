@@ -113,10 +113,15 @@ async def test_an_unknown_tool_is_a_fault(client: mcp.Client) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_user_sees_and_calls_only_public_tools(server: Server, mode: Mode) -> None:
+async def test_a_user_sees_and_calls_only_the_tools_of_users(server: Server, mode: Mode) -> None:
     async with connected(server, mode, "user") as client:
         listed = (await client.list_tools()).tools
-        assert [tool.name for tool in listed] == ["list_collections", "describe_collection"]
+        assert [tool.name for tool in listed] == [
+            "list_collections",
+            "describe_collection",
+            "get_user",
+            "health_check",
+        ]
         with pytest.raises(MCPError, match="Unknown tool: get_document"):
             await client.call_tool("get_document", {"collection": "users", "document_id": "a"})
         assert (await client.call_tool("list_collections", {})).is_error is False
@@ -245,7 +250,7 @@ async def test_a_prompt_is_hidden_from_who_may_not_use_its_tools(
 ) -> None:
     async with connected(server, mode, holder) as client:
         shown = {one.name for one in (await client.list_prompts()).prompts}
-        public = {"list_collections", "describe_collection"}
+        public = {"list_collections", "describe_collection", "health_check"}
         assert shown == {
             name for name, one in CATALOGUE.prompts.items() if public.issuperset(one.tools)
         }

@@ -86,10 +86,15 @@ def test_an_unknown_tool_is_a_fault(seen: dict[str, Any], mode: str) -> None:
     assert "Unknown tool: no_such_tool" in fault["message"]
 
 
-def test_a_user_sees_and_calls_only_public_tools(server: Server, tmp_path: Path) -> None:
+def test_a_user_sees_and_calls_only_the_tools_of_users(server: Server, tmp_path: Path) -> None:
     seen = looked(server, "user", tmp_path)
     for mode in MODES:
-        assert seen[mode]["tools"] == ["list_collections", "describe_collection"]
+        assert seen[mode]["tools"] == [
+            "list_collections",
+            "describe_collection",
+            "get_user",
+            "health_check",
+        ]
         fault = seen[mode]["results"]["get_document"]["error"]
         assert "Unknown tool: get_document" in fault["message"]
         assert not seen[mode]["results"]["list_collections"].get("isError")
