@@ -100,3 +100,29 @@ def test_no_key_is_written_unless_asked(
     assert "a-secret" not in (tmp_path / written).read_text()
     cli("connect", client, "--write", "--key", "tg_1_2")
     assert "Bearer tg_1_2" in (tmp_path / written).read_text()
+
+
+def test_a_person_signs_in_instead_of_a_key(cli: Any) -> None:
+    url = "https://tools.example.com/mcp"
+    for client, section in (
+        ("claude-code", "mcpServers"),
+        ("cursor", "mcpServers"),
+        ("vscode", "servers"),
+    ):
+        done = cli("connect", client, "--sign-in", "--url", "https://tools.example.com", "--json")
+        entry = done.json["config"][section]["toolgate"]
+        assert entry["url"] == url
+        assert "headers" not in entry
+        assert "inputs" not in done.json["config"]
+    said = cli("connect", "claude-code", "--sign-in")
+    assert "--header" not in said.out
+    assert "/mcp opens a browser to sign in" in said.err
+
+
+def test_signing_in_is_not_a_matter_of_claude_desktops_file(cli: Any) -> None:
+    refused = cli("connect", "claude-desktop", "--sign-in")
+    assert refused.code == 2
+    assert "Settings, Connectors" in refused.err
+    both = cli("connect", "cursor", "--sign-in", "--key", "k")
+    assert both.code == 2
+    assert "two ways in" in both.err

@@ -29,6 +29,12 @@ class Server:
     arguments: list[str]
     ca: Path | None = None
     """The local CA that the client has to trust, where the server has one."""
+    signs_in: bool = False
+    """Whether a person signs in with a browser, instead of a key."""
+
+    def headers(self, key: str) -> Entry:
+        """The client's part that holds the key; nothing where a person signs in."""
+        return {} if self.signs_in else {"headers": {"Authorization": f"Bearer {key}"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +58,18 @@ class Client:
 
 def claude_code(server: Server) -> Client:
     """Claude Code: the project's .mcp.json, or a command."""
-    bearer = f"Bearer {server.key or f'${{{server.variable}}}'}"
-    at_shell = f"Bearer {server.key or f'${server.variable}'}"
+    key = server.key or f"${{{server.variable}}}"
+    header = f' --header "Authorization: Bearer {server.key or f"${server.variable}"}"'
+    sign_in = "In Claude Code, /mcp opens a browser to sign in." if server.signs_in else None
     return Client(
         title="Claude Code",
         file=Path(".mcp.json"),
         section="mcpServers",
-        entry={"type": "http", "url": server.url, "headers": {"Authorization": bearer}},
-        command=f"claude mcp add --transport http {server.name} {server.url} "
-        f'--header "Authorization: {at_shell}"',
+        entry={"type": "http", "url": server.url, **server.headers(key)},
+        command=f"claude mcp add --transport http {server.name} {server.url}"
+        + ("" if server.signs_in else header),
         hint=_sentences(
-            _from_variable(server),
+            sign_in or _from_variable(server),
             server.ca
             and f"Start it with NODE_EXTRA_CA_CERTS={shlex.quote(str(server.ca))}, "
             "or let this machine trust that CA.",
@@ -72,6 +79,11 @@ def claude_code(server: Server) -> Client:
 
 def claude_desktop(server: Server) -> Client:
     """Claude Desktop: starts toolgate itself, which opens the data or passes on to a server."""
+    if server.signs_in:
+        raise Stop(
+            "Claude Desktop signs in to servers that are added in Settings, Connectors, as custom "
+            f"connectors: {server.url} (it must be https). Leave out --sign-in for its file."
+        )
     entry: Entry = {"command": server.command, "args": server.arguments}
     bridged = "--url" in server.arguments
     if server.key:
@@ -91,19 +103,20 @@ def claude_desktop(server: Server) -> Client:
 
 def cursor(server: Server) -> Client:
     """Cursor: the project's .cursor/mcp.json."""
-    bearer = f"Bearer {server.key or f'${{env:{server.variable}}}'}"
+    key = server.key or f"${{env:{server.variable}}}"
+    sign_in = "Cursor opens a browser to sign in." if server.signs_in else None
     return Client(
         title="Cursor",
         file=Path(".cursor/mcp.json"),
         section="mcpServers",
-        entry={"url": server.url, "headers": {"Authorization": bearer}},
-        hint=_sentences(_from_variable(server), _trusted(server)),
+        entry={"url": server.url, **server.headers(key)},
+        hint=_sentences(sign_in or _from_variable(server), _trusted(server)),
     )
 
 
 def vscode(server: Server) -> Client:
     """VS Code: the workspace's .vscode/mcp.json; it asks for the key and keeps it safe."""
-    bearer = f"Bearer {server.key or f'${{input:{INPUT_ID}}}'}"
+    key = server.key or f"${{input:{INPUT_ID}}}"
     ask: Entry = {
         "type": "promptString",
         "id": INPUT_ID,
@@ -114,12 +127,16 @@ def vscode(server: Server) -> Client:
         title="VS Code",
         file=Path(".vscode/mcp.json"),
         section="servers",
-        entry={"type": "http", "url": server.url, "headers": {"Authorization": bearer}},
-        inputs=[] if server.key else [ask],
-        hint=_sentences(
-            "" if server.key else "VS Code asks for the key at the first start.", _trusted(server)
-        ),
+        entry={"type": "http", "url": server.url, **server.headers(key)},
+        inputs=[] if server.key or server.signs_in else [ask],
+        hint=_sentences(_vscode_hint(server), _trusted(server)),
     )
+
+
+def _vscode_hint(server: Server) -> str:
+    if server.signs_in:
+        return "VS Code opens a browser to sign in."
+    return "" if server.key else "VS Code asks for the key at the first start."
 
 
 CLIENTS = {

@@ -28,6 +28,9 @@ Variable = Annotated[
     str,
     typer.Option("--key-variable", metavar="NAME", help="Environment variable with the key."),
 ]
+SignIn = Annotated[
+    bool, typer.Option("--sign-in", help="No key: a person signs in with a browser (OAuth).")
+]
 Write = Annotated[
     bool, typer.Option("--write", help="Write it into the client's file; the old one is kept.")
 ]
@@ -41,6 +44,7 @@ def connect(
     url: Url = None,
     key: Key = None,
     key_variable: Variable = "TOOLGATE_KEY",
+    sign_in: SignIn = False,
     write_it: Write = False,
     name: Name = "toolgate",
     config: ConfigFile = None,
@@ -53,6 +57,8 @@ def connect(
     """
     if client not in CLIENTS:
         raise Stop(f"There is no client {client!r}. Clients: {', '.join(CLIENTS)}.")
+    if key and sign_in:
+        raise Stop("--key and --sign-in are two ways in. Give one of them.")
     settings = load_settings(ctx, config, data)
     endpoint = _endpoint(settings, url)
     found = CLIENTS[client](
@@ -64,6 +70,7 @@ def connect(
             command=_command(),
             arguments=["mcp", "--url", endpoint] if url else _arguments(settings, config),
             ca=None if url else _ca(settings),
+            signs_in=sign_in,
         )
     )
     written = write(found, name) if write_it else None
