@@ -40,6 +40,8 @@ lock: | $(BIN)/uv          ## pin every dependency by hash, newest that fits
 	$(COMPILE) requirements/tools.in -o requirements/tools.txt
 	$(COMPILE) pyproject.toml -o requirements/run.txt
 	$(COMPILE) pyproject.toml --all-extras --group test -c requirements/run.txt -o requirements/test.txt
+	$(COMPILE) pyproject.toml --extra postgres --extra redis \
+		-c requirements/run.txt -c requirements/test.txt -o requirements/host.txt
 
 clean:
 	rm -rf $(VENV) .cache .toolgate
