@@ -58,13 +58,16 @@ def test_the_client_connects(seen: dict[str, Any], mode: str, version: str, era:
     assert seen[mode]["server"]["name"] == "toolgate"
 
 
+NOT_ALIKE = {"get_user": "the admin key belongs to no user", "health_check": "it tells the time"}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_every_tool_is_listed_in_order(seen: dict[str, Any], mode: str) -> None:
     assert seen[mode]["tools"] == [tool.name for tool in CATALOGUE]
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", [tool.name for tool in CATALOGUE])
+@pytest.mark.parametrize("name", [tool.name for tool in CATALOGUE if tool.name not in NOT_ALIKE])
 def test_every_tool_is_called_with_its_example(
     seen: dict[str, Any], server: Server, mode: str, name: str
 ) -> None:

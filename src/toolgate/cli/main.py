@@ -15,6 +15,7 @@ from toolgate.cli import (
     db,
     doctor,
     extend,
+    grants,
     init,
     keys,
     logs,
@@ -66,6 +67,7 @@ def commands() -> typer.Typer:
     app.command("call")(call.call)
     app.command("why")(why.why)
     app.add_typer(keys.group(), name="keys")
+    app.add_typer(grants.group(), name="grants")
     app.add_typer(audit.group(), name="audit")
     app.command("connect")(connect.connect)
     app.command("doctor")(doctor.doctor)

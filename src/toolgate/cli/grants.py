@@ -1,0 +1,83 @@
+"""`toolgate grants`: clients that people allowed to act for them."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.output import say, say_json, table
+from toolgate.cli.problems import Stop
+
+if TYPE_CHECKING:
+    from toolgate.settings import Settings
+
+Whose = Annotated[
+    str, typer.Argument(metavar="ID", help="A grant's id, or a user or key: all of theirs.")
+]
+
+
+def group() -> typer.Typer:
+    """The commands about grants."""
+    app = typer.Typer(help="Clients that people allowed to act for them.")
+    app.callback(invoke_without_command=True)(help_when_alone)
+    app.command("list")(list_)
+    app.command("end")(end)
+    return app
+
+
+def list_(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what is allowed now, the newest first."""
+    settings = load_settings(ctx, config, data)
+    rows = opening.wait_for(lambda: _list(settings))
+    if as_json:
+        return say_json(rows)
+    if not rows:
+        return say("No client is allowed to act for anybody.")
+    table(("id", "client", "for", "since", "until"), map(_row, rows))
+
+
+async def _list(settings: "Settings") -> list[dict[str, Any]]:
+    from toolgate.identity.oauth.ending import grants_in_force
+
+    async with opening.database(settings, existing=True) as database:
+        return await grants_in_force(database)
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["id"],
+        row["client_name"] or row["client_id"],
+        f"user {row['user_id']}" if row["user_id"] else f"key {row['key_id']}",
+        row["created_at"][:10],
+        row["expires_at"][:10],
+    )
+
+
+def end(
+    ctx: typer.Context,
+    whose: Whose,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a grant, or all of a user or key. Running servers refuse its tokens within a second."""
+    settings = load_settings(ctx, config, data)
+    many = opening.wait_for(lambda: _end(settings, whose))
+    if not many:
+        raise Stop(f"There is no grant of {whose!r}. `toolgate grants list` shows them.")
+    if as_json:
+        return say_json({"ended": many})
+    say(f"{'1 grant is' if many == 1 else f'{many} grants are'} ended.")
+
+
+async def _end(settings: "Settings", whose: str) -> int:
+    from toolgate.identity.oauth.ending import end_grants
+
+    async with opening.database(settings, existing=True) as database:
+        return await end_grants(database, whose)

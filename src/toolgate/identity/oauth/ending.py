@@ -1,0 +1,34 @@
+"""What an administrator sees of grants, and ends."""
+
+from typing import Any
+
+from sqlalchemy import or_, select, update
+
+from toolgate.db.engine import Database
+from toolgate.db.oauth_tables import clients, grants
+from toolgate.gate.audit import timestamp
+
+SHOWN = ("id", "client_id", "user_id", "key_id", "created_at", "expires_at")
+IN_FORCE = (grants.c.ended_at.is_(None), grants.c.code_used_at.is_not(None))
+
+
+async def grants_in_force(database: Database) -> list[dict[str, Any]]:
+    """Every grant a client can still use, the newest first."""
+    every = (
+        select(*(grants.c[name] for name in SHOWN), clients.c.name.label("client_name"))
+        .outerjoin(clients, clients.c.id == grants.c.client_id)
+        .where(*IN_FORCE, grants.c.expires_at > timestamp())
+        .order_by(grants.c.created_at.desc(), grants.c.id)
+    )
+    return await database.read(
+        lambda connection: [dict(row) for row in connection.execute(every).mappings()]
+    )
+
+
+async def end_grants(database: Database, whose: str) -> int:
+    """End a grant by its id, or all of a user or a key; how many were ended."""
+    wanted = or_(grants.c.id == whose, grants.c.user_id == whose, grants.c.key_id == whose)
+    ended = update(grants).where(wanted, grants.c.ended_at.is_(None))
+    return await database.write(
+        lambda connection: connection.execute(ended.values(ended_at=timestamp())).rowcount
+    )

@@ -1,0 +1,37 @@
+"""Grants on the command line: seen and ended by an administrator."""
+
+from typing import Any
+
+import httpx2
+import pytest
+from anyio import to_thread
+from tests.identity.oauth.flow import registered
+from tests.servers import Server
+
+from toolgate.cli.main import run
+
+pytestmark = pytest.mark.anyio
+
+
+def test_nothing_is_allowed_at_first(cli: Any) -> None:
+    cli("keys", "create", "--role", "admin")
+    assert cli("grants", "list").out == "No client is allowed to act for anybody.\n"
+    ended = cli("grants", "end", "anna")
+    assert ended.code == 2
+    assert "`toolgate grants list` shows them" in ended.err
+
+
+async def test_a_grant_is_seen_and_ended(server: Server, capsys: Any) -> None:
+    async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
+        flow = await registered(http, name="A client to end")
+        token = (await flow.tokens(server.keys["user"]))["access_token"]
+        assert (await flow.tools(token)).status_code == 200
+        data = ("--data", str(server.data))
+        assert await to_thread.run_sync(run, ["grants", "list", *data]) == 0
+        (line,) = [one for one in capsys.readouterr().out.splitlines() if "A client to end" in one]
+        ending = ["grants", "end", line.split()[0], *data]
+        assert await to_thread.run_sync(run, ending) == 0
+        assert capsys.readouterr().out == "1 grant is ended.\n"
+        while (await flow.tools(token)).status_code == 200:
+            continue  # remembered for a second at most
+        assert await to_thread.run_sync(run, ending) == 2
