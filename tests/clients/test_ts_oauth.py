@@ -16,8 +16,8 @@ def test_the_client_goes_the_whole_way(server: Server, path: str) -> None:
         home = install(Path(__file__).parent, SCRIPT)
     except NodeUnavailable as reason:
         pytest.skip(f"TypeScript client: {reason}")
-    key = {"TOOLGATE_KEY": server.key_of("user")}
-    done = find().run(SCRIPT, f"{server.url}{path}", cwd=home, timeout=60, env=key)
+    typed = {"TOOLGATE_TYPED": json.dumps({"key": server.key_of("user")})}
+    done = find().run(SCRIPT, f"{server.url}{path}", cwd=home, timeout=60, env=typed)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "tools": ["list_collections", "describe_collection", "get_user", "health_check"],

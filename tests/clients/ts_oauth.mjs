@@ -1,8 +1,8 @@
 // The official TypeScript client signs a person in, calls, refreshes, and gives its tokens back.
 //
-//   TOOLGATE_KEY=... node ts_oauth.mjs URL
+//   TOOLGATE_TYPED='{"key": "…"}' node ts_oauth.mjs URL
 //
-// The key is what the person types on the sign-in page. Prints one JSON object:
+// TOOLGATE_TYPED is what the person types, by the name of the field. Prints one JSON object:
 // {"tools": [name], "signIns": n, "tokens": n, "afterRefresh": bool, "revoked": status, "again": n}
 
 import { argv, env, stdout } from 'node:process';
@@ -10,6 +10,7 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 
 const url = new URL(argv[2]);
 const redirect = 'http://127.0.0.1:4242/callback';
+const typed = { ...JSON.parse(env.TOOLGATE_TYPED), decision: 'allow' };
 const kept = { signIns: 0, tokens: 0 };
 
 const provider = {
@@ -31,24 +32,38 @@ const provider = {
   redirectToAuthorization: async (address) => { kept.back = await visit(address); },
 };
 
-// What a browser and a person do: two pages, two forms, one cookie.
+// What a browser and a person do: go where pages lead, and fill in what they ask for.
 async function visit(address) {
   kept.signIns += 1;
-  const begun = await fetch(address, { redirect: 'manual' });
-  const cookie = begun.headers.get('set-cookie').split(';')[0];
-  const page = await fetch(begun.headers.get('location'), { headers: { cookie } });
-  const signedIn = await send(page, cookie, { key: env.TOOLGATE_KEY });
-  const consent = await fetch(signedIn.headers.get('location'), { headers: { cookie } });
-  const allowed = await send(consent, cookie, { decision: 'allow' });
-  return new URL(allowed.headers.get('location')).searchParams;
+  const jar = new Map();
+  let page = await ask(jar, address);
+  for (let pages = 0; pages < 20; pages += 1) {
+    const location = page.headers.get('location');
+    if (location?.startsWith(redirect)) return new URL(location).searchParams;
+    page = location ? await ask(jar, new URL(location, page.url)) : await send(jar, page);
+  }
+  throw new Error('the pages have no end');
 }
 
-async function send(page, cookie, given) {
+async function ask(jar, address, more = {}) {
+  const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  const page = await fetch(address, { ...more, headers: { cookie }, redirect: 'manual' });
+  for (const one of page.headers.getSetCookie()) {
+    const [, name, value] = /^([^=]+)=([^;]*)/.exec(one);
+    if (value) jar.set(name, value);
+    else jar.delete(name);
+  }
+  return page;
+}
+
+async function send(jar, page) {
   const text = await page.text();
-  const form = new URLSearchParams(given);
-  for (const [, name, value] of text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)) form.set(name, value);
-  const action = new URL(/action="([^"]+)"/.exec(text)[1], page.url);
-  return fetch(action, { method: 'POST', body: form, headers: { cookie }, redirect: 'manual' });
+  const [, action, fields] = /<form[^>]* action="([^"]+)"[^>]*>(.*?)<\/form>/s.exec(text) ?? [];
+  if (!action) throw new Error(`${page.status}: ${text}`);
+  const form = new URLSearchParams();
+  for (const [, name, value] of fields.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)) form.set(name, value);
+  for (const [name, value] of Object.entries(typed)) if (fields.includes(`name="${name}"`)) form.set(name, value);
+  return ask(jar, new URL(action, page.url), { method: 'POST', body: form });
 }
 
 async function connected() {

@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 HOUR = datetime.timedelta(hours=1)
 PEM = serialization.Encoding.PEM
+AUTHORITY = "authority.pem"
+"""Where in the folder the certificate of the authority is, for `SSL_CERT_FILE`."""
 
 
 def contexts(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
@@ -45,5 +47,7 @@ def contexts(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     file.write_bytes(secret + certificate.public_bytes(PEM))
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(file)
-    client = ssl.create_default_context(cadata=authority.public_bytes(PEM).decode())
+    trusted = folder / AUTHORITY
+    trusted.write_bytes(authority.public_bytes(PEM))
+    client = ssl.create_default_context(cafile=trusted)
     return server, client

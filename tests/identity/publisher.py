@@ -19,6 +19,7 @@ class Seen:
     path: str
     headers: dict[str, str]
     form: dict[str, str]
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,9 @@ def publishing(tls: ssl.SSLContext | None = None) -> Generator[Publisher]:
         def do_GET(self) -> None:
             length = int(self.headers.get("content-length", 0))
             form = dict(parse_qsl(self.rfile.read(length).decode()))
-            path = self.path.partition("?")[0]
+            path, _, query = self.path.partition("?")
             headers = {name.lower(): value for name, value in self.headers.items()}
-            seen = Seen(self.command, path, headers, form)
+            seen = Seen(self.command, path, headers, form, query)
             publisher.seen.append(seen)
             said = publisher.answers.get(path, Answer({}, 404))
             try:

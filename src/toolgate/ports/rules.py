@@ -15,6 +15,8 @@ SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
 
 def broken_id_rule(document_id: str) -> str | None:
     """The rule a document id breaks."""
+    if not _is_text(document_id):
+        return "must be valid Unicode text"
     if "/" in document_id or "\0" in document_id:
         return "must not contain '/' or a NUL character"
     if document_id in (".", ".."):
@@ -28,6 +30,8 @@ def broken_id_rule(document_id: str) -> str | None:
 
 def broken_field_rule(field: str) -> str | None:
     """The rule a dotted field path breaks."""
+    if not _is_text(field):
+        return "must be valid Unicode text"
     if "\0" in field:
         return "must not contain a NUL character"
     if len(field.encode()) > MOST_FIELD_BYTES:
@@ -88,11 +92,16 @@ def _first(values: list[Any], depth: int) -> str | None:
 def _broken_text(value: str) -> str | None:
     if "\0" in value:
         return "must not contain a NUL character"
+    return None if _is_text(value) else "must be valid Unicode text"
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text has no half characters: JSON can write them, no database can keep them."""
     try:
         value.encode()
     except UnicodeEncodeError:
-        return "must be valid Unicode text"
-    return None
+        return False
+    return True
 
 
 def _reserved(name: str) -> bool:

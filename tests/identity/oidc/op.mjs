@@ -12,6 +12,13 @@ server.listen(0, "127.0.0.1", () => {
     clients: [
       { client_id: "confidential app", client_secret: "a secret: 100% + more", redirect_uris },
       { client_id: "public", token_endpoint_auth_method: "none", redirect_uris },
+      // A native client may come back to any port of loopback (RFC 8252): ours is picked later.
+      {
+        client_id: "toolgate",
+        client_secret: "only for tests",
+        application_type: "native",
+        redirect_uris: ["http://127.0.0.1/backend-manager/mcp/callback"],
+      },
     ],
     pkce: { required: () => true },
     cookies: { keys: ["only for tests"] },

@@ -8,7 +8,7 @@ import time
 import warnings
 from typing import Any
 
-from joserfc import jwt
+from joserfc import jws
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, KeySet, OKPKey, RSAKey
 
@@ -25,9 +25,12 @@ def jwk_set(*keys: PrivateKey) -> dict[str, Any]:
 
 
 def signed(key: PrivateKey, claims: dict[str, Any], alg: str = "RS256", **header: Any) -> str:
-    named = {"alg": alg, "kid": key.kid, **header}
+    named = {"typ": "JWT", "alg": alg, "kid": key.kid, **header}
+    given = {n: v for n, v in named.items() if v is not None}
+    # Escaped, so that a token can say what no text can: others' libraries write such ones.
+    content = json.dumps(claims).encode()
     with warnings.catch_warnings(category=SecurityWarning, action="ignore"):
-        return jwt.encode({n: v for n, v in named.items() if v is not None}, claims, key, [alg])
+        return jws.serialize_compact(given, content, key, [alg])
 
 
 def unsigned(claims: dict[str, Any], alg: str = "none", **header: Any) -> str:

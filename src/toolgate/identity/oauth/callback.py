@@ -4,7 +4,7 @@ from toolgate.identity.oauth import browser, paths
 from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
 from toolgate.identity.oauth.rendering import error_page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
-from toolgate.identity.providers import Profile, Provider, SignInFailed
+from toolgate.identity.providers import Profile, Provider, ProviderDown, SignInFailed
 from toolgate.identity.users import Users
 
 
@@ -31,7 +31,8 @@ class Callback:
                 profile = await self._profile(request, sign_in)
             except SignInFailed as failed:
                 await self._sign_ins.forget(sign_in)
-                return error_page(str(failed), "oauth-sign-in-failed", status=403)
+                status = 502 if isinstance(failed, ProviderDown) else 403
+                return error_page(str(failed), "oauth-sign-in-failed", status=status)
             shown = profile.email or profile.name or profile.uid
             await self._sign_ins.signed_in(sign_in, Subject(shown=shown, user_id=profile.uid))
         return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))

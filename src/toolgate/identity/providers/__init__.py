@@ -30,6 +30,10 @@ class SignInFailed(Exception):
     """The person could not be signed in; the message is fit for a page."""
 
 
+class ProviderDown(SignInFailed):
+    """Not the person's fault: whom we have to ask does not answer as it should."""
+
+
 class Provider(Protocol):
     """One way to sign in."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgate.identity.fetching import Fetcher, FetchFailed
-from toolgate.identity.providers import SignInFailed
+from toolgate.identity.providers import ProviderDown, SignInFailed
 from toolgate.identity.providers.addresses import is_safe
 from toolgate.identity.sharing import Shared
 
@@ -49,7 +49,7 @@ class Discovery:
         try:
             fetched = await self._fetcher.get(self._issuer.rstrip("/") + PATH)
         except FetchFailed as problem:
-            raise SignInFailed(f"The provider cannot be used now: {problem}") from problem
+            raise ProviderDown(f"The provider cannot be used now: {problem}") from problem
         metadata = self._read(fetched.body)
         self._kept = (self._clock() + KEPT_SECONDS, metadata)
         return metadata

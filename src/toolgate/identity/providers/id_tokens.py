@@ -4,17 +4,19 @@ import time
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from joserfc import jws, jwt
 from joserfc.errors import ExpiredTokenError, JoseError, SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
+from toolgate.gate.errors import printable
 from toolgate.identity.providers import Profile, SignInFailed
 from toolgate.identity.providers.signing_keys import SigningKeys
 
 LEEWAY_SECONDS = 60
 MOST_TOKEN = 16 * 1024
+MOST_EMAIL = 320
 
 AGAIN = "Sign in again."
 
@@ -74,11 +76,19 @@ def is_past(moment: object) -> bool:
 
 
 def profile(claims: dict[str, Any]) -> Profile:
-    """Who the claims are about; an address the provider calls unverified is not passed on."""
+    """Who the claims are about; an address the provider calls unverified is not passed on.
+
+    People write their names themselves: what no page or record can hold is replaced.
+    """
     email, name = claims.get("email"), claims.get("name")
     verified_email = claims.get("email_verified") not in (False, "false")
     return Profile(
         uid=claims["sub"],
-        email=email if isinstance(email, str) and email and verified_email else None,
-        name=name if isinstance(name, str) and name else None,
+        email=email if _is_address(email) and verified_email else None,
+        name=printable(name) if isinstance(name, str) and name else None,
     )
+
+
+def _is_address(given: object) -> TypeGuard[str]:
+    """Whether it can be an e-mail address: half of one is none."""
+    return isinstance(given, str) and 0 < len(given) <= MOST_EMAIL and given.isprintable()

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from toolgate.identity.fetching import Fetched, Fetcher, FetchFailed
-from toolgate.identity.providers import Begun, Profile, SignInFailed
+from toolgate.identity.providers import Begun, Profile, ProviderDown, SignInFailed
 from toolgate.identity.providers.addresses import check_state, required, with_query
 from toolgate.identity.providers.discovery import Discovery, Metadata
 from toolgate.identity.providers.id_tokens import Expected, profile, verified
@@ -136,7 +136,7 @@ async def _reached(asking: Any) -> Fetched:
     try:
         return await asking
     except FetchFailed as problem:
-        raise SignInFailed(f"The provider cannot be used now: {problem}") from problem
+        raise ProviderDown(f"The provider cannot be used now: {problem}") from problem
 
 
 def _challenge(verifier: str) -> str:

@@ -9,7 +9,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from toolgate.identity.fetching import Fetcher, FetchFailed
-from toolgate.identity.providers import SignInFailed
+from toolgate.identity.providers import ProviderDown, SignInFailed
 from toolgate.identity.sharing import Shared
 
 PublicKey = RSAKey | ECKey | OKPKey
@@ -59,7 +59,7 @@ class SigningKeys:
         try:
             fetched = await self._fetcher.get(self._url)
         except FetchFailed as problem:
-            raise SignInFailed(f"The keys of the sign-in are not available: {problem}") from problem
+            raise ProviderDown(f"The keys of the sign-in are not available: {problem}") from problem
         self._keys = _imported(fetched.body.get("keys"))
         seconds = USUAL_SECONDS if fetched.fresh_seconds is None else fetched.fresh_seconds
         self._asked_at = self._clock()
