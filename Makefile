@@ -7,7 +7,7 @@ TEST   := $(VENV)/.test-ready
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-.PHONY: run test check bench bench-content lint types architecture docs lock clean
+.PHONY: run test check bench bench-content bench-credentials lint types architecture docs lock clean
 
 run: $(RUN)                ## embedded database with demo data, ready to be called
 	$(BIN)/toolgate serve --demo
@@ -35,6 +35,9 @@ bench: $(TEST)             ## side by side, as a table of ratios
 
 bench-content: $(TEST)     ## pack content at a million rows; loading them takes some minutes
 	$(BIN)/python -m bench content
+
+bench-credentials: $(TEST) ## what a look at a credential costs, among ten and among a million
+	$(BIN)/python -m bench credentials
 
 lock: | $(BIN)/uv          ## pin every dependency by hash, newest that fits
 	$(COMPILE) requirements/tools.in -o requirements/tools.txt

@@ -1,10 +1,10 @@
-"""`python -m bench [mcp] [content]`: benchmarks, as tables of ratios."""
+"""`python -m bench [mcp] [content] [credentials]`: benchmarks, as tables."""
 
 import sys
 
 import anyio
 
-from bench import content, mcp_calls
+from bench import content, credentials, mcp_calls
 
 
 def main(wanted: list[str]) -> None:
@@ -12,6 +12,8 @@ def main(wanted: list[str]) -> None:
         _calls()
     if "content" in wanted:
         anyio.run(content.main)
+    if "credentials" in wanted:
+        anyio.run(credentials.main, credentials.MANY)
 
 
 def _calls() -> None:

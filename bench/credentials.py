@@ -1,18 +1,16 @@
 """What it costs to check a credential: our opaque tokens beside signed ones, few beside many.
 
-python -m bench.credentials [HOW_MANY]
+python -m bench credentials
 
 CPU time of one check on this machine, the least of several rounds.
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 from joserfc import jwt
 from joserfc.jwk import ECKey, OKPKey
 from sqlalchemy import Connection, insert
@@ -30,6 +28,7 @@ from toolgate.identity.users import Users
 HERE = "http://127.0.0.1/mcp"
 RESOURCES = frozenset({HERE})
 CHECKS, ROUNDS, BATCH = 500, 7, 5_000
+MANY = 1_000_000
 
 
 async def main(most: int) -> None:
@@ -104,7 +103,3 @@ async def _least(check: Callable[[], Awaitable[None]]) -> float:
             await check()
         best = min(best, (time.process_time() - started) / CHECKS * 1e6)
     return best
-
-
-if __name__ == "__main__":
-    anyio.run(main, int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

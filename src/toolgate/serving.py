@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DRAIN_SECONDS = 10
 BACKLOG = 2048
 STARTUP_FAILED = 3
+HEALTHCHECK_SECONDS = 20
+"""A worker that is silent for so long is replaced; a dead one at once. On a busy machine one that
+starts is silent for several seconds, and would be replaced for ever."""
 
 
 class Application:
@@ -104,6 +107,7 @@ def run(settings: Settings, bound: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_worker_healthcheck=HEALTHCHECK_SECONDS,
         ssl_certfile=tls.certificate if tls else None,
         ssl_keyfile=tls.key if tls else None,
     )

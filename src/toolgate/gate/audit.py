@@ -95,6 +95,10 @@ class AuditLog:
         """Store a record in a write's own transaction."""
         await tx.run(lambda connection: _store(connection, [record]))
 
+    def beside(self, connection: Connection, record: Record) -> None:
+        """Store a record in the transaction of this connection."""
+        _store(connection, [record])
+
     async def now(self, record: Record) -> None:
         """Store a record at once, in a transaction of its own."""
         await self._database.write(lambda connection: _store(connection, [record]))

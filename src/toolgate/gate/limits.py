@@ -15,8 +15,10 @@ from limits.storage import storage_from_string
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Principal
 
-MISSES = RateLimitItemPerMinute(60)
-"""Wrong guesses a minute, of everybody together."""
+MISSES = RateLimitItemPerMinute(20)
+"""Wrong guesses a minute from one place."""
+ALL_MISSES = RateLimitItemPerMinute(1000)
+"""Wrong guesses a minute from everywhere; also how many places are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +59,21 @@ class Limits:
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], principal.id, tool)
 
-    async def check_misses(self, what: str) -> None:
+    async def check_misses(self, what: str, peer: str) -> None:
         """Raise `RateLimited` when too many wrong guesses of something came within a minute."""
         try:
-            if await self._counters.test(MISSES, what):
+            common = await self._counters.test(ALL_MISSES, what)
+            if common and await self._counters.test(MISSES, what, peer):
                 return
         except StorageError as problem:
             raise Unavailable("Guesses cannot be counted now, so none is answered.") from problem
         raise RateLimited("Too many wrong answers. Try again in a minute.", retry_after=60)
 
-    async def missed(self, what: str) -> None:
-        """Count a wrong guess."""
+    async def missed(self, what: str, peer: str) -> None:
+        """Count a wrong guess; from a place only as long as everywhere is not too much."""
         try:
-            await self._counters.hit(MISSES, what)
+            if await self._counters.hit(ALL_MISSES, what):
+                await self._counters.hit(MISSES, what, peer)
         except StorageError as problem:
             raise Unavailable("Guesses cannot be counted now, so none is answered.") from problem
 

@@ -62,6 +62,13 @@ def of_role(role: Role, id: str, user_id: str | None = None) -> Principal:
     return Principal(kind=Kind.USER, id=id, roles=roles, user_id=user_id)
 
 
+def of_person(user_id: str) -> Principal:
+    """A user who signed in as such, without a key."""
+    return Principal(
+        kind=Kind.USER, id=f"user:{user_id}", roles=frozenset({Role.USER}), user_id=user_id
+    )
+
+
 def of_agent(agent_type: AgentType, id: str, user_id: str | None = None) -> Principal:
     """A caller that is an agent; it has no role, the rules for its type decide."""
     return Principal(kind=Kind.AGENT, id=id, agent_type=agent_type, user_id=user_id)

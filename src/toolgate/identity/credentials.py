@@ -14,7 +14,7 @@ from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.audit import timestamp
-from toolgate.gate.principal import Kind, Principal, Role, of_role
+from toolgate.gate.principal import Principal, Role, of_person, of_role
 from toolgate.identity.keys import SETTING_KEY_ID, Keys, in_force, principal_of_key
 from toolgate.identity.oauth import opaque
 from toolgate.identity.users import Users
@@ -128,12 +128,7 @@ class Credentials:
     def _holder(self, row: Row[Any]) -> Principal | None:
         """Who the grant is of; nobody any more when the key it was signed in with has ended."""
         if row.key_id is None:
-            return Principal(
-                kind=Kind.USER,
-                id=f"user:{row.grant_user_id}",
-                roles=frozenset({Role.USER}),
-                user_id=row.grant_user_id,
-            )
+            return of_person(row.grant_user_id)
         if row.key_id == SETTING_KEY_ID:
             same = row.key_mark == self.keys.admin_mark
             return of_role(Role.ADMIN, SETTING_KEY_ID) if same else None

@@ -2,7 +2,7 @@
 
 Headers of a reverse proxy (X-Forwarded-Proto, X-Forwarded-Host, Forwarded) count only when the
 request comes from a trusted proxy, and then only what the nearest one added. Nothing else in
-toolgate believes them.
+toolgate believes them, but for `peers` (X-Forwarded-For).
 """
 
 import re
@@ -55,7 +55,7 @@ class Addresses:
 
     def __init__(self, server: Server) -> None:
         self._public = _public(server.public_url)
-        self._proxies = _networks(server.trusted_proxies)
+        self._proxies = networks(server.trusted_proxies)
         self.public_host = urlsplit(self._public).netloc if self._public else None
 
     def host(self, scope: Scope) -> str | None:
@@ -86,10 +86,11 @@ class Addresses:
             address = ip_address(peer[0])
         except ValueError:
             return False
-        return any(_plain(address) in network for network in self._proxies)
+        return any(plain(address) in network for network in self._proxies)
 
 
-def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """An IPv4 address also where it is written as an IPv6 one."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
@@ -122,16 +123,22 @@ def _last(scope: Scope, name: bytes) -> str | None:
 
 
 def _standard(element: str | None) -> Told | None:
-    """Scheme and host of one element of `Forwarded` (RFC 7239); None when it cannot be read."""
+    """Scheme and host of one element of `Forwarded`; None when it cannot be read."""
+    found = parts_of(element or "")
+    return None if found is None else (found.get("proto"), found.get("host"))
+
+
+def parts_of(element: str) -> dict[str, str] | None:
+    """What one element of `Forwarded` (RFC 7239) says; None when it cannot be read."""
     found: dict[str, str] = {}
-    for part in (element or "").split(";"):
+    for part in element.split(";"):
         if not part.strip():
             continue
         pair = FORWARDED_PART.fullmatch(part)
         if pair is None:
             return None
         found[pair[1].lower()] = pair[2] if pair[2] is not None else pair[3]
-    return found.get("proto"), found.get("host")
+    return found
 
 
 def _public(url: str | None) -> str | None:
@@ -150,7 +157,8 @@ def _public(url: str | None) -> str | None:
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
-def _networks(entries: Iterable[str]) -> tuple[Network, ...]:
+def networks(entries: Iterable[str]) -> tuple[Network, ...]:
+    """Setting server.trusted_proxies, read."""
     found: list[Network] = []
     for entry in entries:
         try:

@@ -1,15 +1,22 @@
-"""The authorization server over HTTP: requests in, answers out, refusals into the audit."""
+"""The authorization server over HTTP: requests in, answers out, both outcomes into the audit.
+
+What succeeds is audited with the write it makes, what is refused up to the strangers' limit.
+"""
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, TooLarge, Unavailable
-from toolgate.gate.pipeline import Gate
+from toolgate.gate.pipeline import Call, Gate, Noted
+from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Kind, Principal
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unreadable, failure
+from toolgate.identity.oauth.noting import Note
 from toolgate.identity.oauth.server import Endpoint
 from toolgate.identity.oauth.token import FORM
 from toolgate.ports.documents import StoreUnavailable
@@ -43,9 +50,12 @@ COUNTED = {
 class OAuth:
     """Every endpoint of the authorization server; none needs credentials."""
 
-    def __init__(self, gate: Gate, endpoints: Mapping[str, Endpoint]) -> None:
+    def __init__(
+        self, gate: Gate, endpoints: Mapping[str, Endpoint], peer: Callable[[Scope], str]
+    ) -> None:
         self._gate = gate
         self._endpoints = endpoints
+        self._peer = peer
 
     def opens(self, path: str) -> bool:
         """Whether a path is answered without credentials."""
@@ -61,7 +71,7 @@ class OAuth:
             return await send_json(to, 405, {"error": "Method not allowed"}, [allow])
         try:
             await self._count(scope["path"])
-            answer = await endpoint(await _request(scope, receive))
+            answer = await endpoint(await self._request(scope, receive))
         except Unreadable as problem:
             answer = failure("invalid_request", str(problem), "oauth-bad-request")
         except GateError as refused:
@@ -80,6 +90,41 @@ class OAuth:
             stranger = Principal(kind=Kind.ANONYMOUS, id=COUNTED[path])
             await self._gate.limits.admit(stranger, path)
 
+    async def _request(self, scope: Scope, receive: Receive) -> Request:
+        address: Address = scope[ADDRESS]
+        body = await read_body(receive, MOST_BODY) if scope["method"] == "POST" else b""
+        content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+        return Request(
+            method=scope["method"],
+            base=address.base,
+            resources=address.resources,
+            peer=self._peer(scope),
+            note=_noting(self._gate, scope),
+            query=Parameters.read(scope["query_string"]),
+            form=Parameters.read(body) if content_type == FORM else Parameters(),
+            body=body,
+            content_type=content_type,
+            cookies=_cookies(scope),
+        )
+
+
+def _noting(gate: Gate, scope: Scope) -> Note:
+    """Audits what this request brings about."""
+    started = time.perf_counter()
+
+    def note(connection: Connection, rule: str, who: Principal) -> None:
+        call = Call(
+            tool=scope["path"],
+            arguments=None,
+            principal=who,
+            request_id=request_id_of(scope),
+            transport="http",
+        )
+        decision = Decision(visible=True, allowed=True, rule=rule)
+        gate.audit.beside(connection, Noted(call, None, decision, started).record(None))
+
+    return note
+
 
 def _worded(error: GateError) -> dict[str, str]:
     match error:
@@ -90,22 +135,6 @@ def _worded(error: GateError) -> dict[str, str]:
         case _:
             code = "server_error"
     return {"error": code, "error_description": error.message}
-
-
-async def _request(scope: Scope, receive: Receive) -> Request:
-    address: Address = scope[ADDRESS]
-    body = await read_body(receive, MOST_BODY) if scope["method"] == "POST" else b""
-    content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
-    return Request(
-        method=scope["method"],
-        base=address.base,
-        resources=address.resources,
-        query=Parameters.read(scope["query_string"]),
-        form=Parameters.read(body) if content_type == FORM else Parameters(),
-        body=body,
-        content_type=content_type,
-        cookies=_cookies(scope),
-    )
 
 
 def _cookies(scope: Scope) -> dict[str, str]:

@@ -25,6 +25,7 @@ from toolgate.transports.mcp.front import Front
 from toolgate.transports.mcp.sdk import Sdk
 from toolgate.transports.oauth import OAuth
 from toolgate.transports.openapi import OpenApi
+from toolgate.transports.peers import Peers
 from toolgate.transports.routes import Routes
 from toolgate.transports.rpc import Rpc
 
@@ -43,7 +44,8 @@ async def web_app(
 ) -> AsyncGenerator[ASGIApp, None]:
     """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
     async with outside(settings, provider) as others:
-        oauth = OAuth(gate, endpoints(_parts(gate, credentials, settings, others)))
+        parts = _parts(gate, credentials, settings, others)
+        oauth = OAuth(gate, endpoints(parts), Peers(settings.server))
         sdk = Sdk(gate, settings)
         edge = _edge(gate, credentials, settings, check=check, oauth=oauth, sdk=sdk)
         async with beside(sdk.run):

@@ -87,6 +87,9 @@ async def test_a_signed_in_person_is_a_user(web: Web, flow: Flow) -> None:
     assert principal is not None
     assert (principal.id, principal.user_id, principal.kind) == ("user:jane", "jane", "user")
     assert set(principal.roles) == {"user"}
+    [row] = [one for one in await web.kit.audit_rows() if one["rule"] == "oauth-signed-in"]
+    assert (row["subject_id"], row["tool_name"]) == ("user:jane", f"{PREFIX}/callback")
+    assert "example.com" not in str(row)
 
 
 async def test_a_person_whose_record_says_admin_is_one(web: Web, flow: Flow) -> None:

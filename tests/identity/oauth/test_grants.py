@@ -1,18 +1,19 @@
 """Codes and tokens in the database, on both kinds, also when many ask at once."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import pytest
-from sqlalchemy import Table, func, select, update
+from sqlalchemy import Connection, Table, func, select, update
 from tests.identity.oauth.flow import challenge_of
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, grants, sign_ins, tokens
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.audit import timestamp
+from toolgate.gate.principal import Principal
 from toolgate.identity.oauth.clients import BadClient, Clients
 from toolgate.identity.oauth.expiry import MOST_AT_ONCE
 from toolgate.identity.oauth.grants import (
@@ -47,27 +48,32 @@ class Store:
     database: Database
     sign_ins: SignIns
     grants: Grants
+    noted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def note(self, connection: Connection, rule: str, who: Principal) -> None:
+        assert connection.in_transaction()
+        self.noted.append((rule, who.id))
 
     async def signed_in(self) -> SignIn:
         begun = await self.sign_ins.begin(ASKED)
-        await self.sign_ins.signed_in(begun, Subject(shown="Jane", user_id="jane"))
+        await self.sign_ins.signed_in(begun, Subject(shown="Jane", user_id="jane"), self.note)
         found = await self.sign_ins.find(begun.id, begun.secret)
         assert found is not None
         return found
 
     async def code(self) -> str:
-        code = await self.grants.allow(await self.signed_in())
+        code = await self.grants.allow(await self.signed_in(), self.note)
         assert code is not None
         return code
 
     async def pair(self) -> Tokens:
-        made = await self.grants.exchange(use(await self.code()))
+        made = await self.grants.exchange(use(await self.code()), self.note)
         assert isinstance(made, Tokens)
         return made
 
     async def refresh(self, token: str) -> Tokens | Refused:
         asked = RefreshUse(token=token, client_id=CLIENT, resource=None, scope=None)
-        return await self.grants.refresh(asked)
+        return await self.grants.refresh(asked, self.note)
 
     async def count(self, table: Table) -> int:
         many = select(func.count()).select_from(table)
@@ -119,19 +125,21 @@ async def test_a_sign_in_keeps_what_was_asked(store: Store) -> None:
 
 async def test_of_twenty_exchanges_of_one_code_one_succeeds(store: Store) -> None:
     code = await store.code()
-    results = await at_once(lambda: store.grants.exchange(use(code)), 20)
+    results = await at_once(lambda: store.grants.exchange(use(code), store.note), 20)
     assert sum(isinstance(one, Tokens) for one in results) == 1
     refused = [one for one in results if isinstance(one, Refused)]
     assert {one.rule for one in refused} == {"oauth-code-reused"}
     assert await store.count(tokens) == 2
     assert await store.count(grants) == 1
+    assert store.noted.count(("oauth-token-issued", "user:jane")) == 1
 
 
 async def test_of_twenty_consents_to_one_sign_in_one_makes_a_grant(store: Store) -> None:
     sign_in = await store.signed_in()
-    results = await at_once(lambda: store.grants.allow(sign_in), 20)
+    results = await at_once(lambda: store.grants.allow(sign_in, store.note), 20)
     assert sum(one is not None for one in results) == 1
     assert await store.count(grants) == 1
+    assert store.noted == [("oauth-signed-in", "user:jane"), ("oauth-granted", "user:jane")]
 
 
 async def test_a_lost_answer_may_be_asked_for_again_for_a_moment(store: Store) -> None:
@@ -187,9 +195,9 @@ async def test_refreshes_at_once_leave_one_pair(store: Store) -> None:
 
 async def test_only_hashes_are_kept(store: Store) -> None:
     sign_in = await store.signed_in()
-    code = await store.grants.allow(sign_in)
+    code = await store.grants.allow(sign_in, store.note)
     assert code is not None
-    made = await store.grants.exchange(use(code))
+    made = await store.grants.exchange(use(code), store.note)
     assert isinstance(made, Tokens)
     waiting = await store.signed_in()
 
@@ -210,7 +218,7 @@ async def test_expired_rows_go_when_new_ones_come(store: Store, table: Table) ->
     async def add() -> None:
         await store.pair()
         await store.signed_in()
-        await registry.register("Example", (REDIRECT,), None)
+        await registry.register("Example", (REDIRECT,), None, store.note)
 
     for _ in range(3):
         await add()
@@ -225,7 +233,7 @@ async def test_expired_rows_go_when_new_ones_come(store: Store, table: Table) ->
 
 async def test_a_client_is_found_until_its_end(store: Store) -> None:
     registry = Clients(store.database)
-    made = await registry.register("Example", (REDIRECT,), "https://a.example/")
+    made = await registry.register("Example", (REDIRECT,), "https://a.example/", store.note)
     assert await registry.find(made.id) == made
     await store.change(update(clients).values(expires_at=timestamp(seconds=-1)))
     for unknown in (made.id, "", "x" * 100, "\0", "https://a.example/client.json"):
@@ -235,7 +243,7 @@ async def test_a_client_is_found_until_its_end(store: Store) -> None:
 
 async def test_a_client_in_use_is_kept(store: Store) -> None:
     registry = Clients(store.database)
-    made = await registry.register("Example", (REDIRECT,), None)
+    made = await registry.register("Example", (REDIRECT,), None, store.note)
     await store.change(update(clients).values(id=CLIENT, expires_at=timestamp(seconds=60)))
     await store.pair()
     one = select(clients.c.expires_at)

@@ -34,7 +34,8 @@ class Callback:
                 status = 502 if isinstance(failed, ProviderDown) else 403
                 return error_page(str(failed), "oauth-sign-in-failed", status=status)
             shown = profile.email or profile.name or profile.uid
-            await self._sign_ins.signed_in(sign_in, Subject(shown=shown, user_id=profile.uid))
+            subject = Subject(shown=shown, user_id=profile.uid)
+            await self._sign_ins.signed_in(sign_in, subject, request.note)
         return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))
 
     async def _profile(self, request: Request, sign_in: SignIn) -> Profile:

@@ -9,7 +9,9 @@ from sqlalchemy import Connection, insert, select, update
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients
 from toolgate.gate.audit import timestamp
+from toolgate.gate.principal import ANONYMOUS
 from toolgate.identity.oauth.expiry import delete_expired
+from toolgate.identity.oauth.noting import REGISTERED, Note
 
 UNUSED_DAYS = 30
 UNKNOWN = "This client is not known here. Let the application register again."
@@ -66,7 +68,9 @@ class Clients:
             raise BadClient(UNKNOWN)
         return Client(id=row.id, name=row.name, redirect_uris=tuple(row.redirect_uris), uri=row.uri)
 
-    async def register(self, name: str, redirect_uris: tuple[str, ...], uri: str | None) -> Client:
+    async def register(
+        self, name: str, redirect_uris: tuple[str, ...], uri: str | None, note: Note
+    ) -> Client:
         """Keep a new client."""
         made = Client(
             id=f"mcp_{secrets.token_hex(16)}", name=name, redirect_uris=redirect_uris, uri=uri
@@ -83,6 +87,7 @@ class Clients:
         def keep(connection: Connection) -> None:
             delete_expired(connection, clients)
             connection.execute(insert(clients), [row])
+            note(connection, REGISTERED, ANONYMOUS)
 
         await self._database.write(keep)
         return made

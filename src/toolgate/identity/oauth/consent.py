@@ -42,7 +42,7 @@ class Consent:
                 return error_page("Answer with Allow or Deny.", "oauth-bad-request")
 
     async def _allow(self, request: Request, sign_in: SignIn) -> Answer:
-        code = await self._grants.allow(sign_in)
+        code = await self._grants.allow(sign_in, request.note)
         if code is None:
             return error_page(browser.OVER, "oauth-answered-twice", status=403)
         return _back(request, sign_in, {"code": code})

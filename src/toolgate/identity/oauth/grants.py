@@ -15,6 +15,14 @@ from toolgate.gate.audit import timestamp
 from toolgate.identity.oauth import opaque
 from toolgate.identity.oauth.clients import keep_client
 from toolgate.identity.oauth.expiry import delete_expired
+from toolgate.identity.oauth.noting import (
+    GRANTED,
+    REFRESHED,
+    REVOKED,
+    TOKEN_ISSUED,
+    Note,
+    holder,
+)
 from toolgate.identity.oauth.pkce import proves
 from toolgate.identity.oauth.sign_ins import SignIn, taken
 
@@ -77,7 +85,7 @@ class Grants:
         self._access_seconds = access_seconds
         self._refresh_seconds = refresh_seconds
 
-    async def allow(self, sign_in: SignIn) -> str | None:
+    async def allow(self, sign_in: SignIn, note: Note) -> str | None:
         """End the sign-in with a grant; the code, or None when it was ended already."""
         code = opaque.new(opaque.CODE)
         row = _new_grant(sign_in, code)
@@ -87,15 +95,16 @@ class Grants:
                 return False
             delete_expired(connection, grants)
             connection.execute(insert(grants), [row])
+            note(connection, GRANTED, holder(connection, row["user_id"], row["key_id"]))
             return True
 
         return code.text if await self._database.write(keep) else None
 
-    async def exchange(self, use: CodeUse) -> Tokens | Refused:
+    async def exchange(self, use: CodeUse, note: Note) -> Tokens | Refused:
         """Tokens for a code, once."""
-        return await self._database.write(lambda connection: self._exchange(connection, use))
+        return await self._database.write(lambda connection: self._exchange(connection, use, note))
 
-    def _exchange(self, connection: Connection, use: CodeUse) -> Tokens | Refused:
+    def _exchange(self, connection: Connection, use: CodeUse, note: Note) -> Tokens | Refused:
         grant = _locked(connection, opaque.id_of(use.code, opaque.CODE))
         good = opaque.same(use.code, grant.code if grant else None)
         if not grant or not good:
@@ -107,13 +116,14 @@ class Grants:
             return refused
         used = update(grants).where(grants.c.id == grant.id).values(code_used_at=timestamp())
         connection.execute(used)
+        note(connection, TOKEN_ISSUED, holder(connection, grant.user_id, grant.key_id))
         return self._issue(connection, grant, None)
 
-    async def refresh(self, use: RefreshUse) -> Tokens | Refused:
+    async def refresh(self, use: RefreshUse, note: Note) -> Tokens | Refused:
         """A new pair for a refresh token, which is then used up."""
-        return await self._database.write(lambda connection: self._refresh(connection, use))
+        return await self._database.write(lambda connection: self._refresh(connection, use, note))
 
-    def _refresh(self, connection: Connection, use: RefreshUse) -> Tokens | Refused:
+    def _refresh(self, connection: Connection, use: RefreshUse, note: Note) -> Tokens | Refused:
         token = _token(connection, opaque.id_of(use.token, opaque.REFRESH))
         good = opaque.same(use.token, token.hash if token else None)
         grant = _locked(connection, token.grant_id if token else None)
@@ -130,6 +140,7 @@ class Grants:
         if token.used_at is None:
             used = update(tokens).where(tokens.c.id == token.id).values(used_at=timestamp())
             connection.execute(used)
+        note(connection, REFRESHED, holder(connection, grant.user_id, grant.key_id))
         return self._issue(connection, grant, token.id)
 
     def _issue(self, connection: Connection, grant: Row[Any], parent: str | None) -> Tokens:
@@ -156,9 +167,9 @@ class Grants:
         keep_client(connection, grant.client_id, self._refresh_seconds)
         return Tokens(access.text, refresh.text, round(self._access_seconds), grant.scope)
 
-    async def revoke(self, text: str, client_id: str | None) -> Refused | None:
+    async def revoke(self, text: str, client_id: str | None, note: Note) -> Refused | None:
         """End a token: a refresh token with its whole grant, an access token alone."""
-        return await self._database.write(lambda c: _revoke(c, text, client_id))
+        return await self._database.write(lambda c: _revoke(c, text, client_id, note))
 
 
 def _new_grant(sign_in: SignIn, code: opaque.Secret) -> dict[str, Any]:
@@ -231,17 +242,22 @@ def _reused(connection: Connection, token: Row[Any]) -> bool:
     return connection.execute(answered).first() is not None
 
 
-def _revoke(connection: Connection, text: str, client_id: str | None) -> Refused | None:
+def _revoke(connection: Connection, text: str, client_id: str | None, note: Note) -> Refused | None:
     token_id = opaque.id_of(text, opaque.REFRESH) or opaque.id_of(text, opaque.ACCESS)
     token = _token(connection, token_id)
     good = opaque.same(text, token.hash if token else None)
     if not token or not good:
         return None
     grant = _locked(connection, token.grant_id)
-    if client_id is not None and grant is not None and grant.client_id != client_id:
+    if grant is None:
+        return None
+    if client_id is not None and grant.client_id != client_id:
         told = "The token was given to another client."
         return Refused("invalid_client", told, "oauth-revoke-by-another-client")
-    if token.kind == "refresh":
+    whole = token.kind == "refresh"
+    if grant.ended_at is None and (whole or token.ended_at is None):
+        note(connection, REVOKED, holder(connection, grant.user_id, grant.key_id))
+    if whole:
         _end(connection, token.grant_id)
     else:
         ended = update(tokens).where(tokens.c.id == token.id).values(ended_at=timestamp())

@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
+from toolgate.identity.oauth.noting import Note
+
 NO_STORE = ("cache-control", "no-store")
 MOST_PARAMETERS = 50
 
@@ -48,6 +50,9 @@ class Request:
     base: str
     """Our own address: the issuer."""
     resources: frozenset[str]
+    peer: str
+    """Whose guesses count together: an address, or the network it is in."""
+    note: Note
     query: Parameters = Parameters()
     form: Parameters = Parameters()
     """The body, if it is form-encoded."""

@@ -40,7 +40,7 @@ class Register:
             name, uri = _name(told.get("client_name")), _uri(told.get("client_uri"))
         except Wrong as wrong:
             return failure(wrong.error, str(wrong), RULE)
-        made = await self._clients.register(name, redirects, uri)
+        made = await self._clients.register(name, redirects, uri, request.note)
         body = {
             "client_id": made.id,
             "client_name": made.name,

@@ -18,7 +18,7 @@ class Revoke:
         token = request.form.get("token")
         if request.content_type != FORM or request.form.repeated or token is None:
             return failure("invalid_request", f"Send token, once, in a body of {FORM}.", BAD)
-        refused = await self._grants.revoke(token, request.form.get("client_id"))
+        refused = await self._grants.revoke(token, request.form.get("client_id"), request.note)
         if refused:
             return failure(refused.error, refused.description, refused.rule)
         return json_answer({})

@@ -41,15 +41,15 @@ class SignInPage:
 
     async def _read(self, request: Request, sign_in: SignIn) -> Answer:
         try:
-            await self._limits.check_misses(GUESSES)
+            await self._limits.check_misses(GUESSES, request.peer)
         except RateLimited as limited:
             return _shown(sign_in, limited.message, status=429, rule="oauth-too-many-guesses")
         principal = await self._keys.identify((request.form.get("key") or "").strip())
         if principal is None or principal.kind is Kind.AGENT:
-            await self._limits.missed(GUESSES)
+            await self._limits.missed(GUESSES, request.peer)
             await self._sign_ins.missed(sign_in)
             return _shown(sign_in, WRONG, status=403, rule="oauth-wrong-key")
-        await self._sign_ins.signed_in(sign_in, self._subject(principal))
+        await self._sign_ins.signed_in(sign_in, self._subject(principal), request.note)
         return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))
 
     def _subject(self, principal: Principal) -> Subject:

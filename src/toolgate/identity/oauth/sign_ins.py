@@ -15,6 +15,7 @@ from toolgate.db.oauth_tables import sign_ins
 from toolgate.gate.audit import timestamp
 from toolgate.identity.oauth import opaque
 from toolgate.identity.oauth.expiry import delete_expired
+from toolgate.identity.oauth.noting import SIGNED_IN, Note, holder
 
 SECONDS = 600
 MOST_MISSES = 5
@@ -115,9 +116,16 @@ class SignIns:
         """Keep what a provider wants to be told again."""
         await self._change(sign_in, remembered=dict(what))
 
-    async def signed_in(self, sign_in: SignIn, subject: Subject) -> None:
+    async def signed_in(self, sign_in: SignIn, subject: Subject, note: Note) -> None:
         """The person has proved who they are."""
-        await self._change(sign_in, subject=asdict(subject), remembered={})
+        changed = update(sign_ins).where(sign_ins.c.id == sign_in.id)
+        proved = changed.values(subject=asdict(subject), remembered={})
+
+        def keep(connection: Connection) -> None:
+            connection.execute(proved)
+            note(connection, SIGNED_IN, holder(connection, subject.user_id, subject.key_id))
+
+        await self._database.write(keep)
 
     async def missed(self, sign_in: SignIn) -> None:
         """Count a wrong key; after a few the sign-in is over."""

@@ -3,6 +3,7 @@
 from toolgate.identity.oauth.clients import BadClient, Clients, is_document
 from toolgate.identity.oauth.grants import CodeUse, Grants, RefreshUse, Refused, Tokens
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, failure, json_answer
+from toolgate.identity.oauth.noting import Note
 
 FORM = "application/x-www-form-urlencoded"
 BAD = "oauth-bad-request"
@@ -29,9 +30,9 @@ class TokenEndpoint:
             return _answer(unknown)
         match form.get("grant_type"):
             case "authorization_code":
-                outcome = await self._exchange(form)
+                outcome = await self._exchange(form, request.note)
             case "refresh_token":
-                outcome = await self._refresh(form)
+                outcome = await self._refresh(form, request.note)
             case None:
                 outcome = Refused("invalid_request", "grant_type is required.", BAD)
             case _:
@@ -52,7 +53,7 @@ class TokenEndpoint:
             return Refused("invalid_client", str(bad), "oauth-unknown-client")
         return None
 
-    async def _exchange(self, form: Parameters) -> Tokens | Refused:
+    async def _exchange(self, form: Parameters, note: Note) -> Tokens | Refused:
         code, client_id = form.get("code"), form.get("client_id")
         verifier = form.get("code_verifier")
         if not code or not client_id:
@@ -67,10 +68,11 @@ class TokenEndpoint:
                 verifier=verifier,
                 redirect_uri=form.get("redirect_uri"),
                 resource=form.get("resource"),
-            )
+            ),
+            note,
         )
 
-    async def _refresh(self, form: Parameters) -> Tokens | Refused:
+    async def _refresh(self, form: Parameters, note: Note) -> Tokens | Refused:
         token, client_id = form.get("refresh_token"), form.get("client_id")
         if not token or not client_id:
             return Refused("invalid_request", "refresh_token and client_id are required.", BAD)
@@ -80,7 +82,8 @@ class TokenEndpoint:
                 client_id=client_id,
                 resource=form.get("resource"),
                 scope=form.get("scope"),
-            )
+            ),
+            note,
         )
 
 
