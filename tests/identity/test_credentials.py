@@ -128,6 +128,14 @@ async def test_a_token_for_another_server_is_nobodys(door: Door) -> None:
     assert await door.roles(token) is None, "also when it was seen before"
 
 
+async def test_on_the_machine_itself_a_token_is_good_for_any_of_our_addresses(door: Door) -> None:
+    held = await door.credentials.holder(await door.token(resource="https://else.example/mcp"))
+    assert held is not None
+    assert held.user_id == "jane"
+    assert await door.credentials.holder(await door.token(scope="")) is None
+    assert await door.credentials.holder("tga_0000_0000") is None
+
+
 async def test_a_token_without_the_scope_is_told_apart(door: Door) -> None:
     token = await door.token(scope="")
     with pytest.raises(InsufficientScope):
