@@ -19,10 +19,11 @@ import psycopg
 from sqlalchemy import make_url
 from tests.databases import running_postgres
 
-from bench.content_data import NEEDLE, NEEDLES, PROJECTS, ROOT, fill, project
+from bench.content_data import MINE, NEEDLE, NEEDLES, ROOT, Size, fill
 from toolgate.testing import Kit, opened_kit
 
-SMALL, LARGE = (10_000, 1_000), (1_000_000, 100_000)
+SMALL = Size(projects=1, rows=10_000, entities=1_000)
+LARGE = Size(projects=50, rows=1_000_000, entities=100_000)
 LATE = 500
 CALLS, ROUNDS = 30, 5
 
@@ -73,18 +74,18 @@ class ByHand:
 
     async def page(self, number: int) -> bytes:
         own = "FROM content_search_performance WHERE project_id = ?"
-        return self._page(own, [project(7)], number)
+        return self._page(own, [MINE], number)
 
     async def search(self) -> bytes:
         table, wanted = "content_search_performance", NEEDLE.casefold()
         own = f"FROM {table} WHERE project_id = ? AND "
         if not self.sqlite:
-            return self._page(f"{own} query_folded LIKE ?", [project(7), f"%{wanted}%"], 1)
+            return self._page(f"{own} query_folded LIKE ?", [MINE, f"%{wanted}%"], 1)
         found = f"SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH ?"
         trigrams = " AND ".join(f'"{wanted[at : at + 3]}"' for at in (0, 3, 6, 9, 11))
         own = own.replace("project_id", "+project_id")
         chosen = f"{own} number IN ({found}) AND instr(query_folded, ?) > 0"
-        return self._page(chosen, [project(7), f"query_folded : ({trigrams})", wanted], 1)
+        return self._page(chosen, [MINE, f"query_folded : ({trigrams})", wanted], 1)
 
     def _page(self, chosen: str, values: list[Any], number: int) -> bytes:
         ((total,),) = self.all(f"SELECT count(*) {chosen}", *values)
@@ -97,8 +98,8 @@ class ByHand:
 
     async def graph(self) -> bytes:
         own = "SELECT * FROM content_entities WHERE project_id = ? AND id = ?"
-        (root,) = self.all(own, project(0), ROOT)
-        own = project(0)
+        (root,) = self.all(own, MINE, ROOT)
+        own = MINE
         edges = self.all(EDGES, own, ROOT, ROOT, ROOT, own, own, ROOT, ROOT)
         names = ("id", "relationType", "fromEntityId", "toEntityId", "notes", "createdAt")
         ends = ("id", "entityType", "title", "slug", "status")
@@ -120,14 +121,14 @@ def _asks(kit: Kit, hand: ByHand) -> Asks:
         return ask
 
     def page(number: int, **more: Any) -> Ask:
-        return ours("list_search_performance", projectId=project(7), page=number, **more)
+        return ours("list_search_performance", projectId=MINE, page=number, **more)
 
     return {
         "page 1": (page(1), lambda: hand.page(1)),
         f"page {LATE}": (page(LATE), lambda: hand.page(LATE)),
         "substring": (page(1, query=NEEDLE), hand.search),
         "graph, depth 2": (
-            ours("get_entity_graph", projectId=project(0), entityId=ROOT, depth=2),
+            ours("get_entity_graph", projectId=MINE, entityId=ROOT, depth=2),
             hand.graph,
         ),
     }
@@ -152,13 +153,12 @@ async def _median(ask: Ask) -> float:
 
 
 @asynccontextmanager
-async def _filled(folder: Path, url: str, size: tuple[int, int]) -> AsyncIterator[Asks]:
-    rows, entities = size
+async def _filled(folder: Path, url: str, size: Size) -> AsyncIterator[Asks]:
     async with opened_kit(folder, database__url=url) as kit:
         started = time.perf_counter()
-        await fill(kit.app.gate.database, rows=rows, entities_too=entities)
-        print(f"  {rows:,} rows and {entities:,} entities loaded", end=" ", flush=True)
-        print(f"in {time.perf_counter() - started:.0f} s", flush=True)
+        await fill(kit.app.gate.database, size)
+        told = f"  {size.rows:,} rows and {size.entities:,} entities in {size.projects} projects"
+        print(f"{told}: loaded in {time.perf_counter() - started:.0f} s", flush=True)
         hand = ByHand(url)
         hand.all("ANALYZE" if hand.sqlite else "VACUUM ANALYZE")
         asks = _asks(kit, hand)
@@ -194,14 +194,14 @@ async def measure(kind: str, url: Callable[[str], str]) -> None:
 def _print(small: Times, large: Times) -> None:
     print(f"\n  {'':16}{'ours ms':>9}{'by hand ms':>12}{'ratio':>8}{'at 1 million / 10,000':>24}")
     for name, (ours, hand) in large.items():
-        grown = f"{ours / small[name][0]:.2f}" if not name.endswith(str(LATE)) else "–"
-        print(f"  {name:16}{ours:>9.2f}{hand:>12.2f}{ours / hand:>8.2f}{grown:>24}")
+        ratio, grown = ours / hand, ours / small[name][0]
+        print(f"  {name:16}{ours:>9.2f}{hand:>12.2f}{ratio:>8.2f}{grown:>24.2f}")
     late, first = large[f"page {LATE}"][0], large["page 1"][0]
     print(f"  page {LATE} / page 1: {late / first:.2f}")
 
 
 async def main() -> None:
-    print(f"Pack content in {PROJECTS} projects: a whole call, beside the same SQL by hand")
+    print("Pack content: a whole call, beside the same SQL by hand; times of the large size")
     await measure("SQLite", lambda path: f"sqlite:///{path}.db")
     with running_postgres() as server:
         await measure("PostgreSQL", lambda path: _new_database(server.get_uri(), Path(path).name))
