@@ -57,7 +57,15 @@ class Running:
     def workers(self) -> set[int]:
         """The processes that answer; beside them Python keeps one that cleans up."""
         children = psutil.Process(self.server.pid).children()
-        return {one.pid for one in children if "--multiprocessing-fork" in one.cmdline()}
+        return {one.pid for one in children if "--multiprocessing-fork" in _command(one)}
+
+
+def _command(process: psutil.Process) -> list[str]:
+    """What a process was started with; nothing once it has ended."""
+    try:
+        return process.cmdline()
+    except (psutil.ZombieProcess, psutil.NoSuchProcess):
+        return []
 
 
 @pytest.fixture(scope="module", params=KINDS)
