@@ -24,6 +24,7 @@ from toolgate.gate.policy import Policy, Switches, built_in_rules, rules_in
 from toolgate.gate.seals import Sealer
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
+from toolgate.identity.outside import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.packs import appdata, backend, content
 from toolgate.ports.documents import DocumentStore
@@ -81,7 +82,9 @@ async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGene
 
 
 def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer]) -> App:
-    Addresses(settings.server)  # says at once what is wrong with them
+    # Both say at once what is wrong with settings that are used later.
+    Addresses(settings.server)
+    check_sign_in(settings.sign_in)
     own = _own(settings)
     catalogue = Catalogue(
         (*packs(), *plugins),

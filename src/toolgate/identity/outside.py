@@ -10,6 +10,12 @@ from toolgate.identity.oauth.client_documents import ClientDocuments
 from toolgate.identity.providers import Provider
 from toolgate.settings import BadSettings, Settings, SignIn
 
+NEEDED = {
+    "admin_key": (),
+    "site": ("site_url", "firebase_project"),
+    "oidc": ("oidc_issuer", "oidc_client_id"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Outside:
@@ -28,6 +34,12 @@ async def outside(
     async with Fetcher() as fetcher, GuardedFetcher(allow_private=private) as guarded:
         signs_in = provider or _provider(settings.sign_in, fetcher)
         yield Outside(signs_in, ClientDocuments(guarded))
+
+
+def check(sign_in: SignIn) -> None:
+    """Raise `BadSettings` when the chosen way to sign in lacks a setting."""
+    for name in NEEDED[sign_in.provider]:
+        _set(sign_in, name)
 
 
 def _provider(sign_in: SignIn, fetcher: Fetcher) -> Provider | None:

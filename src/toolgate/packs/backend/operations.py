@@ -47,7 +47,7 @@ def _version(value: object) -> object:
     if isinstance(value, bool) or text not in VERSIONS:
         told = {"given": str(value)[:20].lower().removeprefix("v")}
         raise PydanticCustomError(
-            TOLD, "v{given} is not a valid version. Valid options: 4, 5.", told
+            TOLD, "v{given} is not a valid version. Valid options: 4, 5", told
         )
     return text
 
