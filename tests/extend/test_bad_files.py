@@ -8,7 +8,8 @@ from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 
 from toolgate.extend.loading import BadTools, check_settings, load
 from toolgate.extend.outbound import Outbound
-from toolgate.settings import BadSettings, Extend
+from toolgate.sections import Extend
+from toolgate.settings import BadSettings
 
 IMPORT = "from toolgate.extend import tool\n"
 GOOD = "name: it\n  description: It\n  path: echo"

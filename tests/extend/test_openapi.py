@@ -12,7 +12,7 @@ from tests.servers import Server
 
 from toolgate.extend.loading import load
 from toolgate.extend.outbound import Outbound
-from toolgate.settings import Extend
+from toolgate.sections import Extend
 from toolgate.testing import opened_kit
 
 FAR = "https://other.example/x.json"

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from tests.transports.conftest import opened_web
 
-from toolgate.settings import BadSettings, Server
+from toolgate.sections import Server
+from toolgate.settings import BadSettings
 from toolgate.testing import opened_kit
 from toolgate.transports.address import Addresses
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolgate.settings import Server
+from toolgate.sections import Server
 from toolgate.transports.peers import Peers
 
 TRUSTING = Server(trusted_proxies=("10.0.0.0/24", "::1"))

@@ -149,7 +149,7 @@ async def _missing(settings: "Settings") -> Path | None:
 @asynccontextmanager
 async def _in_passing(settings: "Settings") -> "AsyncGenerator[Database]":
     """An empty database to check rows against where there is none: a dry run leaves no file."""
-    from toolgate.settings import DatabaseSettings
+    from toolgate.sections import DatabaseSettings
 
     with tempfile.TemporaryDirectory() as folder:
         trial = {"data": Path(folder), "database": DatabaseSettings(url=None)}

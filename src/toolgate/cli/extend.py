@@ -133,7 +133,7 @@ def _keep_good(made: "Imported") -> None:
     from toolgate.extend.checking import Checking
     from toolgate.extend.declaring import Entry
     from toolgate.extend.outbound import Outbound
-    from toolgate.settings import Extend
+    from toolgate.sections import Extend
 
     settings = Extend(base_url="http://localhost")
     outbound = Outbound(seconds=SECONDS, most_bytes=MOST_BYTES)

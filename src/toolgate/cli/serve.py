@@ -18,7 +18,8 @@ from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
     from toolgate.app import App
-    from toolgate.settings import Server, Settings
+    from toolgate.sections import Server
+    from toolgate.settings import Settings
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; else 127.0.0.1.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; else 8765; 0 for a free one.")]

@@ -22,7 +22,7 @@ async def check_store(settings: "Settings") -> Check:
     import anyio
 
     from toolgate.app import opened
-    from toolgate.settings import DatabaseSettings, Extend
+    from toolgate.sections import DatabaseSettings, Extend
 
     with tempfile.TemporaryDirectory() as folder:
         trial = settings.model_copy(

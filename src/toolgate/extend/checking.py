@@ -16,7 +16,7 @@ from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_two
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
 from toolgate.gate.tool import Effect, Input
-from toolgate.settings import Extend
+from toolgate.sections import Extend
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

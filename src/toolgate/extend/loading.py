@@ -10,7 +10,8 @@ from toolgate.extend.outbound import Outbound
 from toolgate.extend.routes import BadAddress, origin_of
 from toolgate.extend.tools import OwnTool
 from toolgate.gate.catalogue import Offer
-from toolgate.settings import BadSettings, Extend
+from toolgate.sections import Extend
+from toolgate.settings import BadSettings
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_TOLD = 50

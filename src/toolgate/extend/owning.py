@@ -7,7 +7,7 @@ from toolgate.extend.loading import check_settings, load
 from toolgate.extend.outbound import Outbound
 from toolgate.extend.reloading import Reloader, a_second, digest_of
 from toolgate.gate.catalogue import Catalogue, Offer
-from toolgate.settings import Extend
+from toolgate.sections import Extend
 
 
 class Own:

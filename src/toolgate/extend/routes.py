@@ -15,7 +15,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
 from toolgate.gate.principal import Principal
 from toolgate.gate.tool import Output
-from toolgate.settings import Extend
+from toolgate.sections import Extend
 
 PLACE = re.compile(r"\{([\w.-]+)\}")
 IN_QUERY = {"GET", "DELETE"}

@@ -8,7 +8,8 @@ from toolgate.identity.fetching import Fetcher
 from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.client_documents import ClientDocuments
 from toolgate.identity.providers import Provider
-from toolgate.settings import BadSettings, Settings, SignIn
+from toolgate.sections import SignIn
+from toolgate.settings import BadSettings, Settings
 
 NEEDED = {
     "admin_key": (),

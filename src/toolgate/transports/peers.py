@@ -3,7 +3,7 @@
 import re
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-from toolgate.settings import Server
+from toolgate.sections import Server
 from toolgate.transports.address import networks, parts_of, plain
 from toolgate.transports.asgi import Scope
 
