@@ -8,7 +8,6 @@ from tests.identity.oauth.flow import PREFIX, Flow, hidden, query_of, registered
 from tests.transports.conftest import Web
 
 from toolgate.identity.providers import Begun, Profile, SignInFailed
-from toolgate.settings import BadSettings
 from toolgate.testing import Kit, opened_kit
 from toolgate.transports.web import web_app
 
@@ -34,7 +33,12 @@ class Elsewhere:
 
 @pytest.fixture
 async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with opened_kit(tmp_path, sign_in__provider="oidc") as kit:
+    settings = {
+        "sign_in__provider": "oidc",
+        "sign_in__oidc_issuer": "https://id.example",
+        "sign_in__oidc_client_id": "toolgate",
+    }
+    async with opened_kit(tmp_path, **settings) as kit:
         app = kit.app
         opened = web_app(app.gate, app.credentials, app.settings, app.check, provider=Elsewhere())
         async with opened as served:
@@ -144,14 +148,6 @@ async def test_an_id_that_no_document_may_have_signs_nobody_in(flow: Flow, uid: 
     state = query_of(await flow.authorize())["state"]
     query = {"state": state, "proof": "good", "uid": uid}
     assert (await flow.http.get(f"{PREFIX}/callback", params=query)).status_code == 403
-
-
-async def test_a_provider_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
-    async with opened_kit(tmp_path, sign_in__provider="site") as kit:
-        app = kit.app
-        with pytest.raises(BadSettings, match=r"sign_in\.provider"):
-            async with web_app(app.gate, app.credentials, app.settings, app.check):
-                pytest.fail("nobody could sign in")
 
 
 async def test_a_form_is_not_needed_twice(flow: Flow) -> None:
