@@ -342,6 +342,19 @@ async def test_refusals_do_not_pile_up_without_end(
     assert "20 refusals have no audit row: too many came at once" in caplog.messages
 
 
+async def test_calls_that_come_faster_than_their_rows_are_stored_wait(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller that never gives way to the task that stores rows is not refused."""
+    monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", 10)
+    call = Call(
+        tool="list_collections", arguments={}, principal=ADMIN, request_id="r", transport="test"
+    )
+    outcomes = [await kit.app.gate.execute(call) for _ in range(35)]
+    assert [one.status for one in outcomes] == [200] * 35
+    assert len(await kit.audit_rows()) == 35
+
+
 # Writes to a store outside the database -------------------------------------------------------
 
 

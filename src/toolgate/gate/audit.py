@@ -4,6 +4,7 @@ A write's row commits with the write. Rows of reads and refusals are collected a
 batches: on a clean stop all of them, after a crash all but the last batch.
 """
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -79,12 +80,22 @@ class AuditLog:
 
     def check(self) -> None:
         """Raise `AuditUnavailable` when rows can no longer be kept."""
-        if self._failing or len(self._waiting) >= MOST_WAITING:
+        if self._failing:
             raise AuditUnavailable
+
+    @property
+    def full(self) -> bool:
+        """Whether calls come faster than their rows are stored; then they wait for `make_room`."""
+        return len(self._waiting) >= MOST_WAITING
+
+    async def make_room(self) -> None:
+        """Store what waits; what goes wrong is `check`'s to tell."""
+        with contextlib.suppress(Exception):
+            await self.flush()
 
     def soon(self, record: Record) -> None:
         """Keep a record for the next batch; past a bound, where calls are refused, only count."""
-        if len(self._waiting) >= MOST_WAITING:
+        if self.full:
             self.dropped += 1
             return
         self._waiting.append(record)

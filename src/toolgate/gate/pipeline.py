@@ -110,6 +110,8 @@ class Gate:
         decision = self.policy.decide(call.principal, tool) if tool else UNDECIDED
         noted = Noted(call, tool, decision, started)
         try:
+            if self.audit.full:
+                await self.audit.make_room()
             self.audit.check()
             tool = admit(call, tool, decision)
             await self.limits.admit(call.principal, tool.name)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio.lowlevel
 from sqlalchemy import select
 
 from toolgate import demo
@@ -35,7 +36,8 @@ class Kit:
     async def send(
         self, tool: str, arguments: Any, as_: Principal = ADMIN, *, dry_run: bool = False
     ) -> Outcome:
-        """One call with arguments of any shape."""
+        """One call with arguments of any shape; others get their turn first, as on the wire."""
+        await anyio.lowlevel.checkpoint()
         return await self.app.gate.execute(
             Call(
                 tool=tool,

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from toolgate.adapters.sql.content_lists import Condition, Listing
-from toolgate.adapters.sql.content_search import Search, contains, listed, search
+from toolgate.adapters.sql.content_search import Search, contains, of_project, search
 from toolgate.db.content_tables import projects, totals
 from toolgate.ports.content import Found, Page, Row
 
@@ -47,7 +47,7 @@ def page_of_project(
     narrow = {name: one for name, one in wanted.items() if name in listing.conditions}
     texts = {name: one for name, one in wanted.items() if name in listing.texts}
     found = search(connection, listing, project, texts) if texts else Search({})
-    shape = Narrow(tuple(narrow), tuple(texts), found.listed, found.values is None)
+    shape = Narrow(tuple(narrow), tuple(texts), found.indexed, found.values is None)
     statement = _narrowed(connection.dialect.name, listing, shape)
     return _found(connection, listing, statement, values | narrow | (found.values or {}))
 
@@ -57,7 +57,7 @@ class Narrow(NamedTuple):
 
     conditions: tuple[str, ...]
     texts: tuple[str, ...]
-    listed: bool
+    indexed: bool
     nothing: bool
 
 
@@ -96,7 +96,7 @@ def _of_project(listing: Listing, late: bool) -> Select[Any]:
 def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Select[Any]:
     table = listing.table
     conditions = [
-        listed(listing) if narrow.listed else table.c.project_id == bindparam("project"),
+        of_project(listing, indexed=narrow.indexed),
         *(listing.conditions[name] for name in narrow.conditions),
     ]
     if narrow.nothing:

@@ -1,21 +1,21 @@
 """Exact substring search without case: no character of the text is a wildcard.
 
-PostgreSQL finds the rows with its trigram indexes by itself. On SQLite the numbers of the
-project's rows with the text's trigrams are looked up first. Its index knows no projects: where it
-names more rows than the project has at all, or the text is too short for it, all rows of the
-project are read. Either way the text itself is compared in the end.
+PostgreSQL finds the rows with its trigram indexes by itself. On SQLite a trigram index is asked by
+name. It knows no projects: where it names more rows than the project has at all, or the text is
+too short for it, all rows of the project are read. Either way the text itself is compared in the
+end.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import orjson
 from sqlalchemy import (
     Connection,
     Integer,
     Select,
     Table,
+    and_,
     bindparam,
     column,
     func,
@@ -23,7 +23,6 @@ from sqlalchemy import (
     or_,
     select,
     table,
-    true,
 )
 
 from toolgate.adapters.sql.content_lists import Condition, Listing
@@ -32,15 +31,15 @@ from toolgate.ports.content import folded
 
 TRIGRAM = 3
 ESCAPE = "\\"
-LISTED = "numbers"
+TRIGRAMS = "trigrams"
 
 
 class Search(NamedTuple):
     """The values for the statement's parameters; none when nothing can be found."""
 
     values: dict[str, str] | None
-    listed: bool = False
-    """Whether the rows that may have the texts are known by number."""
+    indexed: bool = False
+    """Whether SQLite's trigram index names the rows that may have the texts."""
 
 
 def search(
@@ -53,10 +52,10 @@ def search(
     if connection.dialect.name != "sqlite":
         return Search({name: _pattern(one) for name, one in texts.items()})
     long = {name: one for name, one in texts.items() if len(one) >= TRIGRAM}
-    numbers = _numbers(connection, listing, project, long) if long else None
-    if numbers is None:
+    trigrams = _trigrams(listing, long)
+    if not long or _too_many(connection, listing.table, project, trigrams):
         return Search(texts)
-    return Search(texts | {LISTED: orjson.dumps(numbers).decode()}, listed=True)
+    return Search(texts | {TRIGRAMS: trigrams}, indexed=True)
 
 
 def contains(dialect: str, listing: Listing, name: str) -> Condition:
@@ -67,10 +66,14 @@ def contains(dialect: str, listing: Listing, name: str) -> Condition:
     return or_(*(one.like(bindparam(name), escape=ESCAPE) for one in columns))
 
 
-def listed(listing: Listing) -> Condition:
-    """The row is one of those known by number."""
-    numbers = select(column("value", Integer)).select_from(func.json_each(bindparam(LISTED)))
-    return listing.table.c.number.in_(numbers)
+def of_project(listing: Listing, *, indexed: bool) -> Condition:
+    """The row is the project's, and one that SQLite's trigram index names where it is asked."""
+    rows = listing.table
+    if not indexed:
+        return rows.c.project_id == bindparam("project")
+    # The `+` keeps SQLite from walking through the whole project for a few rows.
+    own = literal_column(f"+{rows.name}.project_id", rows.c.project_id.type) == bindparam("project")
+    return and_(rows.c.number.in_(_named(rows)), own)
 
 
 def _pattern(wanted: str) -> str:
@@ -79,30 +82,25 @@ def _pattern(wanted: str) -> str:
     return f"%{wanted}%"
 
 
-def _numbers(
-    connection: Connection, listing: Listing, project: str, wanted: Mapping[str, str]
-) -> list[int] | None:
-    """The project's rows that may have these texts, unless other projects have too many."""
-    values = {"trigrams": _trigrams(listing, wanted), "project": project}
-    rows: Sequence[Any] = connection.execute(_with_trigrams(listing.table), values).all()
-    too_many = rows[0][0]
-    return None if too_many else [row[1] for row in rows if row[1] is not None]
+def _named(rows: Table) -> Select[Any]:
+    """The numbers of the rows with the text's trigrams, of all projects."""
+    index = f"{rows.name}_fts"
+    matching = literal_column(index).op("MATCH")(bindparam(TRIGRAMS))
+    return select(column("rowid", Integer)).select_from(table(index)).where(matching)
+
+
+def _too_many(connection: Connection, rows: Table, project: str, trigrams: str) -> bool:
+    """Whether the index names more rows than the project has."""
+    values = {TRIGRAMS: trigrams, "project": project}
+    return bool(connection.execute(_more_than_own(rows), values).scalar())
 
 
 @lru_cache
-def _with_trigrams(rows: Table) -> Select[Any]:
-    index = f"{rows.name}_fts"
-    matching = literal_column(index).op("MATCH")(bindparam("trigrams"))
+def _more_than_own(rows: Table) -> Select[Any]:
     known = (totals.c.project_id == bindparam("project")) & (totals.c.list == rows.name)
-    most = select(func.coalesce(func.sum(totals.c.total), 0)).where(known).scalar_subquery()
-    found = select(column("rowid", Integer).label("number")).select_from(table(index))
-    cut = found.where(matching).limit(most + 1).cte("found")
-    # The `+` keeps SQLite from walking through the whole project for a few rows.
-    own = literal_column(f"+{rows.name}.project_id", rows.c.project_id.type) == bindparam("project")
-    mine = select(rows.c.number).where(rows.c.number.in_(select(cut.c.number)), own).subquery()
-    many = select((func.count() > most).label("too_many")).select_from(cut).subquery()
-    chosen: Any = select(many.c.too_many, mine.c.number)
-    return chosen.select_from(many.outerjoin(mine, true()))
+    own = select(func.coalesce(func.sum(totals.c.total), 0)).where(known).scalar_subquery()
+    named = _named(rows).limit(own + 1).subquery()
+    return select(select(func.count()).select_from(named).scalar_subquery() > own)
 
 
 def _trigrams(listing: Listing, wanted: Mapping[str, str]) -> str:
