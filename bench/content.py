@@ -85,7 +85,8 @@ class ByHand:
         trigrams = " AND ".join(f'"{wanted[at : at + 3]}"' for at in (0, 3, 6, 9, 11))
         own = own.replace("project_id", "+project_id")
         chosen = f"{own} number IN ({found}) AND instr(query_folded, ?) > 0"
-        return self._page(chosen, [MINE, f"query_folded : ({trigrams})", wanted], 1)
+        asked = f'project_end : "{MINE[-3:]}" AND query_folded : ({trigrams})'
+        return self._page(chosen, [MINE, asked, wanted], 1)
 
     def _page(self, chosen: str, values: list[Any], number: int) -> bytes:
         ((total,),) = self.all(f"SELECT count(*) {chosen}", *values)

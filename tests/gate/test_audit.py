@@ -27,10 +27,10 @@ from tests.gate.tools import (
 
 from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.db.engine import Database
-from toolgate.gate.audit import STARTED
 from toolgate.gate.errors import Conflict, Unauthenticated
 from toolgate.gate.pipeline import Call
 from toolgate.gate.principal import AgentType, Kind, Principal
+from toolgate.gate.records import STARTED
 from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Effect, Input
 from toolgate.testing import Kit, opened_kit

@@ -1,7 +1,6 @@
 """A chain over the audit: what was changed afterwards is found and named."""
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -13,7 +12,8 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import audit, audit_seals
 from toolgate.db.upgrades import upgrade
 from toolgate.gate import seals
-from toolgate.gate.audit import STARTED, AuditLog, Record, timestamp
+from toolgate.gate.audit import AuditLog
+from toolgate.gate.records import STARTED, Record, new_id, timestamp
 from toolgate.gate.seals import ENTRY, Finding, Sealer, Verdict, digest, seal_hash, verify
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +29,8 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 def a_record(number: int = 0, **different: Any) -> Record:
     plain = Record(
+        id=new_id(),
+        created_at=timestamp(),
         request_id=f"r{number}",
         transport="test",
         subject_type="user",
@@ -36,6 +38,11 @@ def a_record(number: int = 0, **different: Any) -> Record:
         user_id=None,
         agent_type=None,
         role_names="user",
+        group_ids="",
+        project_id=None,
+        task_id=None,
+        run_id=None,
+        job_id=None,
         tool_name="help.get",
         decision="allow",
         rule="user-tools",
@@ -43,10 +50,18 @@ def a_record(number: int = 0, **different: Any) -> Record:
         error_type=None,
         duration_ms=number,
     )
-    return replace(plain, **different)
+    return plain._replace(**different)
 
 
 async def add_rows(database: Database, *numbers: int) -> None:
+    """Rows as writes leave them: without a seal."""
+    log = AuditLog(database)
+    for number in numbers:
+        await log.now(a_record(number))
+
+
+async def flush_rows(database: Database, *numbers: int) -> None:
+    """Rows as reads leave them: in a batch."""
     log = AuditLog(database)
     for number in numbers:
         log.soon(a_record(number))
@@ -358,3 +373,47 @@ async def test_a_row_whose_write_will_not_end_any_more_is_sealed_as_it_is(
     await AuditLog(database).now(left)
     assert await Sealer(database).seal() == 1
     assert (await verify(database)).findings == list[Finding]()
+
+
+# Stored under a seal --------------------------------------------------------------------------
+
+
+async def test_a_batch_is_stored_under_a_seal(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seals, "MOST_ROWS", 10)
+    await add_rows(database, 1)
+    await flush_rows(database, *range(2, 27))
+    verdict = await verify(database)
+    assert (verdict.rows, verdict.seals, verdict.unsealed, verdict.findings) == (25, 3, 1, [])
+    assert await Sealer(database).seal() == 1
+    await flush_rows(database, 30)
+    await add_rows(database, 31)
+    every = select(audit.c.seq, audit.c.request_id).order_by(audit.c.seq)
+    rows = await database.read(lambda c: [tuple(row) for row in c.execute(every)])
+    assert [seq for seq, _ in rows] == list(range(1, 29))
+    assert [id for _, id in rows] == [f"r{n}" for n in (*range(1, 27), 30, 31)]
+    assert await found(database) == []
+
+
+async def test_a_change_to_a_row_of_a_batch_is_found(database: Database) -> None:
+    await flush_rows(database, 1, 2, 3)
+    await tamper(database, "UPDATE audit SET rule = 'other' WHERE seq = 2")
+    assert await found(database) == [("row changed", 2)]
+
+
+@STARTS_A_SERVER
+async def test_a_batch_does_not_wait_for_another_sealer(postgres_database: str) -> None:
+    """It is stored without a seal, which it gets later."""
+    database = Database(postgres_database)
+    await upgrade(database)
+    lock = text("SELECT pg_advisory_lock(:lock)")
+    engine = create_engine(database.url)
+    with engine.connect() as other:
+        other.execute(lock, {"lock": seals.LOCK})
+        await flush_rows(database, 1, 2)
+        assert (await verify(database)).unsealed == 2
+    engine.dispose()
+    assert await Sealer(database).seal() == 2
+    assert await found(database) == []
+    await database.close()

@@ -65,7 +65,7 @@ IN_FORCE = "in force"
 
 def key_state(row: dict[str, Any]) -> str:
     """`in force`, `expired` or `revoked`."""
-    from toolgate.gate.audit import timestamp
+    from toolgate.gate.records import timestamp
 
     if row["revoked_at"]:
         return "revoked"

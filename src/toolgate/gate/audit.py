@@ -1,70 +1,31 @@
 """Who called what, when, and how it was decided. Never arguments, never results.
 
-A write's row commits with the write. Rows of reads and refusals are collected and stored in
-batches: on a clean stop all of them, after a crash all but the last batch.
+A write's row commits with the write. Rows of reads and refusals are collected, stored in batches
+and sealed with it: on a clean stop all of them, after a crash all but the last batch.
 """
 
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
 
 import anyio
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
-from toolgate.gate.ids import Ids
+from toolgate.gate.records import Record, store
+from toolgate.gate.seals import store_sealed
 
 logger = logging.getLogger(__name__)
-
-_ids = Ids()
 
 BATCH_SECONDS = 0.25
 BATCH_ROWS = 500
 MOST_WAITING = 20_000
-STARTED = "started"
-"""Error type of a write outside the database whose end is not known (yet)."""
 
 
 class AuditUnavailable(Exception):
     """Audit rows cannot be stored; no further call is answered until they can."""
-
-
-def timestamp(*, seconds: float = 0) -> str:
-    """Now, or so many seconds from now, as stored: UTC with microseconds."""
-    then = datetime.now(UTC)
-    if seconds:
-        then += timedelta(seconds=seconds)
-    return then.isoformat(timespec="microseconds")[:26] + "Z"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """One row."""
-
-    request_id: str
-    transport: str
-    subject_type: str
-    subject_id: str
-    user_id: str | None
-    agent_type: str | None
-    role_names: str
-    group_ids: str = ""
-    project_id: str | None = None
-    task_id: str | None = None
-    run_id: str | None = None
-    job_id: str | None = None
-    tool_name: str
-    decision: str
-    rule: str
-    status: str
-    error_type: str | None
-    duration_ms: int
-    id: str = field(default_factory=_ids.new)
-    created_at: str = field(default_factory=timestamp)
 
 
 class AuditLog:
@@ -104,15 +65,15 @@ class AuditLog:
 
     async def within(self, tx: Transaction, record: Record) -> None:
         """Store a record in a write's own transaction."""
-        await tx.run(lambda connection: _store(connection, [record]))
+        await tx.run(lambda connection: store(connection, [record]))
 
     def beside(self, connection: Connection, record: Record) -> None:
         """Store a record in the transaction of this connection."""
-        _store(connection, [record])
+        store(connection, [record])
 
     async def now(self, record: Record) -> None:
         """Store a record at once, in a transaction of its own."""
-        await self._database.write(lambda connection: _store(connection, [record]))
+        await self._database.write(lambda connection: store(connection, [record]))
 
     async def complete(self, begun: Record, record: Record) -> None:
         """Give a row that was stored before its write the end it came to.
@@ -140,10 +101,10 @@ class AuditLog:
             batch, self._waiting = self._waiting, []
             if not batch:
                 return
-            store = _store_missing if self._failing else _store
+            keep = _store_missing if self._failing else store_sealed
             try:
                 with anyio.CancelScope(shield=True):
-                    await self._database.write(lambda connection: store(connection, batch))
+                    await self._database.write(lambda connection: keep(connection, batch))
                 self._failing = False
                 self._tell_dropped()
             except BaseException:
@@ -168,10 +129,6 @@ class AuditLog:
                 logger.exception("audit rows could not be stored; calls are refused meanwhile")
 
 
-def _store(connection: Connection, records: Sequence[Record]) -> None:
-    connection.execute(INSERT, [{name: getattr(one, name) for name in COLUMNS} for one in records])
-
-
 def _store_missing(connection: Connection, records: Sequence[Record]) -> None:
     """A batch that failed may be there all the same, if only the answer to its commit was lost."""
     found: set[str] = set()
@@ -179,8 +136,4 @@ def _store_missing(connection: Connection, records: Sequence[Record]) -> None:
         ids = [one.id for one in records[first : first + BATCH_ROWS]]
         found.update(connection.scalars(select(audit.c.id).where(audit.c.id.in_(ids))))
     if missing := [one for one in records if one.id not in found]:
-        _store(connection, missing)
-
-
-COLUMNS = tuple(one.name for one in fields(Record))
-INSERT = insert(audit)
+        store_sealed(connection, missing)

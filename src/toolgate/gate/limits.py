@@ -12,9 +12,12 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
 
+from toolgate.gate.counting import Counter
+from toolgate.gate.deadlines import Deadline, Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Principal
 
+MEMORY = "async+memory://"
 MISSES = RateLimitItemPerMinute(20)
 """Wrong guesses a minute from one place."""
 ALL_MISSES = RateLimitItemPerMinute(1000)
@@ -39,7 +42,7 @@ class Limits:
     Counts live in memory, or in Redis or Valkey when several processes share them.
     """
 
-    def __init__(self, bounds: Bounds, store_url: str = "async+memory://") -> None:
+    def __init__(self, bounds: Bounds, store_url: str = MEMORY) -> None:
         self.bounds = bounds
         options, self._close = _connection(store_url)
         store = storage_from_string(store_url, wrap_exceptions=True, **options)
@@ -50,7 +53,9 @@ class Limits:
             for name, number in bounds.tool_calls_per_minute.items()
             if number
         }
-        self.running = anyio.Semaphore(bounds.concurrency, fast_acquire=True)
+        self._own = Counter() if store_url == MEMORY else None
+        self._running = anyio.Semaphore(bounds.concurrency, fast_acquire=True)
+        self._deadlines = Deadlines(bounds.seconds)
 
     async def admit(self, principal: Principal, tool: str) -> None:
         """Count this call; raise `RateLimited` when it is one too many."""
@@ -58,6 +63,21 @@ class Limits:
             await self._count(self._per_caller, principal.id)
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], principal.id, tool)
+
+    def deadline(self) -> Deadline:
+        """A block that raises `TimeoutError` when a call takes too long in it."""
+        return Deadline(self._deadlines)
+
+    async def enter(self) -> None:
+        """Wait until fewer calls than allowed are running; this is one more."""
+        try:
+            self._running.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._running.acquire()
+
+    def leave(self) -> None:
+        """One call fewer is running."""
+        self._running.release()
 
     async def check_misses(self, what: str, peer: str) -> None:
         """Raise `RateLimited` when too many wrong guesses of something came within a minute."""
@@ -83,18 +103,28 @@ class Limits:
             await self._close()
 
     async def _count(self, item: RateLimitItemPerMinute, *key: str) -> None:
+        if self._own is not None:
+            wait = self._own.hit(key, item.amount)
+        else:
+            wait = await self._count_outside(item, *key)
+        if wait is None:
+            return
+        seconds = max(1, round(wait))
+        of_tool = f" of {key[1]}" if len(key) > 1 else ""
+        raise RateLimited(
+            f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. "
+            f"Try again in {seconds} s.",
+            retry_after=seconds,
+        )
+
+    async def _count_outside(self, item: RateLimitItemPerMinute, *key: str) -> float | None:
         try:
             if await self._counters.hit(item, *key):
-                return
+                return None
             window = await self._counters.get_window_stats(item, *key)
         except StorageError as problem:
             raise Unavailable("Calls cannot be counted now, so none is answered.") from problem
-        wait = max(1, round(window.reset_time - time.time()))
-        of_tool = f" of {key[1]}" if len(key) > 1 else ""
-        raise RateLimited(
-            f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. Try again in {wait} s.",
-            retry_after=wait,
-        )
+        return window.reset_time - time.time()
 
 
 def _connection(url: str) -> tuple[dict[str, Any], Callable[[], Awaitable[None]] | None]:

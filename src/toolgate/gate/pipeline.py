@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.answers import Outcome, answer_with, fail_with
-from toolgate.gate.audit import STARTED, AuditLog, AuditUnavailable, Record
+from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.context import Context, Exchange, Ports
 from toolgate.gate.errors import (
@@ -32,6 +32,7 @@ from toolgate.gate.metrics import Metrics
 from toolgate.gate.parsing import parse
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Principal
+from toolgate.gate.records import STARTED, Record, new_id, timestamp
 from toolgate.gate.tool import Effect
 from toolgate.ports.documents import StoreUnavailable
 
@@ -70,18 +71,22 @@ class Noted:
 
     def record(self, error_type: str | None) -> Record:
         """The audit row."""
-        who = self.call.principal
+        who = self.call.principal.audited
         return Record(
+            id=new_id(),
+            created_at=timestamp(),
             request_id=self.call.request_id,
             transport=self.call.transport,
-            subject_type=who.kind.value,
-            subject_id=who.id,
+            subject_type=who.subject_type,
+            subject_id=who.subject_id,
             user_id=who.user_id,
-            agent_type=who.agent_type.value if who.agent_type else None,
-            role_names=",".join(sorted(role.value for role in who.roles)),
-            project_id=who.bound.get("project_id"),
-            task_id=who.bound.get("task_id"),
-            job_id=who.bound.get("job_id"),
+            agent_type=who.agent_type,
+            role_names=who.role_names,
+            group_ids="",
+            project_id=who.project_id,
+            task_id=who.task_id,
+            run_id=None,
+            job_id=who.job_id,
             tool_name=self.tool.name if self.tool else printable(self.call.tool),
             decision="allow" if self.decision.allowed else "deny",
             rule=self.decision.rule,
@@ -116,11 +121,14 @@ class Gate:
             tool = admit(call, tool, decision)
             await self.limits.admit(call.principal, tool.name)
             args = readable(call, tool)
-            with anyio.fail_after(self.limits.bounds.seconds):
-                async with self.limits.running:
+            with self.limits.deadline():
+                await self.limits.enter()
+                try:
                     if tool.effect is not Effect.READ:
                         return await self._write(noted, tool, args)
                     outcome = await self._run(call, tool, args)
+                finally:
+                    self.limits.leave()
         except anyio.get_cancelled_exc_class():
             await self._note(noted, "cancelled")
             raise

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 
 class Role(StrEnum):
@@ -33,7 +34,20 @@ class Kind(StrEnum):
     ANONYMOUS = "anonymous"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited(NamedTuple):
+    """What the audit says of a caller."""
+
+    subject_type: str
+    subject_id: str
+    user_id: str | None
+    agent_type: str | None
+    role_names: str
+    project_id: str | None
+    task_id: str | None
+    job_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Principal:
     """The caller, as its credentials prove it."""
 
@@ -45,10 +59,24 @@ class Principal:
     bound: dict[str, str] = field(default_factory=dict[str, str], hash=False)
     """Ids this caller is tied to: project_id, task_id, job_id."""
 
-    @property
+    @cached_property
     def shape(self) -> tuple[Any, ...]:
         """All that policy looks at; callers of one shape get the same decisions."""
         return (self.kind, self.roles, self.agent_type)
+
+    @cached_property
+    def audited(self) -> Audited:
+        """The caller in the words of the audit; kept, since callers come back."""
+        return Audited(
+            subject_type=self.kind.value,
+            subject_id=self.id,
+            user_id=self.user_id,
+            agent_type=self.agent_type.value if self.agent_type else None,
+            role_names=",".join(sorted(role.value for role in self.roles)),
+            project_id=self.bound.get("project_id"),
+            task_id=self.bound.get("task_id"),
+            job_id=self.bound.get("job_id"),
+        )
 
 
 ANONYMOUS = Principal(kind=Kind.ANONYMOUS, id="anonymous")

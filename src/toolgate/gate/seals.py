@@ -1,16 +1,19 @@
 """Seals over the audit: a chain of hashes that shows every later change.
 
-One sealer at a time, holding a lock in the database, takes the rows that have no seal yet and
-chains them. A seal lists the digest of each of its rows, so a changed, removed or moved row is
-named. Rows younger than the newest seal (a second or so) are not protected yet; neither is the
-newest seal itself, unless its hash was noted elsewhere (`audit verify` prints it).
+A seal lists the digest of each of its rows, so a changed, removed or moved row is named. Rows that
+come in batches are stored under a seal. For all others one sealer at a time, holding a lock in the
+database, takes the rows that have no seal yet and chains them; these are not protected for a
+second or so. Neither is the newest seal itself, unless its hash was noted elsewhere (`audit verify`
+prints it).
 """
 
 import hashlib
 import logging
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import anyio
@@ -19,7 +22,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, insert, select, te
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit, audit_seals
-from toolgate.gate.audit import STARTED, timestamp
+from toolgate.gate.records import STARTED, Record, store, store_numbered, timestamp
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +32,13 @@ MOST_ROWS = 1000
 LOCK = 0x7001_6A7E
 ENTRY = struct.Struct(">q32s")
 BEGINNING = bytes(32)
+CONTENT = tuple(sorted(Record._fields))
+"""What a digest is made of, in its order."""
+_content = attrgetter(*CONTENT)
+LAST_OF_SQLITE = text("SELECT seq FROM sqlite_sequence WHERE name = 'audit'")
+NEXT_OF_POSTGRESQL = text(
+    "SELECT nextval(pg_get_serial_sequence('audit', 'seq')) FROM generate_series(1, :many)"
+)
 
 
 class Sealer:
@@ -81,18 +91,46 @@ def _locked(connection: Connection) -> bool:
 
 
 def _store(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    number = _chain(connection, [(row["seq"], digest(row)) for row in rows])
+    sealed = [row["seq"] for row in rows]
+    connection.execute(update(audit).where(audit.c.seq.in_(sealed)).values(seal=number))
+
+
+def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
+    """Store rows under a seal at once; without one where another sealer is at work."""
+    if not _locked(connection):
+        return store(connection, records)
+    coming = iter(records)
+    while batch := list(islice(coming, MOST_ROWS)):
+        numbers = _next_numbers(connection, len(batch))
+        digests = [_digest(dict(zip(CONTENT, _content(one), strict=True))) for one in batch]
+        seal = _chain(connection, list(zip(numbers, digests, strict=True)))
+        numbered = zip(batch, numbers, strict=True)
+        store_numbered(connection, [(*one, seq, seal) for one, seq in numbered])
+    return None
+
+
+def _next_numbers(connection: Connection, many: int) -> list[int]:
+    """Numbers that no row has or will get otherwise."""
+    if connection.dialect.name == "sqlite":  # nobody else writes meanwhile
+        last: int = connection.execute(LAST_OF_SQLITE).scalar() or 0
+        return list(range(last + 1, last + 1 + many))
+    return list(connection.scalars(NEXT_OF_POSTGRESQL, {"many": many}))
+
+
+def _chain(connection: Connection, entries: list[tuple[int, bytes]]) -> int:
+    """Add a seal with these rows' numbers and digests; its number."""
     newest = select(audit_seals).order_by(audit_seals.c.number.desc()).limit(1)
     last = connection.execute(newest).mappings().first()
-    seal = {
+    seal: dict[str, Any] = {
         "number": last["number"] + 1 if last else 1,
         "sealed_at": timestamp(),
-        "rows": len(rows),
-        "entries": b"".join(ENTRY.pack(row["seq"], digest(row)) for row in rows),
+        "rows": len(entries),
+        "entries": b"".join(ENTRY.pack(*one) for one in entries),
         "previous": last["hash"] if last else BEGINNING,
     }
     connection.execute(insert(audit_seals), [seal | {"hash": seal_hash(seal)}])
-    sealed = [row["seq"] for row in rows]
-    connection.execute(update(audit).where(audit.c.seq.in_(sealed)).values(seal=seal["number"]))
+    return seal["number"]
 
 
 def _ready() -> tuple[ColumnElement[bool], ...]:
@@ -104,7 +142,10 @@ def _ready() -> tuple[ColumnElement[bool], ...]:
 
 def digest(row: Mapping[Any, Any]) -> bytes:
     """The hash of a row's content, wherever it stands."""
-    content = {str(name): row[name] for name in sorted(row) if name not in ("seq", "seal")}
+    return _digest({name: row[name] for name in CONTENT})
+
+
+def _digest(content: dict[str, Any]) -> bytes:
     return hashlib.sha256(orjson.dumps(content)).digest()
 
 

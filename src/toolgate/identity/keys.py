@@ -15,8 +15,8 @@ from sqlalchemy import Row, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import keys
-from toolgate.gate.audit import timestamp
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
+from toolgate.gate.records import timestamp
 
 PREFIX = "tg"
 REMEMBERED_SECONDS = 1.0

@@ -11,7 +11,7 @@ from tests.identity.oauth.flow import PREFIX, REDIRECT, Flow, hidden, query_of, 
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.db.oauth_tables import grants, sign_ins, tokens
-from toolgate.gate.audit import timestamp
+from toolgate.gate.records import timestamp
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, make_url, text
 from tests.databases import STARTS_A_SERVER
 
 from toolgate.db.content_loading import store
-from toolgate.db.content_tables import entities, performance
+from toolgate.db.content_tables import entities, performance, projects
 from toolgate.packs.content import demo
 from toolgate.packs.content.demo import GARDEN, PSYMETRIC
 from toolgate.testing import Kit, opened_kit
@@ -64,12 +64,26 @@ async def test_a_vacuum_does_not_mix_the_index_up(tmp_path: Path) -> None:
 
 
 async def test_a_text_that_other_projects_are_full_of_is_still_found(tmp_path: Path) -> None:
-    """More rows elsewhere than the project has at all: the project's rows are read instead."""
     async with opened_kit(tmp_path, demo_data=True) as kit:
         await add_titles(kit, GARDEN, *(f"zebra {number}" for number in range(100)))
         assert await found(kit, "zebra") == []
         assert len(await found(kit, "zebra", GARDEN)) == 100
         assert await found(kit, "zebra 42", GARDEN) == ["t42"]
+
+
+async def test_projects_whose_ids_end_alike_are_kept_apart(
+    database_url: str, tmp_path: Path
+) -> None:
+    """SQLite's index knows no more of a project than the end of its id."""
+    alike = ["00000000-0000-4000-8000-000000000abc", "00000000-0000-4000-8000-000000001abc"]
+    async with opened_kit(tmp_path, database__url=database_url) as kit:
+        made = [
+            {**demo.PROJECTS[0], "id": id, "slug": f"p{number}"} for number, id in enumerate(alike)
+        ]
+        await kit.app.gate.database.write(lambda connection: store(connection, projects, made))
+        await add_titles(kit, alike[0], "a zebra", "a horse")
+        assert await found(kit, "zebra", alike[0]) == ["t0"]
+        assert await found(kit, "zebra", alike[1]) == []
 
 
 @pytest.mark.parametrize("wanted", ["zebra cro", "bracross", "zebra  crossing", "zebras"])

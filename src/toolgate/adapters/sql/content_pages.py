@@ -46,7 +46,7 @@ def page_of_project(
         return _found(connection, listing, _of_project(listing, page.number > 1), values)
     narrow = {name: one for name, one in wanted.items() if name in listing.conditions}
     texts = {name: one for name, one in wanted.items() if name in listing.texts}
-    found = search(connection, listing, project, texts) if texts else Search({})
+    found = search(connection.dialect.name, listing, project, texts) if texts else Search({})
     shape = Narrow(tuple(narrow), tuple(texts), found.indexed, found.values is None)
     statement = _narrowed(connection.dialect.name, listing, shape)
     return _found(connection, listing, statement, values | narrow | (found.values or {}))

@@ -1,20 +1,15 @@
 """Exact substring search without case: no character of the text is a wildcard.
 
-PostgreSQL finds the rows with its trigram indexes by itself. On SQLite a trigram index is asked by
-name. It knows no projects: where it names more rows than the project has at all, or the text is
-too short for it, all rows of the project are read. Either way the text itself is compared in the
-end.
+PostgreSQL finds the rows with its trigram indexes by itself. On SQLite such an index is asked by
+name, for rows with the text's trigrams and the end of the project's id; where the text is too short
+for it, all rows of the project are read. Either way the text itself is compared in the end.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import (
-    Connection,
     Integer,
-    Select,
-    Table,
     and_,
     bindparam,
     column,
@@ -26,12 +21,13 @@ from sqlalchemy import (
 )
 
 from toolgate.adapters.sql.content_lists import Condition, Listing
-from toolgate.db.content_tables import totals
 from toolgate.ports.content import folded
 
 TRIGRAM = 3
 ESCAPE = "\\"
 TRIGRAMS = "trigrams"
+PROJECT = "project_end"
+"""The index's column with the last characters of the project's id."""
 
 
 class Search(NamedTuple):
@@ -42,20 +38,17 @@ class Search(NamedTuple):
     """Whether SQLite's trigram index names the rows that may have the texts."""
 
 
-def search(
-    connection: Connection, listing: Listing, project: str, wanted: Mapping[str, str]
-) -> Search:
+def search(dialect: str, listing: Listing, project: str, wanted: Mapping[str, str]) -> Search:
     """How to find the project's rows that contain all these texts."""
     texts = {name: folded(one) for name, one in wanted.items()}
     if any("\0" in one for one in texts.values()):  # PostgreSQL neither stores it nor takes it
         return Search(None)
-    if connection.dialect.name != "sqlite":
+    if dialect != "sqlite":
         return Search({name: _pattern(one) for name, one in texts.items()})
     long = {name: one for name, one in texts.items() if len(one) >= TRIGRAM}
-    trigrams = _trigrams(listing, long)
-    if not long or _too_many(connection, listing.table, project, trigrams):
+    if not long:
         return Search(texts)
-    return Search(texts | {TRIGRAMS: trigrams}, indexed=True)
+    return Search(texts | {TRIGRAMS: _trigrams(listing, project, long)}, indexed=True)
 
 
 def contains(dialect: str, listing: Listing, name: str) -> Condition:
@@ -67,13 +60,16 @@ def contains(dialect: str, listing: Listing, name: str) -> Condition:
 
 
 def of_project(listing: Listing, *, indexed: bool) -> Condition:
-    """The row is the project's, and one that SQLite's trigram index names where it is asked."""
+    """The row is the project's; on SQLite also one that the trigram index names, where it can."""
     rows = listing.table
     if not indexed:
         return rows.c.project_id == bindparam("project")
+    index = f"{rows.name}_fts"
+    matching = literal_column(index).op("MATCH")(bindparam(TRIGRAMS))
+    named = select(column("rowid", Integer)).select_from(table(index)).where(matching)
     # The `+` keeps SQLite from walking through the whole project for a few rows.
     own = literal_column(f"+{rows.name}.project_id", rows.c.project_id.type) == bindparam("project")
-    return and_(rows.c.number.in_(_named(rows)), own)
+    return and_(rows.c.number.in_(named), own)
 
 
 def _pattern(wanted: str) -> str:
@@ -82,33 +78,16 @@ def _pattern(wanted: str) -> str:
     return f"%{wanted}%"
 
 
-def _named(rows: Table) -> Select[Any]:
-    """The numbers of the rows with the text's trigrams, of all projects."""
-    index = f"{rows.name}_fts"
-    matching = literal_column(index).op("MATCH")(bindparam(TRIGRAMS))
-    return select(column("rowid", Integer)).select_from(table(index)).where(matching)
-
-
-def _too_many(connection: Connection, rows: Table, project: str, trigrams: str) -> bool:
-    """Whether the index names more rows than the project has."""
-    values = {TRIGRAMS: trigrams, "project": project}
-    return bool(connection.execute(_more_than_own(rows), values).scalar())
-
-
-@lru_cache
-def _more_than_own(rows: Table) -> Select[Any]:
-    known = (totals.c.project_id == bindparam("project")) & (totals.c.list == rows.name)
-    own = select(func.coalesce(func.sum(totals.c.total), 0)).where(known).scalar_subquery()
-    named = _named(rows).limit(own + 1).subquery()
-    return select(select(func.count()).select_from(named).scalar_subquery() > own)
-
-
-def _trigrams(listing: Listing, wanted: Mapping[str, str]) -> str:
-    """What a row with these texts must have in its columns: as few trigrams as cover each text."""
-    asked: list[str] = []
+def _trigrams(listing: Listing, project: str, wanted: Mapping[str, str]) -> str:
+    """What a row with these texts must have: as few trigrams as cover each of them."""
+    asked = [f"{{{PROJECT}}} : {_quoted(project[-TRIGRAM:])}"]
     for name, one in wanted.items():
         starts = {*range(0, len(one) - TRIGRAM, TRIGRAM), len(one) - TRIGRAM}
-        parts = [one[start : start + TRIGRAM].replace('"', '""') for start in sorted(starts)]
-        together = " AND ".join(f'"{part}"' for part in parts)
+        together = " AND ".join(_quoted(one[start : start + TRIGRAM]) for start in sorted(starts))
         asked.append(f"{{{' '.join(listing.texts[name])}}} : ({together})")
     return " AND ".join(asked)
+
+
+def _quoted(trigram: str) -> str:
+    doubled = trigram.replace('"', '""')
+    return f'"{doubled}"'

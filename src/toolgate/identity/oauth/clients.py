@@ -8,8 +8,8 @@ from sqlalchemy import Connection, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients
-from toolgate.gate.audit import timestamp
 from toolgate.gate.principal import ANONYMOUS
+from toolgate.gate.records import timestamp
 from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.noting import REGISTERED, Note
 

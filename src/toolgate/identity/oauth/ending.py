@@ -6,7 +6,7 @@ from sqlalchemy import or_, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, grants
-from toolgate.gate.audit import timestamp
+from toolgate.gate.records import timestamp
 
 SHOWN = ("id", "client_id", "user_id", "key_id", "created_at", "expires_at")
 IN_FORCE = (grants.c.ended_at.is_(None), grants.c.code_used_at.is_not(None))

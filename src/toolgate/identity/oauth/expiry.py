@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, Table, delete, select
 
-from toolgate.gate.audit import timestamp
+from toolgate.gate.records import timestamp
 
 MOST_AT_ONCE = 20
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
-from toolgate.gate.audit import timestamp
+from toolgate.gate.records import timestamp
 from toolgate.identity.oauth import opaque
 from toolgate.identity.oauth.clients import keep_client
 from toolgate.identity.oauth.expiry import delete_expired

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import sign_ins
-from toolgate.gate.audit import timestamp
+from toolgate.gate.records import timestamp
 from toolgate.identity.oauth import opaque
 from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.noting import SIGNED_IN, Note, holder
