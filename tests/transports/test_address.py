@@ -23,7 +23,8 @@ def seen(server: Server, peer: str | None = "10.0.0.7", **headers: str) -> str |
     if peer:
         scope["client"] = (peer, 1234)
     addresses = Addresses(server)
-    return addresses.address(scope).base if addresses.host(scope) else None
+    address = addresses.address(*addresses.seen(scope))
+    return address.base if address else None
 
 
 TRUSTING = Server(trusted_proxies=("10.0.0.0/24", "::1"))

@@ -33,16 +33,25 @@ class Documents:
         return await self._store.query(collection, filters, limit)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HandlerContext:
     """One call's world: who calls, and what the handler may ask."""
 
     principal: Principal
-    documents: Documents
     request_id: str
-    logger: logging.LoggerAdapter[logging.Logger]
-    """Writes to the server's log, with the request id."""
+    _tool: str
+    _ctx: Context
     _outbound: Outbound
+
+    @property
+    def documents(self) -> Documents:
+        """The application's documents, to be read."""
+        return Documents(self._ctx.documents)
+
+    @property
+    def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
+        """Writes to the server's log, with the request id."""
+        return logging.LoggerAdapter(logger.getChild(self._tool), {"request_id": self.request_id})
 
     @property
     def http(self) -> "httpx2.AsyncClient":
@@ -52,5 +61,4 @@ class HandlerContext:
 
 def handler_context(ctx: Context, name: str, outbound: Outbound) -> HandlerContext:
     """A call's context, as a user's own handler sees it."""
-    named = logging.LoggerAdapter(logger.getChild(name), {"request_id": ctx.request_id})
-    return HandlerContext(ctx.principal, Documents(ctx.documents), ctx.request_id, named, outbound)
+    return HandlerContext(ctx.principal, ctx.request_id, name, ctx, outbound)

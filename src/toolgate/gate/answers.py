@@ -17,7 +17,7 @@ class Native(Output):
     result: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Outcome:
     """The end of a call: a body in the pack's dialect, and its bytes."""
 

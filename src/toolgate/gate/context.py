@@ -37,7 +37,7 @@ class Ports:
     content: ContentStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Context:
     """One call's world."""
 

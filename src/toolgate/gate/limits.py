@@ -60,9 +60,9 @@ class Limits:
     async def admit(self, principal: Principal, tool: str) -> None:
         """Count this call; raise `RateLimited` when it is one too many."""
         if self.bounds.calls_per_minute:
-            await self._count(self._per_caller, principal.id)
+            await self._count(self._per_caller, (principal.id,))
         if tool in self._per_tool:
-            await self._count(self._per_tool[tool], principal.id, tool)
+            await self._count(self._per_tool[tool], (principal.id, tool))
 
     def deadline(self) -> Deadline:
         """A block that raises `TimeoutError` when a call takes too long in it."""
@@ -102,11 +102,11 @@ class Limits:
         if self._close:
             await self._close()
 
-    async def _count(self, item: RateLimitItemPerMinute, *key: str) -> None:
+    async def _count(self, item: RateLimitItemPerMinute, key: tuple[str, ...]) -> None:
         if self._own is not None:
             wait = self._own.hit(key, item.amount)
         else:
-            wait = await self._count_outside(item, *key)
+            wait = await self._count_outside(item, key)
         if wait is None:
             return
         seconds = max(1, round(wait))
@@ -117,7 +117,9 @@ class Limits:
             retry_after=seconds,
         )
 
-    async def _count_outside(self, item: RateLimitItemPerMinute, *key: str) -> float | None:
+    async def _count_outside(
+        self, item: RateLimitItemPerMinute, key: tuple[str, ...]
+    ) -> float | None:
         try:
             if await self._counters.hit(item, *key):
                 return None

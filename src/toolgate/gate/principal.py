@@ -42,8 +42,10 @@ class Audited(NamedTuple):
     user_id: str | None
     agent_type: str | None
     role_names: str
+    group_ids: str
     project_id: str | None
     task_id: str | None
+    run_id: str | None
     job_id: str | None
 
 
@@ -73,8 +75,10 @@ class Principal:
             user_id=self.user_id,
             agent_type=self.agent_type.value if self.agent_type else None,
             role_names=",".join(sorted(role.value for role in self.roles)),
+            group_ids="",
             project_id=self.bound.get("project_id"),
             task_id=self.bound.get("task_id"),
+            run_id=None,
             job_id=self.bound.get("job_id"),
         )
 

@@ -1,8 +1,10 @@
 """One row of the audit: who called what, when, and how it was decided."""
 
+import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -14,14 +16,19 @@ _ids = Ids()
 
 STARTED = "started"
 """Error type of a write outside the database whose end is not known (yet)."""
+TOGETHER = 50
+"""Rows in one statement."""
 
 
 def timestamp(*, seconds: float = 0) -> str:
     """Now, or so many seconds from now, as stored: UTC with microseconds."""
-    then = datetime.now(UTC)
-    if seconds:
-        then += timedelta(seconds=seconds)
-    return then.isoformat(timespec="microseconds")[:26] + "Z"
+    whole, microseconds = divmod(time.time_ns() // 1000 + round(seconds * 1e6), 1_000_000)
+    return f"{_second(whole)}.{microseconds:06}Z"
+
+
+@lru_cache(maxsize=8)
+def _second(since_1970: int) -> str:
+    return datetime.fromtimestamp(since_1970, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class Record(NamedTuple):
@@ -56,19 +63,36 @@ def new_id() -> str:
 
 def store(connection: Connection, records: Sequence[Record]) -> None:
     """Insert rows that are to be sealed later."""
-    connection.exec_driver_sql(_insert(connection.dialect.name, Record._fields), list(records))
+    _insert(connection, Record._fields, records)
 
 
-def store_numbered(connection: Connection, rows: list[tuple[Any, ...]]) -> None:
+def store_numbered(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows with their number and the number of their seal at the end."""
-    columns = (*Record._fields, audit.c.seq.name, audit.c.seal.name)
-    connection.exec_driver_sql(_insert(connection.dialect.name, columns), rows)
+    _insert(connection, (*Record._fields, audit.c.seq.name, audit.c.seal.name), rows)
+
+
+def _insert(
+    connection: Connection, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Many rows in one statement: the driver gives way to other threads at each statement."""
+    whole = len(rows) - len(rows) % TOGETHER
+    for first in range(0, whole, TOGETHER):
+        _execute(connection, columns, rows[first : first + TOGETHER])
+    for row in rows[whole:]:
+        _execute(connection, columns, [row])
+
+
+def _execute(
+    connection: Connection, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    statement = _statement(connection.dialect.name, columns, len(rows))
+    connection.exec_driver_sql(statement, tuple(chain.from_iterable(rows)))
 
 
 @lru_cache
-def _insert(dialect: str, columns: tuple[str, ...]) -> str:
+def _statement(dialect: str, columns: tuple[str, ...], rows: int) -> str:
     # Written out: for rows of plain values, SQLAlchemy's work on each costs more than storing it.
     mark = "?" if dialect == "sqlite" else "%s"
-    values = ", ".join([mark] * len(columns))
+    row = f"({', '.join([mark] * len(columns))})"
     # Names from our own table, values as parameters.
-    return f"INSERT INTO {audit.name} ({', '.join(columns)}) VALUES ({values})"  # noqa: S608
+    return f"INSERT INTO {audit.name} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"  # noqa: S608

@@ -71,7 +71,7 @@ class Credentials:
 
         Raises `InsufficientScope` for a token that is good, but not for tools.
         """
-        known = await self._known(credential)
+        known = self._recalled(credential) or await self._looked_up(credential)
         if known is None or (known.resource is not None and known.resource not in resources):
             return None
         if not known.scoped:
@@ -80,22 +80,23 @@ class Credentials:
 
     async def holder(self, credential: str) -> Principal | None:
         """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
-        known = await self._known(credential)
+        known = self._recalled(credential) or await self._looked_up(credential)
         return known.principal if known and known.scoped else None
 
-    async def _known(self, credential: str) -> Known | None:
+    def _recalled(self, credential: str) -> Known | None:
+        """A credential that was good a moment ago."""
         if self._revocations != self.keys.revocations:
             self.forget()
-        now = time.monotonic()
-        digest = opaque.digest(credential)
-        kept = self._remembered.get(digest)
-        if kept and kept[0] > now:
-            return kept[1]
+        kept = self._remembered.get(opaque.digest(credential))
+        return kept[1] if kept and kept[0] > time.monotonic() else None
+
+    async def _looked_up(self, credential: str) -> Known | None:
+        until = time.monotonic() + REMEMBERED_SECONDS
         found = await self._look_up(credential)
         if found:
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[digest] = (now + REMEMBERED_SECONDS, found)
+            self._remembered[opaque.digest(credential)] = (until, found)
         return found
 
     def forget(self) -> None:

@@ -24,6 +24,8 @@ FORWARDED_PART = re.compile(r'\s*([A-Za-z]+)=(?:"([^"\\]*)"|([^\s";,]*))\s*')
 SCHEMES = ("http", "https")
 
 Network = IPv4Network | IPv6Network
+Told = tuple[str | None, str | None]
+"""A scheme and a host, where they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +61,19 @@ class Addresses:
         self._proxies = networks(server.trusted_proxies)
         self.public_host = urlsplit(self._public).netloc if self._public else None
 
-    def host(self, scope: Scope) -> str | None:
-        """The host the request is addressed to; None when it names none, or not clearly."""
-        return self._seen(scope)[1]
-
-    def address(self, scope: Scope) -> Address:
-        """Our address for this request, once its host was found good."""
-        if self._public:
-            return address_of(self._public)
-        scheme, host = self._seen(scope)
-        return address_of(f"{scheme}://{(host or '').lower()}")
-
-    def _seen(self, scope: Scope) -> tuple[str, str | None]:
+    def seen(self, scope: Scope) -> Told:
+        """Scheme and host that the request is addressed to, as it or a trusted proxy tells them."""
         scheme, host = scope.get("scheme", "http"), header(scope, b"host")
         if self._proxies and self._trusted(scope.get("client")):
             told = _forwarded(scope)
-            if told is None:
-                return scheme, None
-            scheme, host = told[0] or scheme, told[1] or host
-        good = scheme in SCHEMES and host is not None and HOST.fullmatch(host)
-        return scheme, host if good else None
+            return (told[0] or scheme, told[1] or host) if told else (scheme, None)
+        return scheme, host
+
+    def address(self, scheme: str | None, host: str | None) -> Address | None:
+        """Our address for a request with this scheme and host; None where they are not clear."""
+        if scheme not in SCHEMES or host is None or not HOST.fullmatch(host):
+            return None
+        return address_of(self._public or f"{scheme}://{host.lower()}")
 
     def _trusted(self, peer: tuple[str, int] | None) -> bool:
         if not peer:
@@ -94,9 +89,6 @@ def plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """An IPv4 address also where it is written as an IPv6 one."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
-
-
-Told = tuple[str | None, str | None]
 
 
 def _forwarded(scope: Scope) -> Told | None:

@@ -17,10 +17,13 @@ Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
-LONG_NUMBER = re.compile(rb"[0-9]{19}")
+DIGITS = b"0123456789"
+LONG = 19
+LONG_NUMBER = re.compile(rb"[0-9]{%d}" % LONG)
 JSON = (b"content-type", b"application/json")
 PRINCIPAL = "toolgate.principal"
 REQUEST_ID = "toolgate.request_id"
+HEADERS = "toolgate.headers"
 
 
 def principal_of(scope: Scope) -> Principal:
@@ -38,12 +41,18 @@ def request_id_of(scope: Scope) -> str:
     return scope[REQUEST_ID]
 
 
+def headers_of(scope: Scope) -> dict[bytes, bytes]:
+    """The request's headers by name; the first where one stands twice."""
+    known: dict[bytes, bytes] | None = scope.get(HEADERS)
+    if known is None:
+        known = scope[HEADERS] = dict(reversed(scope["headers"]))
+    return known
+
+
 def header(scope: Scope, name: bytes) -> str | None:
     """One request header without the white space around it, or None."""
-    for key, value in scope["headers"]:
-        if key == name:
-            return value.decode("latin-1").strip()
-    return None
+    value = headers_of(scope).get(name)
+    return None if value is None else value.decode("latin-1").strip()
 
 
 class ClientGone(Exception):
@@ -81,12 +90,17 @@ def _fitting(body: bytes, most: int) -> bytes:
 def parse_json(body: bytes) -> Any:
     """The body as JSON; integers keep every digit."""
     try:
-        # The quick parser rounds integers over 64 bits, which have 19 digits or more.
-        return json.loads(body) if LONG_NUMBER.search(body) else orjson.loads(body)
+        return json.loads(body) if _has_long_number(body) else orjson.loads(body)
     except (ValueError, RecursionError) as problem:
         raise InvalidArguments(
             [Problem("body", "format", f"The request body is not valid JSON: {problem}")]
         ) from None
+
+
+def _has_long_number(body: bytes) -> bool:
+    """The quick parser rounds integers over 64 bits, which have 19 digits or more."""
+    digits = len(body) - len(body.translate(None, DIGITS))
+    return digits >= LONG and LONG_NUMBER.search(body) is not None
 
 
 async def send(

@@ -15,7 +15,7 @@ from toolgate.gate.errors import Forbidden, GateError, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope
-from toolgate.transports.address import ADDRESS, Address, Addresses
+from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
     PRINCIPAL,
     REQUEST_ID,
@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 _ids = Ids()
 
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+MOST_SERVED = 1000
 CREDENTIALS_REQUIRED = "credentials-required"
 SCOPE_REQUIRED = "scope-required"
 
@@ -62,6 +63,8 @@ class Edge:
         self._origins = frozenset(allowed_origins)
         self._is_open = is_open
         self._dialect = dialect
+        self._served: dict[Told, Address] = {}
+        """Addresses that were found good."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or say why not."""
@@ -70,15 +73,16 @@ class Edge:
         request_id = _request_id(scope)
         scope[REQUEST_ID] = request_id
         send = _stamped(send, request_id)
-        if not self._host_allowed(self._addresses.host(scope)):
+        address = self._address(scope)
+        if address is None:
             told = "This host name is not served here (setting server.allowed_hosts)."
             return await send_json(send, 421, {"error": told})
         if not self._origin_allowed(header(scope, b"origin")):
             told = "This web origin may not call (setting server.allowed_origins)."
             return await send_json(send, 403, {"error": told})
-        scope[ADDRESS] = self._addresses.address(scope)
+        scope[ADDRESS] = address
         try:
-            known = self._is_open(scope["path"]) or await self._identified(scope)
+            known = self._is_open(scope["path"]) or await self._identified(scope, address)
         except InsufficientScope:
             return await self._forbid(scope, send)
         except SQLAlchemyError:
@@ -91,11 +95,20 @@ class Edge:
         except ClientGone:
             logger.debug("%s: the client left before its request was complete", request_id)
 
-    async def _identified(self, scope: Scope) -> bool:
+    def _address(self, scope: Scope) -> Address | None:
+        """Our address as the caller knows it; None where it is not served."""
+        seen = self._addresses.seen(scope)
+        known = self._served.get(seen)
+        if known is None and self._host_allowed(seen[1]):
+            known = self._addresses.address(*seen)
+            if known is not None and len(self._served) < MOST_SERVED:
+                self._served[seen] = known
+        return known
+
+    async def _identified(self, scope: Scope, address: Address) -> bool:
         credential = _credential(scope)
         if not credential:
             return False
-        address: Address = scope[ADDRESS]
         principal = await self._credentials.identify(credential, address.resources)
         if principal is not None:
             scope[PRINCIPAL] = principal

@@ -79,7 +79,7 @@ def _edge(
         addresses=Addresses(settings.server),
         allowed_hosts=settings.server.allowed_hosts,
         allowed_origins=settings.server.allowed_origins,
-        is_open=lambda path: path in OPEN_PATHS or oauth.opens(path),
+        is_open=lambda path: path in OPEN_PATHS or (path not in routes and oauth.opens(path)),
         dialect=own.dialect,
     )
 
@@ -102,9 +102,11 @@ def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        if oauth.opens(path):
+        found = routes.get(path)
+        if found is None and oauth.opens(path):
             return await oauth(scope, receive, send)
-        found = tools if path.startswith(PREFIX + "/") else routes.get(path)
+        if path.startswith(PREFIX + "/"):
+            found = tools
         if found is None and own.dialect(path):
             found = own
         if found is None:
