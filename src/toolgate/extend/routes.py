@@ -14,7 +14,6 @@ from toolgate.extend.schemas import Check
 from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
 from toolgate.gate.principal import Principal
-from toolgate.gate.tool import Output
 from toolgate.sections import Extend
 
 PLACE = re.compile(r"\{([\w.-]+)\}")
@@ -33,8 +32,9 @@ class BadAddress(ValueError):
     """A path or an address cannot be used; the sentence says why."""
 
 
-class Given(Output):
-    """An answer as the route or the handler gave it."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer as the route or the handler gave it; what it may be is the user's to say."""
 
     value: Any
 
@@ -175,7 +175,7 @@ class RouteCall:
             told = Problem("arguments", "format", "arguments hold text that is not valid Unicode")
             raise InvalidArguments([told]) from None
         answered = await self.outbound.ask(self.tool, self.method, url, headers, content)
-        return Given.model_construct(value=self._read(answered))
+        return Given(self._read(answered))
 
     def _read(self, answered: Answered) -> Any:
         if answered.status >= REFUSED:

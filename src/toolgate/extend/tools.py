@@ -69,7 +69,7 @@ class HandlerCall:
             value = self.model.model_validate(value)
         if isinstance(value, BaseModel):
             value = value.model_dump(mode="json")
-        return Given.model_construct(value=fitting(self.tool, value, self.check))
+        return Given(fitting(self.tool, value, self.check))
 
 
 def takes_two(handler: Handler) -> bool:

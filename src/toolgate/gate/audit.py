@@ -36,32 +36,30 @@ class AuditLog:
         self._waiting: list[Record] = []
         self._wake = anyio.Event()
         self._failing = False
+        self.blocked = False
+        """Whether a call has to wait for `make_room`, because rows cannot be kept as they come."""
         self._flushing = anyio.Lock()
         self.dropped = 0
 
-    def check(self) -> None:
-        """Raise `AuditUnavailable` when rows can no longer be kept."""
+    async def make_room(self) -> None:
+        """Where `blocked`: store what waits; raise `AuditUnavailable` when that is not possible."""
+        if not self._failing:
+            with contextlib.suppress(Exception):
+                await self.flush()
         if self._failing:
             raise AuditUnavailable
 
-    @property
-    def full(self) -> bool:
-        """Whether calls come faster than their rows are stored; then they wait for `make_room`."""
-        return len(self._waiting) >= MOST_WAITING
-
-    async def make_room(self) -> None:
-        """Store what waits; what goes wrong is `check`'s to tell."""
-        with contextlib.suppress(Exception):
-            await self.flush()
-
     def soon(self, record: Record) -> None:
         """Keep a record for the next batch; past a bound, where calls are refused, only count."""
-        if self.full:
+        if len(self._waiting) >= MOST_WAITING:
             self.dropped += 1
             return
         self._waiting.append(record)
-        if len(self._waiting) >= BATCH_ROWS:
+        waiting = len(self._waiting)
+        if waiting >= BATCH_ROWS:
             self._wake.set()
+        if waiting >= MOST_WAITING:
+            self.blocked = True
 
     async def within(self, tx: Transaction, record: Record) -> None:
         """Store a record in a write's own transaction."""
@@ -105,11 +103,11 @@ class AuditLog:
             try:
                 with anyio.CancelScope(shield=True):
                     await self._database.write(lambda connection: keep(connection, batch))
-                self._failing = False
+                self._failing = self.blocked = False
                 self._tell_dropped()
             except BaseException:
                 self._waiting = batch + self._waiting
-                self._failing = True
+                self._failing = self.blocked = True
                 raise
 
     def _tell_dropped(self) -> None:

@@ -10,52 +10,18 @@ from types import TracebackType
 from typing import Any
 
 
-class Deadline:
-    """One call's time; over it, its task is cancelled and the block raises `TimeoutError`."""
-
-    __slots__ = ("_all", "_before", "ends", "over", "task")
-
-    def __init__(self, deadlines: "Deadlines") -> None:
-        self._all = deadlines
-        self.over = False
-
-    def __enter__(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.task: asyncio.Task[Any] = task
-        self._before = task.cancelling()
-        self._all.begin(self)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._all.end(self)
-        # Whoever else cancelled the task meanwhile is to be obeyed.
-        if self.over and self.task.uncancel() <= self._before and kind is asyncio.CancelledError:
-            raise TimeoutError from error
-
-
 class Deadlines:
     """The calls that are running, oldest first."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._running: dict[Deadline, None] = {}
+        self.seconds = seconds
+        self.running: dict[Deadline, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, one: Deadline) -> None:
-        """Start a call's time."""
-        one.ends = time.monotonic() + self._seconds
-        self._running[one] = None
+    def wind_up(self) -> None:
+        """See to it that somebody looks when the oldest call is over its time."""
         if self._timer is None:
-            self._wake_in(self._seconds)
-
-    def end(self, one: Deadline) -> None:
-        """A call has ended."""
-        self._running.pop(one, None)
+            self._wake_in(self.seconds)
 
     def _wake_in(self, seconds: float) -> None:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._wake)
@@ -64,10 +30,41 @@ class Deadlines:
         """Stop what is over; look again when the next one will be."""
         self._timer = None
         now = time.monotonic()
-        for one in list(self._running):
+        for one in list(self.running):
             if one.ends > now:
                 return self._wake_in(one.ends - now)
-            del self._running[one]
+            del self.running[one]
             one.over = True
             one.task.cancel()
         return None
+
+
+class Deadline:
+    """One call's time; over it, its task is cancelled and the block raises `TimeoutError`."""
+
+    __slots__ = ("_all", "_before", "ends", "over", "task")
+
+    def __init__(self, deadlines: Deadlines) -> None:
+        self._all = deadlines
+        self.over = False
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.task: asyncio.Task[Any] = task
+        self._before = task.cancelling()
+        self.ends = time.monotonic() + self._all.seconds
+        if not self._all.running:
+            self._all.wind_up()
+        self._all.running[self] = None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._all.running.pop(self, None)
+        # Whoever else cancelled the task meanwhile is to be obeyed.
+        if self.over and self.task.uncancel() <= self._before and kind is asyncio.CancelledError:
+            raise TimeoutError from error

@@ -107,15 +107,8 @@ class Limits:
             wait = self._own.hit(key, item.amount)
         else:
             wait = await self._count_outside(item, key)
-        if wait is None:
-            return
-        seconds = max(1, round(wait))
-        of_tool = f" of {key[1]}" if len(key) > 1 else ""
-        raise RateLimited(
-            f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. "
-            f"Try again in {seconds} s.",
-            retry_after=seconds,
-        )
+        if wait is not None:
+            raise _too_many(item, key, wait)
 
     async def _count_outside(
         self, item: RateLimitItemPerMinute, key: tuple[str, ...]
@@ -127,6 +120,13 @@ class Limits:
         except StorageError as problem:
             raise Unavailable("Calls cannot be counted now, so none is answered.") from problem
         return window.reset_time - time.time()
+
+
+def _too_many(item: RateLimitItemPerMinute, key: tuple[str, ...], wait: float) -> RateLimited:
+    seconds = max(1, round(wait))
+    of_tool = f" of {key[1]}" if len(key) > 1 else ""
+    told = f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. Try again in {seconds} s."
+    return RateLimited(told, retry_after=seconds)
 
 
 def _connection(url: str) -> tuple[dict[str, Any], Callable[[], Awaitable[None]] | None]:

@@ -109,9 +109,8 @@ class Gate:
         decision = self.policy.decide(call.principal, tool) if tool else UNDECIDED
         noted = Noted(call, tool, decision, started)
         try:
-            if self.audit.full:
+            if self.audit.blocked:
                 await self.audit.make_room()
-            self.audit.check()
             tool = admit(call, tool, decision)
             await self.limits.admit(call.principal, tool.name)
             args = readable(call, tool)
