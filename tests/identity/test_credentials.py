@@ -79,7 +79,7 @@ class Door:
 
     async def roles(self, credential: str) -> set[str] | None:
         found = await self.credentials.identify(credential, RESOURCES)
-        return None if found is None else {role.value for role in found.roles}
+        return None if found is None else {role.value for role in found.principal.roles}
 
 
 @pytest.fixture
@@ -119,7 +119,8 @@ async def test_an_agent_is_not_promoted_by_its_user(door: Door) -> None:
     key = (await door.keys.create(agent_type=AgentType.WORKER, user_id="root")).key
     found = await door.credentials.identify(key, RESOURCES)
     assert found is not None
-    assert (found.kind, set(found.roles)) == (Kind.AGENT, set())
+    who = found.principal
+    assert (who.kind, set(who.roles)) == (Kind.AGENT, set())
 
 
 async def test_a_token_for_another_server_is_nobodys(door: Door) -> None:

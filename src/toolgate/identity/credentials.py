@@ -54,6 +54,8 @@ class Known:
     resource: str | None = None
     """What an access token was made for; None for a key, which is good for everything."""
     scoped: bool = True
+    until: float = 0.0
+    """How long it is remembered."""
 
 
 class Credentials:
@@ -63,11 +65,17 @@ class Credentials:
         self.keys = keys
         self.users = users
         self._database = database
-        self._remembered: dict[bytes, tuple[float, Known]] = {}
+        self._remembered: dict[bytes, Known] = {}
         self._revocations = keys.revocations
+        self._forgotten = 0
 
-    async def identify(self, credential: str, resources: Collection[str]) -> Principal | None:
-        """Who holds it; None when nobody does, or when it is a token for another server.
+    @property
+    def epoch(self) -> tuple[int, int]:
+        """Changes when a credential may have ended here: what was known of one counts no more."""
+        return (self.keys.revocations, self._forgotten)
+
+    async def identify(self, credential: str, resources: Collection[str]) -> Known | None:
+        """What is known of it; None when nobody holds it, or when it is for another server.
 
         Raises `InsufficientScope` for a token that is good, but not for tools.
         """
@@ -76,7 +84,7 @@ class Credentials:
             return None
         if not known.scoped:
             raise InsufficientScope
-        return known.principal
+        return known
 
     async def holder(self, credential: str) -> Principal | None:
         """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
@@ -88,21 +96,23 @@ class Credentials:
         if self._revocations != self.keys.revocations:
             self.forget()
         kept = self._remembered.get(opaque.digest(credential))
-        return kept[1] if kept and kept[0] > time.monotonic() else None
+        return kept if kept and kept.until > time.monotonic() else None
 
     async def _looked_up(self, credential: str) -> Known | None:
         until = time.monotonic() + REMEMBERED_SECONDS
         found = await self._look_up(credential)
-        if found:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[opaque.digest(credential)] = (until, found)
-        return found
+        if found is None:
+            return None
+        if len(self._remembered) >= MOST_REMEMBERED:
+            self._remembered.clear()
+        kept = self._remembered[opaque.digest(credential)] = replace(found, until=until)
+        return kept
 
     def forget(self) -> None:
         """Ask the database again about every credential."""
         self._remembered.clear()
         self._revocations = self.keys.revocations
+        self._forgotten += 1
 
     async def _look_up(self, credential: str) -> Known | None:
         token_id = opaque.id_of(credential, opaque.ACCESS)

@@ -24,6 +24,7 @@ JSON = (b"content-type", b"application/json")
 PRINCIPAL = "toolgate.principal"
 REQUEST_ID = "toolgate.request_id"
 HEADERS = "toolgate.headers"
+HEAD = "toolgate.head"
 
 
 def principal_of(scope: Scope) -> Principal:

@@ -17,6 +17,7 @@ from toolgate.gate.pipeline import Gate
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
+    HEAD,
     PRINCIPAL,
     REQUEST_ID,
     ASGIApp,
@@ -28,12 +29,14 @@ from toolgate.transports.asgi import (
     header,
     send_json,
 )
+from toolgate.transports.heads import Head, Heads
 from toolgate.transports.strangers import note_refusal
 
 logger = logging.getLogger(__name__)
 _ids = Ids()
 
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+REQUEST_ID_HEADER = b"x-request-id"
 MOST_SERVED = 1000
 CREDENTIALS_REQUIRED = "credentials-required"
 SCOPE_REQUIRED = "scope-required"
@@ -63,6 +66,7 @@ class Edge:
         self._origins = frozenset(allowed_origins)
         self._is_open = is_open
         self._dialect = dialect
+        self._heads = Heads(credentials)
         self._served: dict[Told, Address] = {}
         """Addresses that were found good."""
 
@@ -70,30 +74,43 @@ class Edge:
         """Let a request in, or say why not."""
         if scope["type"] != "http":
             return
-        request_id = _request_id(scope)
-        scope[REQUEST_ID] = request_id
+        head = self._heads.recall(scope)
+        scope[REQUEST_ID] = request_id = _ids.new() if head else _request_id(scope)
         send = _stamped(send, request_id)
-        address = self._address(scope)
-        if address is None:
-            told = "This host name is not served here (setting server.allowed_hosts)."
-            return await send_json(send, 421, {"error": told})
-        if not self._origin_allowed(header(scope, b"origin")):
-            told = "This web origin may not call (setting server.allowed_origins)."
-            return await send_json(send, 403, {"error": told})
-        scope[ADDRESS] = address
-        try:
-            known = self._is_open(scope["path"]) or await self._identified(scope, address)
-        except InsufficientScope:
-            return await self._forbid(scope, send)
-        except SQLAlchemyError:
-            logger.warning("%s: keys cannot be looked up", request_id, exc_info=True)
-            return await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})
-        if not known:
-            return await self._challenge(scope, send)
+        if head is not None:
+            scope[HEAD] = head
+            scope[PRINCIPAL], scope[ADDRESS] = head.principal, head.address
+        elif not await self._let_in(scope, send):
+            return
         try:
             await self._inner(scope, receive, send)
         except ClientGone:
             logger.debug("%s: the client left before its request was complete", request_id)
+
+    async def _let_in(self, scope: Scope, send: Send) -> bool:
+        """Whether a request that comes in for the first time may; if not, it has been answered."""
+        address = self._address(scope)
+        if address is None:
+            told = "This host name is not served here (setting server.allowed_hosts)."
+            await send_json(send, 421, {"error": told})
+            return False
+        if not self._origin_allowed(header(scope, b"origin")):
+            told = "This web origin may not call (setting server.allowed_origins)."
+            await send_json(send, 403, {"error": told})
+            return False
+        scope[ADDRESS] = address
+        if self._is_open(scope["path"]):
+            return True
+        try:
+            if await self._identified(scope, address):
+                return True
+            await self._challenge(scope, send)
+        except InsufficientScope:
+            await self._forbid(scope, send)
+        except SQLAlchemyError:
+            logger.warning("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
+            await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})
+        return False
 
     def _address(self, scope: Scope) -> Address | None:
         """Our address as the caller knows it; None where it is not served."""
@@ -109,10 +126,14 @@ class Edge:
         credential = _credential(scope)
         if not credential:
             return False
-        principal = await self._credentials.identify(credential, address.resources)
-        if principal is not None:
-            scope[PRINCIPAL] = principal
-        return principal is not None
+        known = await self._credentials.identify(credential, address.resources)
+        if known is None:
+            return False
+        scope[PRINCIPAL] = known.principal
+        if header(scope, REQUEST_ID_HEADER) is None:  # one that is given is new every time
+            scope[HEAD] = head = Head(known.principal, address, known.until)
+            self._heads.keep(scope, head)
+        return True
 
     async def _challenge(self, scope: Scope, send: Send) -> None:
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
@@ -164,7 +185,7 @@ def _without_port(host: str) -> str:
 
 
 def _request_id(scope: Scope) -> str:
-    given = header(scope, b"x-request-id")
+    given = header(scope, REQUEST_ID_HEADER)
     return given if given and GOOD_REQUEST_ID.fullmatch(given) else _ids.new()
 
 
@@ -173,7 +194,7 @@ def _stamped(send: Send, request_id: str) -> Send:
         if message["type"] == "http.response.start":
             message["headers"] = [
                 *message.get("headers", ()),
-                (b"x-request-id", request_id.encode()),
+                (REQUEST_ID_HEADER, request_id.encode()),
             ]
         await send(message)
 
