@@ -28,13 +28,16 @@ INITIALIZE = {
 }
 
 
-@pytest.fixture(scope="module")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="module", params=["httptools", "h11"])
+def server_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """Either parser of HTTP: the two hand headers on differently."""
     port = _free_port()
     command = [
         sys.executable, "-m", f"{__package__}.toolgate_server",
         "--port", str(port), "--data", str(tmp_path_factory.mktemp("conformance")),
-        "--http", "httptools",
+        "--http", request.param,
     ]  # fmt: skip
     # The folder that holds this package, so that `-m` finds it under the name it was imported by.
     folder = Path(__file__).parents[len(str(__package__).split("."))]
