@@ -30,6 +30,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Pack
 from toolgate.transports.mcp import front
+from toolgate.transports.mcp.answers import Answers
 
 pytestmark = pytest.mark.anyio
 
@@ -96,7 +97,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the short way took each request."""
     seen: list[bool] = []
     original = front.Front._call  # pyright: ignore[reportPrivateUsage]
-    listed = front.Front._listed  # pyright: ignore[reportPrivateUsage]
+    listed = Answers.listed
 
     async def noticed(*given: Any) -> None:
         seen.append(True)
@@ -107,7 +108,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         return listed(*given)
 
     monkeypatch.setattr(front.Front, "_call", noticed)
-    monkeypatch.setattr(front.Front, "_listed", noticed_list)
+    monkeypatch.setattr(Answers, "listed", noticed_list)
     return seen
 
 

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def wait_for(work: Callable[[], Awaitable[T]]) -> T:
-    """Run asynchronous work to its end."""
+def wait_for(work: Callable[[], Awaitable[T]], *, often: bool = False) -> T:
+    """Run asynchronous work to its end; with `often`, on the loop that is quicker at many calls."""
     # Imported here: `toolgate --help` needs no event loop.
     import anyio
 
-    return anyio.run(work)
+    return anyio.run(work, backend_options={"use_uvloop": often and _has_uvloop()})
+
+
+def _has_uvloop() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("uvloop") is not None  # there is none for Windows
 
 
 @asynccontextmanager

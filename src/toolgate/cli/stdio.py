@@ -1,5 +1,6 @@
 """`toolgate mcp`: MCP on standard input and output."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -14,6 +15,8 @@ from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.serve import replaces
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
+
     from toolgate.app import App
     from toolgate.gate.principal import Principal
     from toolgate.settings import Settings
@@ -68,7 +71,7 @@ def mcp(
         return opening.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
     if ca is not None:
         raise Stop("--ca is about the server of --url. Give both, or neither.")
-    opening.wait_for(lambda: _serve(settings, token or key))
+    opening.wait_for(lambda: _serve(settings, token or key), often=True)
 
 
 def _endpoint(url: str) -> str:
@@ -112,7 +115,7 @@ async def _pass_on(endpoint: str, credential: str | None, ca: Path | None, longe
     if credential and endpoint.startswith("http:") and urlsplit(endpoint).hostname not in LOCAL:
         note("The key travels without encryption. Prefer https:// to another machine.")
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_on_signal, None)
+        await tasks.start(_end_on_signal, None)
         await bridge(endpoint, credential, ca=ca, longest=longest, say=note)
         tasks.cancel_scope.cancel()
 
@@ -129,7 +132,9 @@ async def _serve(settings: "Settings", credential: str | None) -> None:
         from toolgate.transports.mcp.stdio import serve_stdio
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_end_on_signal, app)
+            await tasks.start(_end_on_signal, app)
+            # What lives now lives as long as the process: keep the collector away from it.
+            gc.freeze()
             underscores = settings.mcp.underscore_names
             await serve_stdio(app.gate, principal, underscore_names=underscores)
             tasks.cancel_scope.cancel()
@@ -153,13 +158,14 @@ async def _holder(app: "App", credential: str) -> "Principal | None":
     return await app.credentials.holder(credential)
 
 
-async def _end_on_signal(app: "App | None") -> None:
+async def _end_on_signal(app: "App | None", *, task_status: "TaskStatus[None]") -> None:
     import anyio
 
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+        task_status.started()
         async for _ in received:
             if app is not None:
                 await app.gate.audit.flush()
                 await app.sealer.seal()
-            # The thread that reads standard input cannot be interrupted, so nothing is awaited.
+            # A thread that works, or reads, cannot be interrupted, so nothing is awaited.
             os._exit(0)

@@ -5,17 +5,14 @@ tool needs no live exchange; everything else goes to the SDK unchanged. Both way
 `Call`, so checks, limits and audit are the same (docs/decisions/0005).
 """
 
-from dataclasses import dataclass
-from importlib.metadata import version
-from typing import Any, cast
-
-import orjson
+from typing import Any, NamedTuple
 
 from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import GateError, InvalidArguments, TooLarge, UnknownTool
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
+    HEAD,
     ASGIApp,
     Message,
     Receive,
@@ -29,24 +26,23 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.mcp.listing import NAME, TRANSPORT, listed_tool, mirrors_headers
+from toolgate.transports.heads import Head
+from toolgate.transports.mcp.answers import Answers
+from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
+from toolgate.transports.mcp.plain import Plain, plain_request
 
-MODERN = "2026-07-28"
-LEGACY = {"2025-06-18", "2025-11-25"}
-META = "io.modelcontextprotocol/"
-CALL_KEYS = {"name", "arguments", "_meta"}
 ROUTING = {b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"}
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """A request that needs nothing of the SDK."""
+class Routing(NamedTuple):
+    """What a request's headers say of it."""
 
-    id: str | int
-    method: str
-    name: str
-    arguments: Any
-    modern: bool
+    fits: bool
+    """The media types are right, no routing header stands twice, and there is no session."""
+    protocol: str | None
+    method: str | None
+    name: str | None
+    dry_run: bool
 
 
 class Front:
@@ -55,14 +51,12 @@ class Front:
     def __init__(self, gate: Gate, sdk: ASGIApp, *, underscore_names: bool) -> None:
         self._gate = gate
         self._sdk = sdk
-        self._underscores = underscore_names
+        self._answers = Answers(gate, underscore_names=underscore_names)
         self._refresh()
-        self._meta = {f"{META}serverInfo": {"name": NAME, "version": version("toolgate")}}
 
     def _refresh(self) -> None:
         """Forget what was made from tools that are no more."""
         self._epoch = self._gate.catalogue.epoch
-        self._lists: dict[tuple[Any, ...], bytes] = {}
         self._live = {
             tool.name
             for tool in self._gate.catalogue
@@ -80,15 +74,31 @@ class Front:
         if self._epoch != self._gate.catalogue.epoch:
             self._refresh()
         plain = None
+        routing = _routing(scope)
         try:
-            plain = _plain(scope["headers"], parse_json(body))
+            plain = _plain(routing, parse_json(body))
         except InvalidArguments as problem:
             self._refuse(scope, problem)  # for the audit; the SDK words the answer
-        if plain is not None and plain.method == "tools/list":
-            return await send(to, 200, self._listed(scope, plain))
-        if plain is not None and self._is_simple(principal_of(scope), plain.name):
-            return await self._call(scope, to, plain)
+        if plain is not None:
+            principal = principal_of(scope)
+            if plain.method == "tools/list":
+                return await send(to, 200, self._answers.listed(plain, principal))
+            if self._is_simple(principal, plain.name):
+                return await self._call(scope, to, plain, dry_run=routing.dry_run)
         await self._sdk(scope, _replayed(body, receive), to)
+
+    async def _call(self, scope: Scope, to: Send, plain: Plain, *, dry_run: bool) -> None:
+        call = Call(
+            tool=plain.name,
+            arguments=plain.arguments,
+            principal=principal_of(scope),
+            request_id=request_id_of(scope),
+            transport=TRANSPORT,
+            dry_run=dry_run,
+        )
+        outcome = await self._gate.execute(call)
+        unknown = plain.modern and isinstance(outcome.error, UnknownTool)
+        await send(to, 400 if unknown else 200, self._answers.called(plain, outcome))
 
     def _is_simple(self, principal: Principal, name: str) -> bool:
         """Whether no SDK is needed; a tool that is hidden goes the same way as one unknown."""
@@ -98,50 +108,6 @@ class Front:
             or tool.name not in self._live
             or not self._gate.policy.decide(principal, tool).visible
         )
-
-    async def _call(self, scope: Scope, to: Send, plain: Plain) -> None:
-        outcome = await self._gate.execute(
-            Call(
-                tool=plain.name,
-                arguments=plain.arguments,
-                principal=principal_of(scope),
-                request_id=request_id_of(scope),
-                transport=TRANSPORT,
-                dry_run=dry_run_of(scope),
-            )
-        )
-        if isinstance(outcome.error, UnknownTool):
-            told = {"code": -32602, "message": outcome.error.message}
-            status = 400 if plain.modern else 200
-            return await send_json(to, status, {"jsonrpc": "2.0", "id": plain.id, "error": told})
-        await send(to, 200, self._answer(plain, outcome))
-
-    def _answer(self, plain: Plain, outcome: Outcome) -> bytes:
-        result: dict[str, Any] = {
-            "content": [{"type": "text", "text": outcome.text}],
-            "isError": outcome.error is not None,
-        }
-        if isinstance(outcome.body, dict):  # older clients take nothing else
-            result["structuredContent"] = orjson.Fragment(outcome.raw)
-        if plain.modern:
-            result |= {"resultType": "complete", "_meta": self._meta}
-        return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": result})
-
-    def _listed(self, scope: Scope, plain: Plain) -> bytes:
-        """The list for this shape of caller, serialised once."""
-        principal = principal_of(scope)
-        key = (principal.shape, plain.modern)
-        if key not in self._lists:
-            visible = self._gate.policy.visible(principal, self._gate.catalogue)
-            result: dict[str, Any] = {
-                "tools": [listed_tool(tool, self._underscores) for tool in visible]
-            }
-            if plain.modern:
-                result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-                result["_meta"] = self._meta
-            self._lists[key] = orjson.dumps(result)
-        listed = orjson.Fragment(self._lists[key])
-        return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": listed})
 
     def _refuse(self, scope: Scope, problem: GateError) -> Outcome:
         call = Call(
@@ -154,81 +120,50 @@ class Front:
         return self._gate.refuse(call, problem, "unreadable")
 
 
-def _plain(headers: list[tuple[bytes, bytes]], message: Any) -> Plain | None:
+def _plain(routing: Routing, message: Any) -> Plain | None:
     """The request, if it is exactly what the short way can answer."""
-    routing = _routing(headers)
-    if routing is None or b"mcp-session-id" in routing:
+    if not routing.fits:
         return None
-    if not isinstance(message, dict):
-        return None
-    request = cast("dict[str, Any]", message)
-    id, method = request.get("id"), request.get("method")
-    params = request.get("params", {})
-    if request.get("jsonrpc") != "2.0" or not isinstance(id, str | int) or isinstance(id, bool):
-        return None
-    if not isinstance(params, dict) or method not in ("tools/call", "tools/list"):
-        return None
-    return _routed(routing, id, method, cast("dict[str, Any]", params))
-
-
-def _routed(
-    routing: dict[bytes, str], id: str | int, method: str, params: dict[str, Any]
-) -> Plain | None:
-    name = params.get("name", "")
-    meta = params.get("_meta", {})
-    arguments = params.get("arguments")
-    protocol = routing.get(b"mcp-protocol-version")
-    modern = protocol == MODERN
-    if not isinstance(name, str) or not isinstance(meta, dict):
-        return None
-    if not isinstance(arguments, dict | None):
-        return None
-    if modern:
-        wanted = {b"mcp-method": method} | ({b"mcp-name": name} if name else {})
-        if any(routing.get(key) != value for key, value in wanted.items()):
+    plain = plain_request(message, routing.protocol)
+    if plain is not None and plain.modern:
+        if routing.method != plain.method:
             return None
-    if not _era_fits(protocol, cast("dict[str, Any]", meta)):
-        return None
-    allowed = CALL_KEYS if method == "tools/call" else {"_meta"}
-    if not params.keys() <= allowed or (method == "tools/call" and not name):
-        return None
-    return Plain(id, method, name, arguments, modern)
+        if plain.name and routing.name != plain.name:
+            return None
+    return plain
 
 
-def _era_fits(protocol: str | None, meta: dict[str, Any]) -> bool:
-    if protocol != MODERN:
-        return protocol in LEGACY and f"{META}protocolVersion" not in meta
-    info = meta.get(f"{META}clientInfo", {"name": "", "version": ""})
-    return (
-        meta.get(f"{META}protocolVersion") == protocol
-        and isinstance(meta.get(f"{META}clientCapabilities"), dict)
-        and _named(info)
-    )
+def _routing(scope: Scope) -> Routing:
+    """What the headers say; kept with them, where the same ones come again."""
+    head: Head | None = scope.get(HEAD)
+    if head is None:
+        return _read(scope)
+    if head.routing is None:
+        head.routing = _read(scope)
+    return head.routing
 
 
-def _named(info: Any) -> bool:
-    if not isinstance(info, dict):
-        return False
-    client = cast("dict[str, Any]", info)
-    return isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
-
-
-def _routing(headers: list[tuple[bytes, bytes]]) -> dict[bytes, str] | None:
-    """MCP's routing headers; None when one stands twice or the media types do not fit."""
+def _read(scope: Scope) -> Routing:
     found: dict[bytes, str] = {}
     accept = content = b""
-    for key, value in headers:
+    twice = False
+    for key, value in scope["headers"]:
         if key in ROUTING:
-            if key in found:
-                return None
+            twice = twice or key in found
             found[key] = value.decode("latin-1").strip()
         elif key == b"accept":
             accept += value
         elif key == b"content-type":
             content = value
     both = b"application/json" in accept and b"text/event-stream" in accept
-    fits = both and content.partition(b";")[0].strip() == b"application/json"
-    return found if fits else None
+    is_json = content.partition(b";")[0].strip() == b"application/json"
+    return Routing(
+        fits=both and is_json and not twice and b"mcp-session-id" not in found,
+        protocol=found.get(b"mcp-protocol-version"),
+        method=found.get(b"mcp-method"),
+        name=found.get(b"mcp-name"),
+        dry_run=dry_run_of(scope),
+    )
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -1,26 +1,202 @@
-"""MCP on standard input and output, with the same gate, policy and audit as over HTTP."""
+"""MCP on standard input and output, with the same gate, policy and audit as over HTTP.
 
-import mcp_types as types
-from mcp.server.stdio import stdio_server
+Plain calls and lists are answered here, the same short way as over HTTP (docs/decisions/0005);
+everything else is handed to the SDK. Answers come in the order in which they are ready.
+"""
 
+import asyncio
+import logging
+from typing import Any
+
+import anyio
+import orjson
+
+from toolgate.gate.errors import GateError, InvalidArguments, TooLarge
 from toolgate.gate.ids import Ids
-from toolgate.gate.pipeline import Gate
+from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
-from toolgate.transports.mcp.server import Caller, Raw, build_server
+from toolgate.transports.asgi import parse_json
+from toolgate.transports.mcp.answers import Answers
+from toolgate.transports.mcp.claimed import claimed
+from toolgate.transports.mcp.handover import Handover, Id, correlated
+from toolgate.transports.mcp.lines import Line, TooLong
+from toolgate.transports.mcp.plain import Plain, plain_request
+from toolgate.transports.mcp.wire import Wire
+
+logger = logging.getLogger(__name__)
+
+TRANSPORT = "stdio"
+SDK = "toolgate.transports.mcp.streams"
+MOST_RUNNING = 256
+"""Calls at once; while there are more, nothing new is read."""
+INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
 
 
 async def serve_stdio(gate: Gate, principal: Principal, *, underscore_names: bool) -> None:
-    """Answer one client until it closes its end."""
-    ids = Ids()
+    """Answer one client until it closes its end; what runs then is finished first.
 
-    def who(_: Raw) -> Caller:
-        return Caller(principal, ids.new())
+    Raises OSError when the client does not read any more.
+    """
+    with claimed() as (source, target):
+        client = Client(gate, principal, source, target, underscore_names=underscore_names)
+        await client.serve()
 
-    async def remember(raw: Raw, _: types.NotificationParams) -> None:
-        """An older client is told of changes without asking for it."""
-        gate.catalogue.listeners.append(raw.session.send_tool_list_changed)
 
-    server = build_server(gate, who, transport="stdio", underscore_names=underscore_names)
-    server.add_notification_handler("notifications/initialized", types.NotificationParams, remember)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+class Client:
+    """The one client of this process."""
+
+    def __init__(
+        self, gate: Gate, principal: Principal, source: int, target: int, *, underscore_names: bool
+    ) -> None:
+        self._gate = gate
+        self._principal = principal
+        self._underscores = underscore_names
+        self._ids = Ids()
+        self._answers = Answers(gate, underscore_names=underscore_names)
+        longest = gate.limits.bounds.body_bytes
+        self._wire = Wire(source, target, longest=longest, take=self._take)
+        self._sdk = Handover(self._wire.write)
+        self._loop = asyncio.get_running_loop()
+        self._calls: dict[asyncio.Task[None], anyio.CancelScope] = {}
+        self._running: dict[Id, anyio.CancelScope] = {}
+
+    async def serve(self) -> None:
+        """Take messages until there are no more, and answer them."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                given = (self._gate, self._principal, self._ids, self._underscores)
+                tasks.start_soon(self._sdk.run, SDK, *given)
+                await self._wire.read()
+                self._sdk.end()
+                if self._wire.lost:
+                    tasks.cancel_scope.cancel()
+                await self._finished()
+            await self._wire.flush()
+        finally:
+            with anyio.CancelScope(shield=True):
+                for scope in self._calls.values():
+                    scope.cancel()
+                await self._finished()
+            self._sdk.end()
+            self._wire.close()
+        if self._wire.lost:
+            raise self._wire.lost
+
+    async def _finished(self) -> None:
+        if self._calls:
+            await asyncio.wait(self._calls)
+
+    def _take(self, line: Line) -> None:
+        """Answer a message, or see that it is answered."""
+        if isinstance(line, TooLong):
+            return self._refuse_length()
+        message = None
+        try:
+            message = parse_json(line)
+        except InvalidArguments as problem:
+            self._refuse(problem)  # for the audit; the SDK does what is to be done
+        plain = plain_request(message, self._sdk.protocol)
+        if plain is not None and self._is_simple(plain):
+            self._answer(plain)
+        elif not self._cancelled(message):
+            self._sdk.take(line)
+
+    def _is_simple(self, plain: Plain) -> bool:
+        """Whether no SDK is needed; a tool that is hidden goes the same way as one unknown."""
+        if "progressToken" in plain.meta:
+            return False
+        tool = self._gate.catalogue.find(plain.name)
+        return (
+            tool is None
+            or not tool.interactive
+            or not self._gate.policy.decide(self._principal, tool).visible
+        )
+
+    def _answer(self, plain: Plain) -> None:
+        self._sdk.answered = True
+        if plain.method == "tools/list":
+            return self._wire.write(self._listed(plain))
+        scope = anyio.CancelScope()
+        self._running[correlated(plain.id)] = scope
+        self._calls[self._loop.create_task(self._call(plain, scope))] = scope
+        if len(self._calls) == MOST_RUNNING:
+            self._wire.hold()
+
+    def _listed(self, plain: Plain) -> bytes:
+        try:
+            return self._answers.listed(plain, self._principal)
+        except Exception as problem:
+            return _failed(plain, problem)
+
+    async def _call(self, plain: Plain, scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                answer = await self._called(plain)
+            if not scope.cancel_called:  # a cancelled call is not answered
+                self._wire.write(answer)  # pyright: ignore[reportPossiblyUnboundVariable]
+        finally:
+            self._ended(plain, scope)
+
+    async def _called(self, plain: Plain) -> bytes:
+        call = Call(
+            tool=plain.name,
+            arguments=plain.arguments,
+            principal=self._principal,
+            request_id=self._ids.new(),
+            transport=TRANSPORT,
+        )
+        try:
+            return self._answers.called(plain, await self._gate.execute(call))
+        except Exception as problem:
+            return _failed(plain, problem)
+
+    def _ended(self, plain: Plain, scope: anyio.CancelScope) -> None:
+        if len(self._calls) == MOST_RUNNING:
+            self._wire.release()
+        task = asyncio.current_task()
+        assert task is not None
+        del self._calls[task]
+        key = correlated(plain.id)
+        if self._running.get(key) is scope:  # not a later one of the same id
+            del self._running[key]
+
+    def _cancelled(self, message: Any) -> bool:
+        """Cancel a call that runs here; False when the message is not about one."""
+        match message:
+            case {
+                "method": "notifications/cancelled",
+                "params": {"requestId": str() | int() as id},
+            }:
+                scope = self._running.get(correlated(id))
+            case _:
+                return False
+        if scope is None:
+            return False
+        scope.cancel()
+        return True
+
+    def _refuse_length(self) -> None:
+        longest = self._gate.limits.bounds.body_bytes
+        told = f"This line is over the limit of {longest} bytes (setting limits.body_bytes)."
+        self._refuse(TooLarge(told))
+        self._wire.write(_error(None, INVALID_REQUEST, told))
+
+    def _refuse(self, problem: GateError) -> None:
+        call = Call(
+            tool="(unreadable)",
+            arguments=None,
+            principal=self._principal,
+            request_id=self._ids.new(),
+            transport=TRANSPORT,
+        )
+        self._gate.refuse(call, problem, "unreadable")
+
+
+def _failed(plain: Plain, problem: Exception) -> bytes:
+    """What is told of a fault of our own."""
+    logger.error("MCP request failed", exc_info=problem)
+    return _error(plain.id, INTERNAL_ERROR, "Internal error")
+
+
+def _error(id: Id | None, code: int, told: str) -> bytes:
+    return orjson.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": told}})

@@ -12,11 +12,9 @@ from collections.abc import AsyncGenerator, Iterator
 import anyio
 import anyio.to_thread
 
+from toolgate.transports.mcp.lines import Line, Splitter
+
 CHUNK = 65536
-
-
-class TooLong:
-    """Stands for a line that was longer than it may be."""
 
 
 class Lines:
@@ -28,10 +26,10 @@ class Lines:
         self._target = target
         self._writing = anyio.Lock()
 
-    async def read(self) -> AsyncGenerator[bytes | TooLong]:
+    async def read(self) -> AsyncGenerator[Line]:
         """Each line until the client closes its end; empty ones are left out."""
         loop = asyncio.get_running_loop()
-        send, receive = anyio.create_memory_object_stream[bytes | TooLong](1)
+        send, receive = anyio.create_memory_object_stream[Line](1)
 
         def work() -> None:
             try:
@@ -52,27 +50,11 @@ class Lines:
             await anyio.to_thread.run_sync(_write, self._target, line + b"\n")
 
 
-def _lines(source: int, longest: int) -> Iterator[bytes | TooLong]:
-    kept = bytearray()
-    skipping = False
+def _lines(source: int, longest: int) -> Iterator[Line]:
+    splitter = Splitter(longest)
     while chunk := _chunk(source):
-        *whole, rest = chunk.split(b"\n")
-        for end in whole:
-            kept += end
-            if skipping or len(kept) > longest:
-                yield TooLong()
-            elif kept.strip():
-                yield bytes(kept)
-            kept.clear()
-            skipping = False
-        kept += rest
-        if len(kept) > longest:
-            kept.clear()
-            skipping = True
-    if skipping:
-        yield TooLong()
-    elif kept.strip():
-        yield bytes(kept)
+        yield from splitter.feed(chunk)
+    yield from splitter.finish()
 
 
 def _chunk(source: int) -> bytes:

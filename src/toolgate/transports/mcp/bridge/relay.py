@@ -11,7 +11,7 @@ import orjson
 from anyio.abc import TaskGroup
 
 from toolgate.transports.mcp.bridge.faults import Fault
-from toolgate.transports.mcp.bridge.lines import Lines, TooLong
+from toolgate.transports.mcp.bridge.lines import Lines
 from toolgate.transports.mcp.bridge.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -22,6 +22,7 @@ from toolgate.transports.mcp.bridge.messages import (
     read,
 )
 from toolgate.transports.mcp.bridge.remote import Remote, Say
+from toolgate.transports.mcp.lines import Line, TooLong
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +106,7 @@ class Relay:
             self._tasks.cancel_scope.cancel()
         await self._remote.close()
 
-    async def _take(self, tasks: TaskGroup, line: bytes | TooLong) -> None:
+    async def _take(self, tasks: TaskGroup, line: Line) -> None:
         if isinstance(line, TooLong):
             told = f"This line is longer than {self._lines.longest} bytes and was left out."
             self._say(told)

@@ -1,6 +1,6 @@
-// Talks to a server through `toolgate mcp --url` with the official TypeScript client, on standard input and output.
+// Talks to a program on its standard input and output with the official TypeScript client.
 //
-//   TOOLGATE_KEY=... node ts_bridge.mjs PYTHON URL
+//   TOOLGATE_KEY=... node ts_stdio.mjs PROGRAM ARGUMENT...
 //
 // Prints one JSON object: {"default": Seen, "auto": Seen}, or {"error": ...} for a mode whose connection failed.
 
@@ -8,17 +8,13 @@ import { argv, env, exit, stdout } from 'node:process';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-const [python, url] = argv.slice(2);
+const [command, ...args] = argv.slice(2);
 const MODES = { default: {}, auto: { versionNegotiation: { mode: 'auto' } } };
 const JANE = { name: 'get_document', arguments: { collection: 'users', document_id: 'abc123' } };
 
 async function look(options) {
-  const client = new Client({ name: 'toolgate-ts-bridge', version: '1.0.0' }, options);
-  const transport = new StdioClientTransport({
-    command: python,
-    args: ['-m', 'toolgate', 'mcp', '--url', url],
-    env: { ...env }
-  });
+  const client = new Client({ name: 'toolgate-ts-stdio', version: '1.0.0' }, options);
+  const transport = new StdioClientTransport({ command, args, env: { ...env } });
   try {
     await client.connect(transport);
     const progress = [];

@@ -1,0 +1,67 @@
+"""The answers to plain requests, as bytes: the same on every transport, and as the SDK has them."""
+
+from importlib.metadata import version
+from typing import Any
+
+import orjson
+
+from toolgate.gate.answers import Outcome
+from toolgate.gate.errors import UnknownTool
+from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Principal
+from toolgate.transports.mcp.listing import NAME, listed_tool
+from toolgate.transports.mcp.plain import META, Plain
+
+INVALID_PARAMS = -32602
+
+
+class Answers:
+    """Words a gate's outcomes; remembers each list.
+
+    A list depends on the shape of its caller, the era, and the tools there are. Policy and
+    settings stay what they are as long as the gate does.
+    """
+
+    def __init__(self, gate: Gate, *, underscore_names: bool) -> None:
+        self._gate = gate
+        self._underscores = underscore_names
+        self._epoch = gate.catalogue.epoch
+        self._lists: dict[tuple[Any, ...], bytes] = {}
+        self._meta = {f"{META}serverInfo": {"name": NAME, "version": version("toolgate")}}
+
+    def called(self, plain: Plain, outcome: Outcome) -> bytes:
+        """The answer to a `tools/call`."""
+        if isinstance(outcome.error, UnknownTool):
+            told = {"code": INVALID_PARAMS, "message": outcome.error.message}
+            return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "error": told})
+        result: dict[str, Any] = {
+            "content": [{"type": "text", "text": outcome.text}],
+            "isError": outcome.error is not None,
+        }
+        if isinstance(outcome.body, dict):  # older clients take nothing else
+            result["structuredContent"] = orjson.Fragment(outcome.raw)
+        if plain.modern:
+            result["resultType"] = "complete"
+            result["_meta"] = self._meta
+        return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": result})
+
+    def listed(self, plain: Plain, principal: Principal) -> bytes:
+        """The answer to a `tools/list`, serialised once for each shape of caller."""
+        if self._epoch != self._gate.catalogue.epoch:
+            self._epoch = self._gate.catalogue.epoch
+            self._lists.clear()
+        key = (principal.shape, plain.modern)
+        listed = self._lists.get(key)
+        if listed is None:
+            listed = self._lists[key] = self._list(principal, plain.modern)
+        return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": orjson.Fragment(listed)})
+
+    def _list(self, principal: Principal, modern: bool) -> bytes:
+        visible = self._gate.policy.visible(principal, self._gate.catalogue)
+        result: dict[str, Any] = {
+            "tools": [listed_tool(tool, self._underscores) for tool in visible]
+        }
+        if modern:
+            result |= {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+            result["_meta"] = self._meta
+        return orjson.dumps(result)
