@@ -99,9 +99,9 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     original = front.Front._call  # pyright: ignore[reportPrivateUsage]
     listed = Answers.listed
 
-    async def noticed(*given: Any) -> None:
+    async def noticed(*given: Any, **named: Any) -> None:
         seen.append(True)
-        await original(*given)
+        await original(*given, **named)
 
     def noticed_list(*given: Any) -> bytes:
         seen.append(True)
