@@ -30,8 +30,8 @@ architecture: $(TEST)
 docs: $(TEST)
 	$(BIN)/python -m docs.generate --check
 
-bench: $(TEST)             ## side by side, as a table of ratios
-	$(BIN)/python -m bench mcp
+bench: $(TEST)             ## side by side, as a table of ratios; BENCH='--only echo' for a part
+	$(BIN)/python -m bench calls $(BENCH)
 
 bench-content: $(TEST)     ## pack content at a million rows; loading them takes some minutes
 	$(BIN)/python -m bench content
@@ -45,6 +45,7 @@ lock: | $(BIN)/uv          ## pin every dependency by hash, newest that fits
 	$(COMPILE) pyproject.toml --all-extras --group test -c requirements/run.txt -o requirements/test.txt
 	$(COMPILE) pyproject.toml --extra postgres --extra redis \
 		-c requirements/run.txt -c requirements/test.txt -o requirements/host.txt
+	$(COMPILE) bench/peers/requirements.in -o bench/peers/requirements.txt
 
 clean:
 	rm -rf $(VENV) .cache .toolgate

@@ -1,27 +1,32 @@
-"""`python -m bench [mcp] [content] [credentials]`: benchmarks, as tables."""
+"""`python -m bench [calls [--only echo,list]] [content] [credentials]`: benchmarks, as tables."""
 
-import sys
+import argparse
 
 import anyio
 
-from bench import content, credentials, mcp_calls
+from bench import content, credentials, rows
+from bench.racing import ROUNDS
 
 
-def main(wanted: list[str]) -> None:
-    if "mcp" in wanted:
-        _calls()
-    if "content" in wanted:
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("what", nargs="*", default=["calls"], help="calls, content, credentials")
+    parser.add_argument("--only", help=f"parts of calls: {','.join(rows.PARTS)}")
+    parser.add_argument("--without", default="", help="sdk,fastmcp,toolbox,postgresql")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"unless given, {ROUNDS}")
+    given = parser.parse_args()
+    if unknown := set(given.what) - {"calls", "content", "credentials"}:
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+    only = given.only.split(",") if given.only else list(rows.PARTS)
+    if unknown := set(only) - set(rows.PARTS):
+        parser.error(f"calls has no part {', '.join(sorted(unknown))}")
+    if "calls" in given.what:
+        rows.main(only, [one for one in given.without.lower().split(",") if one], given.rounds)
+    if "content" in given.what:
         anyio.run(content.main)
-    if "credentials" in wanted:
+    if "credentials" in given.what:
         anyio.run(credentials.main, credentials.MANY)
 
 
-def _calls() -> None:
-    print("CPU of one request, everything checked and audited, beside the bare SDK\n")
-    print(f"{'':24}{'toolgate µs':>12}{'bare SDK µs':>13}{'ratio':>8}")
-    for what, ours, theirs in anyio.run(mcp_calls.measure):
-        print(f"{what:24}{ours:>12.0f}{theirs:>13.0f}{ours / theirs:>8.2f}")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["mcp"])
+    main()

@@ -1,0 +1,1 @@
+"""The servers that are measured beside toolgate, each a process of its own."""

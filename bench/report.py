@@ -1,0 +1,79 @@
+"""The result of a run: on the terminal, and as docs/performance.md."""
+
+import re
+
+from bench import table
+from bench.calls import BARE
+from bench.servers import ROOT
+from bench.table import Book
+
+PAGE = ROOT / "docs" / "performance.md"
+PRIVATE = re.compile(r"\w+://\S+|(?<![\w.])/\S+")
+INTRO = """# Performance
+
+Written by `make bench`; do not edit. The next run writes other figures: ratios travel from one
+machine to another, microseconds do not.
+"""
+HOW = """## How it is measured
+
+Servers and the load generator are processes of their own on loopback, one on each of two cores, with
+16 connections that stay open; `toolgate serve` has {tools} tools of one's own beside the built-in ones,
+and keys, rules, limits and audit are on. CPU of a call is what all processes and threads of a server
+spent, the audit batches and seals that follow included, divided by the calls; every answer is compared
+byte for byte, and each figure is the best of {rounds} interleaved rounds after a warm-up.
+
+- The bare ASGI handler reads the request and sends the bytes that toolgate sent, under the same uvicorn.
+- The SDK, FastMCP and Toolbox have neither keys, rules, limits nor audit.
+- `{spread}`: each call comes with another key than the one before; the keys take turns.
+- Two workers and one have both cores, and share them with the generator.
+- At half load calls are sent at fixed times, and their time counts from then, whenever they are sent.
+"""
+
+
+def printed(book: Book, facts: dict[str, str]) -> str:
+    """For a terminal."""
+    head = "\n".join(f"{name:12} {value}" for name, value in facts.items())
+    figures = table.plain(table.FIGURES, [table.figure_cells(*one) for one in book.figures])
+    must = table.plain(table.MUST, [one.cells for one in book.checks])
+    parts = [head, figures, must, _verdict(book)]
+    if book.skipped:
+        parts.append("\n".join(f"Skipped: {one}" for one in book.skipped))
+    return "\n\n".join(parts)
+
+
+def page(book: Book, facts: dict[str, str], *, tools: int, rounds: int, spread: str) -> str:
+    """For the documentation."""
+    figures = table.markdown(table.FIGURES, [table.figure_cells(*one) for one in book.figures])
+    rows = [
+        [f"**{cell}**" if cell in table.BAD else cell for cell in one.cells] for one in book.checks
+    ]
+    parts = [
+        INTRO,
+        table.markdown(["", ""], [[name, value] for name, value in facts.items()]),
+        f"\n## What must hold\n\n{table.markdown(table.MUST, rows)}\n\n{_verdict(book)}",
+        f"\n## Figures\n\n{figures}",
+    ]
+    if book.skipped:
+        parts.append("\n" + "\n".join(f"- Skipped: {_public(one)}" for one in book.skipped))
+    parts.append("\n" + HOW.format(tools=tools, rounds=rounds, spread=spread))
+    return "\n".join(parts)
+
+
+def _public(why: str) -> str:
+    """A reason without addresses and folders of this machine."""
+    return PRIVATE.sub("…", why.replace("\n", " "))
+
+
+def disturbance(book: Book) -> dict[str, str]:
+    """How much others used the servers' core meanwhile: where it is much, times say little."""
+    alone = [one.waited for _, name, one in book.figures if name == BARE]
+    return (
+        {"Disturbed": f"the bare handler had no core for {max(alone):.0%} of its time"}
+        if alone
+        else {}
+    )
+
+
+def _verdict(book: Book) -> str:
+    missed = [one for one in book.checks if not one.holds]
+    return f"{len(book.checks) - len(missed)} of {len(book.checks)} hold in this run."

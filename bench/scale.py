@@ -1,0 +1,131 @@
+"""What must not grow: with tools, audit rows and principals; and what must: with workers."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from math import inf
+
+from bench import data, servers
+from bench.jobs import Measured
+from bench.messages import ECHO, NEW, TEXT, request
+from bench.racing import Runner, better, generate, job_of, race, tell
+from bench.servers import Server, Settings, toolgate
+from bench.stage import Stage
+from bench.table import Check
+
+GROWTH = 1.2
+FEW_TOOLS, MANY_TOOLS = 10, 10_000
+ASKING = 20_000
+"""Keys that ask in turn: more than are remembered for the second they are remembered."""
+SPREAD = f"{ASKING:,} of {data.KEYS:,} keys"
+WORKERS_BOUND, WORKERS_CONNECTIONS = 1.6, 32
+TAIL_BOUND = 10.0
+PACED_SECONDS = 3.0
+KEPT = 0.97
+"""Part of the planned calls a second below which the server was not at half load, but behind."""
+
+
+def echo_runner(name: str, server: Server, keys: list[str], connections: int = 16) -> Runner:
+    asked = [request("tools/call", ECHO, NEW, key=key) for key in keys]
+    return Runner(
+        name=name,
+        server=server,
+        requests=asked,
+        marker=TEXT.encode(),
+        connections=connections,
+    )
+
+
+def tools(stage: Stage) -> None:
+    """Ten tools of one's own beside ten thousand."""
+    few, many = f"{FEW_TOOLS} tools", f"{MANY_TOOLS:,} tools"
+    with ExitStack() as stack:
+        runners: list[Runner] = []
+        for name, count in ((few, FEW_TOOLS), (many, MANY_TOOLS)):
+            tell(f"starting toolgate with {name}")
+            file = servers.write_tools(stage.folder / f"tools{count}.py", count)
+            settings = Settings(data=stage.folder / f"tools{count}", tools=file)
+            server = stack.enter_context(toolgate(settings))
+            runners.append(echo_runner(name, server, [settings.key]))
+        _compare(stage, "echo", runners, [(few, many)])
+
+
+def audit(stage: Stage) -> None:
+    """An empty audit beside ten million rows."""
+    empty, long = "empty audit", f"{data.AUDIT_ROWS:,} audit rows"
+    folders = {empty: stage.folder / "unaudited", long: data.long_audited()}
+    with ExitStack() as stack:
+        runners: list[Runner] = []
+        for name, folder in folders.items():
+            tell(f"starting toolgate with {name}")
+            settings = Settings(data=folder, tools=stage.tools)
+            server = stack.enter_context(toolgate(settings))
+            runners.append(echo_runner(name, server, [settings.key]))
+        _compare(stage, "echo", runners, [(empty, long)])
+
+
+def principals(stage: Stage) -> None:
+    """One key in a table of one, one in a table of many, and many that ask in turn."""
+    alone, among = "1 key", f"1 of {data.KEYS:,} keys"
+    with ExitStack() as stack:
+        made: list[tuple[Server, list[str]]] = []
+        for count in (1, data.KEYS):
+            tell(f"starting toolgate with {count:,} keys")
+            folder = stage.folder / f"keys{count}"
+            keys = data.with_keys(folder, count)
+            settings = Settings(data=folder, tools=stage.tools)
+            made.append((stack.enter_context(toolgate(settings)), keys))
+        (one, its), (many, theirs) = made
+        runners = [
+            echo_runner(alone, one, its),
+            echo_runner(among, many, theirs[:1]),
+            echo_runner(SPREAD, many, theirs[-ASKING:]),
+        ]
+        _compare(stage, "echo", runners, [(alone, among), (alone, SPREAD)])
+
+
+def _compare(stage: Stage, asked: str, runners: list[Runner], pairs: list[tuple[str, str]]) -> None:
+    found = race(runners, stage.rounds)
+    stage.book.note(f"{asked} {NEW}", found)
+    for small, large in pairs:
+        stage.book.cpu(f"CPU of {asked}, {large} / {small}", found[large], found[small], GROWTH)
+
+
+def workers(stage: Stage) -> None:
+    """Two workers beside one; nothing is pinned, so that two have both cores."""
+    one, two = "1 worker, unpinned", "2 workers, unpinned"
+    with ExitStack() as stack:
+        runners: list[Runner] = []
+        for name, count in ((one, 1), (two, 2)):
+            tell(f"starting toolgate with {name}")
+            folder = stage.folder / f"workers{count}"
+            settings = Settings(data=folder, tools=stage.tools, workers=count, pinned=False)
+            server = stack.enter_context(toolgate(settings))
+            runners.append(echo_runner(name, server, [settings.key], WORKERS_CONNECTIONS))
+        found = race(runners, stage.rounds)
+        stage.book.note(f"echo {NEW}, {WORKERS_CONNECTIONS} connections", found)
+        stage.book.speed("calls/s, two workers / one", found[two], found[one], WORKERS_BOUND)
+
+
+def half_load(stage: Stage) -> None:
+    """Calls at fixed times, half as many as the server can answer."""
+    runner = echo_runner("toolgate", stage.ours, [stage.ours.key or ""])
+    tell("echo at half load: finding the whole load")
+    most = race([runner], 1)["toolgate"].per_second
+    job = replace(job_of(runner), rate=most / 2, seconds=PACED_SECONDS)
+    best: Measured | None = None
+    for number in range(1, stage.rounds + 1):
+        now = generate(job)
+        kept = now.per_second >= KEPT * most / 2
+        tell(
+            f"  round {number}: {now.per_second:.0f}/s of {most / 2:.0f}/s  p50 {now.p50:.0f} µs  "
+            f"p99 {now.p99:.0f} µs{'' if kept else '  fell behind: does not count'}"
+        )
+        if kept:
+            best = better(best, now) if best else now
+    what = "p99 at half load / p50"
+    if best is None:
+        told = f"fell behind {most / 2:.0f}/s"
+        stage.book.checks.append(Check(what=what, figures=told, ratio=inf, bound=TAIL_BOUND))
+        return
+    stage.book.note(f"echo {NEW}, half load", {"toolgate": best})
+    stage.book.times(what, best.p99, best.p50, TAIL_BOUND)
