@@ -4,7 +4,7 @@ The drivers are the plain, blocking ones: a piece of work on the database is one
 runs in one thread, instead of one thread switch for every statement (docs/decisions/0006).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import anyio
@@ -12,6 +12,7 @@ import orjson
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 
+from toolgate.db.lookups import LookUp
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 
@@ -57,6 +58,19 @@ class Database:
         if quick and self.dialect == "sqlite":
             return self._glance(look)
         return await self._threads.run(self._look, look)
+
+    async def look_up(self, wanted: LookUp, values: Mapping[str, Any]) -> Any:
+        """The one row of a look-up by key, by the names of its columns; None when there is none."""
+        if self.dialect != "sqlite":
+            return await self.read(
+                lambda connection: connection.execute(wanted.statement, values).first()
+            )
+
+        def look(connection: Connection) -> Any:
+            driver = connection.connection.dbapi_connection
+            return wanted.on(connection.dialect).first(driver, values)
+
+        return self._glance(look)
 
     def _look(self, look: Callable[[Connection], T]) -> T:
         with self._reader.connect() as connection:

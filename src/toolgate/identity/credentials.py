@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Row, bindparam, select
 
 from toolgate.db.engine import Database
+from toolgate.db.lookups import LookUp
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.principal import Principal, Role, of_person, of_role
@@ -23,7 +24,7 @@ REMEMBERED_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
 SCOPE = "tools"
 
-TOKEN = (
+TOKEN = LookUp(
     select(
         tokens.c.hash.label("token_hash"),
         tokens.c.expires_at.label("token_expires_at"),
@@ -122,9 +123,7 @@ class Credentials:
         return Known(await self._promoted(principal)) if principal else None
 
     async def _token(self, credential: str, token_id: str) -> Known | None:
-        row = await self._database.read(
-            lambda connection: connection.execute(TOKEN, {"id": token_id}).first(), quick=True
-        )
+        row = await self._database.look_up(TOKEN, {"id": token_id})
         good = opaque.same(credential, row.token_hash if row else None)
         if not row or not good or row.ended_at or row.grant_ended_at:
             return None

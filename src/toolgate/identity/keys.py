@@ -11,14 +11,16 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, bindparam, insert, select, update
 
 from toolgate.db.engine import Database
+from toolgate.db.lookups import LookUp
 from toolgate.db.tables import keys
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.records import timestamp
 
 PREFIX = "tg"
+ONE = LookUp(select(keys).where(keys.c.id == bindparam("id")))
 REMEMBERED_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
 SETTING_KEY_ID = "admin-key"
@@ -78,8 +80,7 @@ class Keys:
         parts = credential.split("_")
         if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
             return None
-        one = select(keys).where(keys.c.id == parts[1])
-        row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
+        row = await self._database.look_up(ONE, {"id": parts[1]})
         # Compared also when there is no such key, so that time does not tell which ids exist.
         good = hmac.compare_digest(digest, row.hash if row else bytes(32))
         return principal_of_key(row) if row and good and in_force(row) else None

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from toolgate.adapters.sql.narrowing import narrowed
 from toolgate.db.engine import Database
+from toolgate.db.lookups import LookUp
 from toolgate.db.tables import documents
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
@@ -29,8 +30,11 @@ from toolgate.ports.filters import matches
 LETTERS = string.ascii_letters + string.digits
 ID_LENGTH = 20
 PAGE = 500
-ONE = select(documents.c.fields).where(
-    documents.c.collection == bindparam("collection"), documents.c.id == bindparam("id")
+AWAY = "The document store does not answer. Try again later."
+ONE = LookUp(
+    select(documents.c.fields).where(
+        documents.c.collection == bindparam("collection"), documents.c.id == bindparam("id")
+    )
 )
 
 
@@ -45,10 +49,11 @@ class SqlDocuments:
     async def get(self, collection: str, document_id: str) -> Fields | None:
         """Return the fields of one document, or None."""
         wanted = {"collection": collection, "id": document_id}
-        async with _answering():
-            return await self._database.read(
-                lambda connection: connection.execute(ONE, wanted).scalar_one_or_none(), quick=True
-            )
+        try:
+            found = await self._database.look_up(ONE, wanted)
+        except (DBAPIError, OSError) as problem:
+            raise StoreUnavailable(AWAY) from problem
+        return None if found is None else found.fields
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
@@ -118,4 +123,4 @@ async def _answering() -> AsyncGenerator[None, None]:
     try:
         yield
     except (DBAPIError, OSError) as problem:
-        raise StoreUnavailable("The document store does not answer. Try again later.") from problem
+        raise StoreUnavailable(AWAY) from problem
