@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,9 @@ import anyio
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, Engine, event, inspect, text
+from sqlalchemy import Connection, inspect, text
 from tests.databases import STARTS_A_SERVER
+from tests.statements import noted_statements
 
 from toolgate.db.engine import BUSY_MILLISECONDS, BadDatabaseUrl, Database
 from toolgate.db.tables import metadata
@@ -64,20 +63,6 @@ async def test_a_difference_would_be_noticed(database_url: str) -> None:
     found = await database.read(differences)
     assert {one[0] for one in found} == {"remove_column", "add_index"}
     await database.close()
-
-
-@contextmanager
-def noted_statements() -> Iterator[list[str]]:
-    statements: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-        statements.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 async def test_an_upgrade_of_the_newest_schema_changes_nothing(database_url: str) -> None:

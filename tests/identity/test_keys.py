@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, select, text
+from sqlalchemy import select, text
+from tests.statements import noted_statements
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import keys
@@ -37,20 +38,6 @@ def ring(database: Database) -> Keys:
 def forgetful(ring: Keys) -> Keys:
     """The same keys as another process sees them, which remembers nothing."""
     return Keys(ring._database, SETTING)  # pyright: ignore[reportPrivateUsage]
-
-
-@contextmanager
-def counted_queries() -> Iterator[list[str]]:
-    statements: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-        statements.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 @contextmanager
@@ -95,7 +82,7 @@ async def test_a_key_for_an_agent_has_a_type_and_no_role(ring: Keys, agent_type:
 
 
 async def test_the_key_of_the_settings_is_an_admin_without_a_row(ring: Keys) -> None:
-    with counted_queries() as queries:
+    with noted_statements() as queries:
         found = await ring.identify(SETTING)
     assert found == Principal(kind=Kind.ADMIN_KEY, id="admin-key", roles=frozenset({Role.ADMIN}))
     assert queries == []
@@ -208,11 +195,11 @@ async def test_a_key_is_found_with_one_query_however_many_there_are(ring: Keys) 
     for many in (0, 200):
         for _ in range(many):
             await ring.create(role=Role.USER)
-        with counted_queries() as queries:
+        with noted_statements() as queries:
             assert await forgetful(ring).identify(made.key) is not None
         assert len(queries) == 1
         assert "WHERE keys.id = " in queries[0]
-        with counted_queries() as queries:
+        with noted_statements() as queries:
             assert await ring.identify(f"tg_unknown_{'0' * 64}") is None
         assert len(queries) == 1
 
@@ -220,7 +207,7 @@ async def test_a_key_is_found_with_one_query_however_many_there_are(ring: Keys) 
 async def test_a_good_key_is_not_looked_up_twice_in_a_second(ring: Keys) -> None:
     made = await ring.create(role=Role.USER)
     await ring.identify(made.key)
-    with counted_queries() as queries:
+    with noted_statements() as queries:
         assert await ring.identify(made.key) is not None
     assert queries == []
 

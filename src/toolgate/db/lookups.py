@@ -33,8 +33,9 @@ class Compiled:
     def __init__(self, statement: Select[Any], dialect: Dialect) -> None:
         self._dialect = dialect
         compiled = statement.compile(dialect=dialect)
-        self._text = str(compiled)
-        self._order: list[str] = list(compiled.positiontup or ())
+        self.text = str(compiled)
+        # What is written into the statement is a parameter for the driver too.
+        self._order = [(name, compiled.params[name]) for name in compiled.positiontup or ()]
         columns = list(statement.selected_columns)
         names = [str(one.name) for one in columns]
         self._made: Any = namedtuple("Row", names)._make  # pyright: ignore[reportUntypedNamedTuple]
@@ -46,9 +47,9 @@ class Compiled:
 
     def first(self, connection: Any, values: Mapping[str, Any]) -> Any:
         """The row as the statement names its columns, or None."""
-        given = [values[name] for name in self._order]
+        given = [values.get(name, written) for name, written in self._order]
         try:
-            found = connection.execute(self._text, given).fetchall()
+            found = connection.execute(self.text, given).fetchall()
         except self._dialect.loaded_dbapi.Error as problem:
             raise self._told(problem) from problem
         if not found:
@@ -64,7 +65,7 @@ class Compiled:
         """The driver's error as SQLAlchemy tells it, without the values."""
         kind = self._dialect.loaded_dbapi.Error
         return DBAPIError.instance(
-            self._text, None, problem, kind, hide_parameters=True, dialect=self._dialect
+            self.text, None, problem, kind, hide_parameters=True, dialect=self._dialect
         )
 
 

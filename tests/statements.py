@@ -1,0 +1,33 @@
+"""Which statements a database is given."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from toolgate.db.lookups import Compiled
+
+
+@contextmanager
+def noted_statements() -> Iterator[list[str]]:
+    """Every statement, whether SQLAlchemy runs it or, for a look-up, the driver itself."""
+    statements: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    looked_up = Compiled.first
+
+    def first(self: Compiled, *given: Any) -> Any:
+        statements.append(self.text)
+        return looked_up(self, *given)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Compiled, "first", first)
+            yield statements
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
