@@ -211,7 +211,8 @@ class Checking:
         call = HandlerCall(self.entry.label, handler, self.outbound, answer, promise)
         if model is not None:
             takes = input_schema(model)
-            return Made(call, model.model_validate, takes, gives, Effect.WRITE, False, model)
+            reader = model.__pydantic_validator__.validate_python
+            return Made(call, reader, takes, gives, Effect.WRITE, False, model)
         takes = closed(self._mapping("input_schema") or {})
         check = self._checked("input_schema", takes)
         if check is None:

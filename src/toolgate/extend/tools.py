@@ -68,7 +68,7 @@ class HandlerCall:
         if self.model is not None and not isinstance(value, self.model):
             value = self.model.model_validate(value)
         if isinstance(value, BaseModel):
-            value = value.model_dump(mode="json")
+            value = value.__pydantic_serializer__.to_python(value, mode="json")
         return Given(fitting(self.tool, value, self.check))
 
 

@@ -36,7 +36,7 @@ class Output(BaseModel):
 
     def body(self) -> dict[str, Any]:
         """The answer as it goes over the wire."""
-        return self.model_dump(mode="json", exclude_unset=True)
+        return self.__pydantic_serializer__.to_python(self, mode="json", exclude_unset=True)
 
 
 class StoredOutput(Output):
@@ -104,7 +104,7 @@ class Tool(Generic[In, Out]):
 
     def read(self, arguments: dict[str, Any]) -> In:
         """The typed arguments; raises Pydantic's error, or `InvalidArguments`."""
-        return self.input.model_validate(arguments)
+        return self.input.__pydantic_validator__.validate_python(arguments)
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:

@@ -100,21 +100,21 @@ def _parts(gate: Gate, credentials: Credentials, settings: Settings, others: Out
 def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:
     tools = routes[PREFIX]
 
-    async def route(scope: Scope, receive: Receive, send: Send) -> None:
+    def route(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         path: str = scope["path"]
         found = routes.get(path)
         if found is None and oauth.opens(path):
-            return await oauth(scope, receive, send)
+            return oauth(scope, receive, send)
         if path.startswith(PREFIX + "/"):
             found = tools
         if found is None and own.dialect(path):
             found = own
         if found is None:
             told = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
-            return await send_json(send, 404, {"error": told})
+            return send_json(send, 404, {"error": told})
         if path in READ_ONLY_PATHS and scope["method"] not in ("GET", "HEAD"):
             told = f"{scope['method']} is not possible here. Use GET."
-            return await send_json(send, 405, {"error": told}, [(b"allow", b"GET, HEAD")])
-        await found(scope, receive, send)
+            return send_json(send, 405, {"error": told}, [(b"allow", b"GET, HEAD")])
+        return found(scope, receive, send)
 
     return route
