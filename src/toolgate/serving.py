@@ -3,7 +3,7 @@
 import gc
 import socket
 import sys
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -36,12 +36,12 @@ class Application:
         self._open = AsyncExitStack()
         self._web: ASGIApp | None = None
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or follow the server's lifespan."""
         if scope["type"] == "lifespan":
-            return self._live(receive, send)
-        assert self._web is not None  # the server asks only when it has heard of the start
-        return self._web(scope, receive, send)
+            await self._live(receive, send)
+        elif self._web is not None:
+            await self._web(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -101,7 +101,6 @@ def run(settings: Settings, bound: socket.socket) -> None:
         "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
         workers=settings.server.workers,
-        interface="asgi3",
         lifespan="on",
         log_level="warning",
         access_log=False,
