@@ -1,5 +1,6 @@
 """A tiny HTTP server that counts, and answers what it is told to."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ class Tiny:
 
     def _serve(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with connection:
+        with connection, contextlib.suppress(ConnectionResetError):  # a client that gave up
             while request := connection.recv(4096):
                 with self._lock:
                     number = self.seen

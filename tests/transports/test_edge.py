@@ -94,7 +94,7 @@ async def test_keys_that_cannot_be_looked_up_let_nobody_in(
     async def silent(*_: Any, **__: Any) -> None:
         raise OperationalError("SELECT", {}, Exception("password=hunter2"))
 
-    monkeypatch.setattr(type(web.kit.app.gate.database), "read", silent)
+    monkeypatch.setattr(type(web.kit.app.gate.database), "look_up", silent)
     async with web.client(None, Authorization=f"Bearer {made.key}") as client:
         answer = await client.get("/v1/tools")
     assert answer.status_code == 503

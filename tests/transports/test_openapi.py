@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, assume, settings
 from jsonschema import Draft202012Validator
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -24,6 +24,7 @@ from toolgate.transports.openapi import document
 
 CATALOGUE = Catalogue(packs())
 DOCUMENT = document(list(CATALOGUE))
+LONGEST_QUERY = 8000
 
 api = schemathesis.openapi.from_dict(DOCUMENT)
 
@@ -130,6 +131,8 @@ def test_the_server_publishes_this_document(server: Server) -> None:
 @api.parametrize()
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_server_keeps_to_its_document(case: Any, server: Server) -> None:
+    # An address that HTTP's parser refuses by its length never becomes a request of ours.
+    assume(len(str(case.query)) < LONGEST_QUERY)
     case.call_and_validate(
         base_url=server.url,
         headers={"Authorization": f"Bearer {server.admin_key}"},
