@@ -16,23 +16,19 @@ class Deadlines:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.running: dict[Deadline, None] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self.timer: asyncio.TimerHandle | None = None
 
-    def wind_up(self) -> None:
-        """See to it that somebody looks when the oldest call is over its time."""
-        if self._timer is None:
-            self._wake_in(self.seconds)
-
-    def _wake_in(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._wake)
+    def wake_in(self, seconds: float) -> None:
+        """Look then whether the oldest call is over its time."""
+        self.timer = asyncio.get_running_loop().call_later(seconds, self._wake)
 
     def _wake(self) -> None:
         """Stop what is over; look again when the next one will be."""
-        self._timer = None
+        self.timer = None
         now = time.monotonic()
         for one in list(self.running):
             if one.ends > now:
-                return self._wake_in(one.ends - now)
+                return self.wake_in(one.ends - now)
             del self.running[one]
             one.over = True
             one.task.cancel()
@@ -54,9 +50,9 @@ class Deadline:
         self.task: asyncio.Task[Any] = task
         self._before = task.cancelling()
         self.ends = time.monotonic() + self._all.seconds
-        if not self._all.running:
-            self._all.wind_up()
         self._all.running[self] = None
+        if self._all.timer is None:
+            self._all.wake_in(self._all.seconds)
 
     def __exit__(
         self,

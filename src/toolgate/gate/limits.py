@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import anyio
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import Storage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
@@ -13,9 +12,10 @@ from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
 
 from toolgate.gate.counting import Counter
-from toolgate.gate.deadlines import Deadline, Deadlines
+from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Principal
+from toolgate.gate.turns import Turns
 
 MEMORY = "async+memory://"
 MISSES = RateLimitItemPerMinute(20)
@@ -54,8 +54,8 @@ class Limits:
             if number
         }
         self._own = Counter() if store_url == MEMORY else None
-        self._running = anyio.Semaphore(bounds.concurrency, fast_acquire=True)
-        self._deadlines = Deadlines(bounds.seconds)
+        self.turns = Turns(bounds.concurrency)
+        self.deadlines = Deadlines(bounds.seconds)
 
     async def admit(self, principal: Principal, tool: str) -> None:
         """Count this call; raise `RateLimited` when it is one too many."""
@@ -63,21 +63,6 @@ class Limits:
             await self._count(self._per_caller, (principal.id,))
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], (principal.id, tool))
-
-    def deadline(self) -> Deadline:
-        """A block that raises `TimeoutError` when a call takes too long in it."""
-        return Deadline(self._deadlines)
-
-    async def enter(self) -> None:
-        """Wait until fewer calls than allowed are running; this is one more."""
-        try:
-            self._running.acquire_nowait()
-        except anyio.WouldBlock:
-            await self._running.acquire()
-
-    def leave(self) -> None:
-        """One call fewer is running."""
-        self._running.release()
 
     async def check_misses(self, what: str, peer: str) -> None:
         """Raise `RateLimited` when too many wrong guesses of something came within a minute."""

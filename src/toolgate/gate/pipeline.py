@@ -18,6 +18,7 @@ from toolgate.gate.answers import Outcome, answer_with, fail_with
 from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.context import Context, Exchange, Ports
+from toolgate.gate.deadlines import Deadline
 from toolgate.gate.errors import (
     Forbidden,
     GateError,
@@ -108,20 +109,24 @@ class Gate:
         tool = self.catalogue.find(call.tool)
         decision = self.policy.decide(call.principal, tool) if tool else UNDECIDED
         noted = Noted(call, tool, decision, started)
+        turns = self.limits.turns
         try:
             if self.audit.blocked:
                 await self.audit.make_room()
             tool = admit(call, tool, decision)
             await self.limits.admit(call.principal, tool.name)
             args = readable(call, tool)
-            with self.limits.deadline():
-                await self.limits.enter()
+            with Deadline(self.limits.deadlines):
+                if turns.free:
+                    turns.free -= 1
+                else:
+                    await turns.wait()
                 try:
                     if tool.effect is not Effect.READ:
                         return await self._write(noted, tool, args)
                     outcome = await self._run(call, tool, args)
                 finally:
-                    self.limits.leave()
+                    turns.leave()
         except anyio.get_cancelled_exc_class():
             await self._note(noted, "cancelled")
             raise
@@ -141,7 +146,14 @@ class Gate:
     async def _run(
         self, call: Call, tool: AnyTool, args: Any, tx: Transaction | None = None
     ) -> Outcome:
-        answer = await tool.handler(self._context(call, tx), args)
+        context = Context(
+            request_id=call.request_id,
+            principal=call.principal,
+            ports=self.ports,
+            transaction=tx,
+            exchange=call.exchange,
+        )
+        answer = await tool.handler(context, args)
         return answer_with(answer, tool, self.limits.bounds.result_bytes)
 
     async def _write(self, noted: Noted, tool: AnyTool, args: Any) -> Outcome:
@@ -193,15 +205,6 @@ class Gate:
         name = noted.tool.name if noted.tool else None
         seconds = time.perf_counter() - noted.started
         self.metrics.count(name, noted.call.transport, error_type or "success", seconds)
-
-    def _context(self, call: Call, tx: Transaction | None) -> Context:
-        return Context(
-            request_id=call.request_id,
-            principal=call.principal,
-            ports=self.ports,
-            transaction=tx,
-            exchange=call.exchange,
-        )
 
 
 def admit(call: Call, tool: AnyTool | None, decision: Decision) -> AnyTool:

@@ -12,8 +12,6 @@ from sqlalchemy import Connection
 from toolgate.db.tables import audit
 from toolgate.gate.ids import Ids
 
-_ids = Ids()
-
 STARTED = "started"
 """Error type of a write outside the database whose end is not known (yet)."""
 TOGETHER = 50
@@ -56,9 +54,8 @@ class Record(NamedTuple):
     duration_ms: int
 
 
-def new_id() -> str:
-    """A name for one more row."""
-    return _ids.new()
+new_id = Ids().new
+"""A name for one more row."""
 
 
 def store(connection: Connection, records: Sequence[Record]) -> None:

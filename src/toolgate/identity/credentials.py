@@ -68,12 +68,8 @@ class Credentials:
         self._database = database
         self._remembered: dict[bytes, Known] = {}
         self._revocations = keys.revocations
-        self._forgotten = 0
-
-    @property
-    def epoch(self) -> tuple[int, int]:
-        """Changes when a credential may have ended here: what was known of one counts no more."""
-        return (self.keys.revocations, self._forgotten)
+        self.forgotten = 0
+        """How often everything was forgotten, because a credential may have ended here."""
 
     async def identify(self, credential: str, resources: Collection[str]) -> Known | None:
         """What is known of it; None when nobody holds it, or when it is for another server.
@@ -113,7 +109,7 @@ class Credentials:
         """Ask the database again about every credential."""
         self._remembered.clear()
         self._revocations = self.keys.revocations
-        self._forgotten += 1
+        self.forgotten += 1
 
     async def _look_up(self, credential: str) -> Known | None:
         token_id = opaque.id_of(credential, opaque.ACCESS)

@@ -20,6 +20,8 @@ from toolgate.transports.asgi import (
     HEAD,
     PRINCIPAL,
     REQUEST_ID,
+    REQUEST_ID_HEADER,
+    SEND,
     ASGIApp,
     ClientGone,
     Message,
@@ -36,7 +38,6 @@ logger = logging.getLogger(__name__)
 _ids = Ids()
 
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
-REQUEST_ID_HEADER = b"x-request-id"
 MOST_SERVED = 1000
 CREDENTIALS_REQUIRED = "credentials-required"
 SCOPE_REQUIRED = "scope-required"
@@ -76,6 +77,7 @@ class Edge:
             return
         head = self._heads.recall(scope)
         scope[REQUEST_ID] = request_id = _ids.new() if head else _request_id(scope)
+        scope[SEND] = send
         send = _stamped(send, request_id)
         if head is not None:
             scope[HEAD] = head

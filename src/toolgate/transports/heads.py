@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgate.gate.principal import Principal
-from toolgate.identity.credentials import Credentials
+from toolgate.identity.credentials import REMEMBERED_SECONDS, Credentials
 from toolgate.transports.address import Address
 from toolgate.transports.asgi import Scope
 
@@ -33,16 +33,17 @@ class Heads:
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self._known: dict[tuple[Any, ...], Head] = {}
-        self._emptied = 0.0
-        self._epoch = credentials.epoch
+        self._empty_at = 0.0
+        self._ended: tuple[int, int] = (0, 0)
 
     def recall(self, scope: Scope) -> Head | None:
         """What is known of a request with these headers from this place."""
         now = time.monotonic()
-        if now >= self._emptied + 1 or self._epoch != self._credentials.epoch:
+        ended = (self._credentials.keys.revocations, self._credentials.forgotten)
+        if now >= self._empty_at or ended != self._ended:
             # Everything, so that no credential stays in memory when its holder is gone.
             self._known = {}
-            self._emptied, self._epoch = now, self._credentials.epoch
+            self._empty_at, self._ended = now + REMEMBERED_SECONDS, ended
             return None
         head = self._known.get(_key(scope))
         return head if head is not None and head.until > now else None

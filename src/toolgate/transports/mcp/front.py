@@ -13,17 +13,19 @@ from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
     HEAD,
+    PRINCIPAL,
+    REQUEST_ID,
     ASGIApp,
     Message,
     Receive,
     Scope,
     Send,
+    answer,
     dry_run_of,
     parse_json,
     principal_of,
     read_body,
     request_id_of,
-    send,
     send_json,
 )
 from toolgate.transports.heads import Head
@@ -58,10 +60,12 @@ class Front:
         """Forget what was made from tools that are no more."""
         self._epoch = self._gate.catalogue.epoch
         self._live = {
-            tool.name
+            spelling
             for tool in self._gate.catalogue
             if tool.interactive or tool.open_world or mirrors_headers(tool)
+            for spelling in (tool.name, tool.alias)
         }
+        """The tools, in either spelling, that only the SDK can serve."""
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one HTTP request to the MCP endpoint."""
@@ -80,34 +84,29 @@ class Front:
         except InvalidArguments as problem:
             self._refuse(scope, problem)  # for the audit; the SDK words the answer
         if plain is not None:
-            principal = principal_of(scope)
             if plain.method == "tools/list":
-                return await send(to, 200, self._answers.listed(plain, principal))
-            if self._is_simple(principal, plain.name):
-                return await self._call(scope, to, plain, dry_run=routing.dry_run)
+                return await answer(scope, 200, self._answers.listed(plain, scope[PRINCIPAL]))
+            if plain.name not in self._live or self._is_hidden(scope[PRINCIPAL], plain.name):
+                return await self._call(scope, plain, dry_run=routing.dry_run)
         await self._sdk(scope, _replayed(body, receive), to)
 
-    async def _call(self, scope: Scope, to: Send, plain: Plain, *, dry_run: bool) -> None:
+    async def _call(self, scope: Scope, plain: Plain, *, dry_run: bool) -> None:
         call = Call(
             tool=plain.name,
             arguments=plain.arguments,
-            principal=principal_of(scope),
-            request_id=request_id_of(scope),
+            principal=scope[PRINCIPAL],
+            request_id=scope[REQUEST_ID],
             transport=TRANSPORT,
             dry_run=dry_run,
         )
         outcome = await self._gate.execute(call)
         unknown = plain.modern and isinstance(outcome.error, UnknownTool)
-        await send(to, 400 if unknown else 200, self._answers.called(plain, outcome))
+        await answer(scope, 400 if unknown else 200, self._answers.called(plain, outcome))
 
-    def _is_simple(self, principal: Principal, name: str) -> bool:
-        """Whether no SDK is needed; a tool that is hidden goes the same way as one unknown."""
+    def _is_hidden(self, principal: Principal, name: str) -> bool:
+        """A tool that is hidden goes the same way as one unknown."""
         tool = self._gate.catalogue.find(name)
-        return (
-            tool is None
-            or tool.name not in self._live
-            or not self._gate.policy.decide(principal, tool).visible
-        )
+        return tool is None or not self._gate.policy.decide(principal, tool).visible
 
     def _refuse(self, scope: Scope, problem: GateError) -> Outcome:
         call = Call(
