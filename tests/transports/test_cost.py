@@ -24,9 +24,9 @@ from toolgate.transports.mcp import answers
 pytestmark = pytest.mark.anyio
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
-CALL_FRAMES = 61
+CALL_FRAMES = 55
 """Python functions entered for one governed call, from ASGI to ASGI."""
-LIST_FRAMES = 26
+LIST_FRAMES = 23
 
 Ask = Callable[[], Awaitable[bytes]]
 

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -19,14 +19,13 @@ TOLD = "told"
 
 def parse(tool: AnyTool, arguments: Any) -> Any:
     """Validate arguments, or raise `InvalidArguments` naming each field and rule."""
-    if arguments is None:
-        arguments = {}
-    if not isinstance(arguments, dict):
+    given: Any = {} if arguments is None else arguments
+    if not isinstance(arguments, dict | None):
         raise InvalidArguments(
             [Problem("arguments", "type", "arguments must be a JSON object of named values")]
         )
     try:
-        return tool.read(cast("dict[str, Any]", arguments))
+        return tool.read(given)
     except ValidationError as invalid:
         names = list(tool.input.model_fields)
         found = invalid.errors(include_url=False)

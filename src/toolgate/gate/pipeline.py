@@ -115,7 +115,9 @@ class Gate:
                 await self.audit.make_room()
             tool = admit(call, tool, decision)
             await self.limits.admit(call.principal, tool.name)
-            args = readable(call, tool)
+            if call.problem:
+                raise call.problem
+            args = parse(tool, call.arguments)
             with Deadline(self.limits.deadlines):
                 if turns.free:
                     turns.free -= 1
@@ -132,7 +134,7 @@ class Gate:
             raise
         except Exception as error:
             outcome = fail_with(told(error, call), tool if decision.visible else None)
-        await self._note(noted, outcome.error_type)
+        await self._note(noted, outcome.error.kind if outcome.error else None)
         return outcome
 
     def refuse(self, call: Call, error: GateError, rule: str) -> Outcome:
@@ -214,13 +216,6 @@ def admit(call: Call, tool: AnyTool | None, decision: Decision) -> AnyTool:
     if not decision.allowed:
         raise Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
     return tool
-
-
-def readable(call: Call, tool: AnyTool) -> Any:
-    """The typed arguments."""
-    if call.problem:
-        raise call.problem
-    return parse(tool, call.arguments)
 
 
 def told(error: Exception, call: Call) -> GateError:

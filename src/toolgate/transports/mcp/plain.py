@@ -31,23 +31,24 @@ class Plain(NamedTuple):
 
 def plain_request(message: Any, protocol: str | None) -> Plain | None:
     """The request of a parsed message, if it is plain in this protocol."""
+    request: Any = message
     if not isinstance(message, dict):
         return None
-    request = cast("dict[str, Any]", message)
     id, method = request.get("id"), request.get("method")
     params = request.get("params", {})
     if request.get("jsonrpc") != "2.0" or not isinstance(id, str | int) or isinstance(id, bool):
         return None
     if not isinstance(params, dict) or method not in METHODS:
         return None
-    return _fitting(id, method, cast("dict[str, Any]", params), protocol)
+    return _fitting(id, method, request.get("params", {}), protocol)
 
 
 def _fitting(
     id: str | int, method: str, params: dict[str, Any], protocol: str | None
 ) -> Plain | None:
     name = params.get("name", "")
-    meta = params.get("_meta", {})
+    meta: Any = params.get("_meta", {})
+    given: Any = meta
     arguments = params.get("arguments")
     if not isinstance(name, str) or not isinstance(meta, dict):
         return None
@@ -56,7 +57,6 @@ def _fitting(
     calls = method == "tools/call"
     if not params.keys() <= (CALL_KEYS if calls else LIST_KEYS) or (calls and not name):
         return None
-    given = cast("dict[str, Any]", meta)
     modern = protocol == MODERN
     if not (_modern_fits(given) if modern else protocol in LEGACY and PROTOCOL not in given):
         return None
