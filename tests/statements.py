@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from toolgate.db.lookups import Compiled
+from toolgate.db.prepared import Compiled
 
 
 @contextmanager

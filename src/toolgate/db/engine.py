@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from toolgate.db.lookups import LookUp
+from toolgate.db.prepared import Prepared
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 
@@ -59,7 +59,7 @@ class Database:
             return self._glance(look)
         return await self._threads.run(self._look, look)
 
-    async def look_up(self, wanted: LookUp, values: Mapping[str, Any]) -> Any:
+    async def look_up(self, wanted: Prepared, values: Mapping[str, Any]) -> Any:
         """The one row of a look-up by key, by the names of its columns; None when there is none."""
         if self.dialect != "sqlite":
             return await self.read(

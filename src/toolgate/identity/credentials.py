@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Row, bindparam, select
 
 from toolgate.db.engine import Database
-from toolgate.db.lookups import LookUp
 from toolgate.db.oauth_tables import grants, tokens
+from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.principal import Principal, Role, of_person, of_role
 from toolgate.gate.records import timestamp
@@ -24,7 +24,7 @@ REMEMBERED_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
 SCOPE = "tools"
 
-TOKEN = LookUp(
+TOKEN = Prepared(
     select(
         tokens.c.hash.label("token_hash"),
         tokens.c.expires_at.label("token_expires_at"),

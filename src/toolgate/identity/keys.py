@@ -14,13 +14,13 @@ from typing import Any
 from sqlalchemy import Row, bindparam, insert, select, update
 
 from toolgate.db.engine import Database
-from toolgate.db.lookups import LookUp
+from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.records import timestamp
 
 PREFIX = "tg"
-ONE = LookUp(select(keys).where(keys.c.id == bindparam("id")))
+ONE = Prepared(select(keys).where(keys.c.id == bindparam("id")))
 REMEMBERED_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
 SETTING_KEY_ID = "admin-key"

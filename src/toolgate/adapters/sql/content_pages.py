@@ -3,14 +3,13 @@
 Statements are built once for each set of filters; building one costs more than running it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Select,
     Subquery,
     Table,
     bindparam,
@@ -24,6 +23,7 @@ from sqlalchemy import (
 from toolgate.adapters.sql.content_lists import Condition, Listing
 from toolgate.adapters.sql.content_search import Search, contains, of_project, search
 from toolgate.db.content_tables import projects, totals
+from toolgate.db.prepared import Prepared
 from toolgate.ports.content import Found, Page, Row
 
 HIDDEN = "_folded"
@@ -66,13 +66,13 @@ def _place(page: Page) -> dict[str, int]:
 
 
 @lru_cache
-def _of_all(listing: Listing) -> Select[Any]:
+def _of_all(listing: Listing) -> Prepared:
     total = select(func.count().label("total")).select_from(listing.table).subquery("known")
     return _page(listing, total, [], bindparam("skipped"))
 
 
 @lru_cache
-def _of_project(listing: Listing, late: bool) -> Select[Any]:
+def _of_project(listing: Listing, late: bool) -> Prepared:
     """A page of the whole list. A late one begins on the day that the kept totals tell."""
     t = totals.c
     kept = (t.project_id == bindparam("project")) & (t.list == listing.table.name)
@@ -93,7 +93,7 @@ def _of_project(listing: Listing, late: bool) -> Select[Any]:
 
 
 @lru_cache(STATEMENTS)
-def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Select[Any]:
+def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Prepared:
     table = listing.table
     conditions = [
         of_project(listing, indexed=narrow.indexed),
@@ -120,27 +120,25 @@ def _known(total: Any) -> Subquery:
     return select(total.label("total")).where(own).subquery("known")
 
 
-def _page(
-    listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any
-) -> Select[Any]:
+def _page(listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any) -> Prepared:
     table = listing.table
     ids: Any = select(table.c.id).where(*conditions).order_by(*listing.ordered(table))
     return _rows(listing, known, ids, skipped)
 
 
-def _rows(listing: Listing, known: Subquery, ids: Any, skipped: Any) -> Select[Any]:
+def _rows(listing: Listing, known: Subquery, ids: Any, skipped: Any) -> Prepared:
     """The rows are looked up by the ids of the page: what is skipped is read in the index only."""
     table = listing.table
     page = ids.limit(bindparam("most")).offset(skipped).subquery("page")
     joined = known.outerjoin(page, true()).outerjoin(table, table.c.id == page.c.id)
     chosen: Any = select(known.c.total, *_shown(table)).select_from(joined)
-    return chosen.order_by(*listing.ordered(table))
+    return Prepared(chosen.order_by(*listing.ordered(table)))
 
 
 def _found(
-    connection: Connection, listing: Listing, statement: Select[Any], values: dict[str, Any]
+    connection: Connection, listing: Listing, statement: Prepared, values: dict[str, Any]
 ) -> Found | None:
-    rows: Sequence[Any] = connection.execute(statement, values).all()
+    rows = statement.rows(connection, values)
     if not rows:
         return None
     names = _names(listing.table)
@@ -149,16 +147,16 @@ def _found(
 
 
 @lru_cache(STATEMENTS)
-def _one(table: Table) -> Select[Any]:
+def _one(table: Table) -> Prepared:
     own = table.c.project_id == bindparam("project")
     chosen: Any = select(*_shown(table))
-    return chosen.where(own, table.c.id == bindparam("id"))
+    return Prepared(chosen.where(own, table.c.id == bindparam("id")))
 
 
 def one_of_project(connection: Connection, table: Table, project: str, id: str) -> Row | None:
     """The project's row with this id."""
-    row = connection.execute(_one(table), {"project": project, "id": id}).first()
-    return None if row is None else dict(zip(_names(table), row, strict=True))
+    rows = _one(table).rows(connection, {"project": project, "id": id})
+    return dict(zip(_names(table), rows[0], strict=True)) if rows else None
 
 
 def _shown(table: Table) -> list[Any]:

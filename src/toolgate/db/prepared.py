@@ -1,19 +1,22 @@
-"""Look-ups by key: one row or none.
+"""Statements that are compiled once, for the embedded database.
 
-An embedded database answers them in microseconds; there, SQLAlchemy's way to run a statement costs
-six times as much as the look itself. So the statement is compiled once and run on the driver.
+SQLAlchemy looks at the whole of a statement each time it runs it. For a look-up by key that takes
+six times as long as the look itself, for a page of a list as long as reading the page. PostgreSQL
+runs them as SQLAlchemy does: there the way to the server counts.
 """
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Dialect, Select
+from sqlalchemy import Connection, Dialect, Select
 from sqlalchemy.exc import DBAPIError
 
+Row = Sequence[Any]
 
-class LookUp:
-    """A statement with named parameters that finds at most one row."""
+
+class Prepared:
+    """A statement that only reads, with named parameters."""
 
     def __init__(self, statement: Select[Any]) -> None:
         self.statement = statement
@@ -26,9 +29,15 @@ class LookUp:
             known = self._compiled[dialect.name] = Compiled(self.statement, dialect)
         return known
 
+    def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
+        """Every row, in the order of the columns."""
+        if connection.dialect.name != "sqlite":
+            return connection.execute(self.statement, values).all()
+        return self.on(connection.dialect).rows(connection, values)
+
 
 class Compiled:
-    """The text of a look-up, the order of its values, and what its columns need."""
+    """The text of a statement, the order of its values, and what its columns need."""
 
     def __init__(self, statement: Select[Any], dialect: Dialect) -> None:
         self._dialect = dialect
@@ -45,21 +54,29 @@ class Compiled:
             if (process := _processor(one.type, dialect))
         ]
 
-    def first(self, connection: Any, values: Mapping[str, Any]) -> Any:
-        """The row as the statement names its columns, or None."""
-        given = [values.get(name, written) for name, written in self._order]
+    def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
+        """Every row."""
+        found = connection.exec_driver_sql(self.text, self._given(values)).all()
+        return [self._processed(row) for row in found] if self._processors else found
+
+    def first(self, driver: Any, values: Mapping[str, Any]) -> Any:
+        """The one row by the names of its columns, or None; asked of the driver itself."""
         try:
-            found = connection.execute(self.text, given).fetchall()
+            found = driver.execute(self.text, self._given(values)).fetchall()
         except self._dialect.loaded_dbapi.Error as problem:
             raise self._told(problem) from problem
-        if not found:
-            return None
+        return self._made(self._processed(found[0])) if found else None
+
+    def _given(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple([values.get(name, written) for name, written in self._order])
+
+    def _processed(self, row: Row) -> Row:
         if not self._processors:
-            return self._made(found[0])
-        row = list(found[0])
+            return row
+        changed = list(row)
         for number, process in self._processors:
-            row[number] = process(row[number])
-        return self._made(row)
+            changed[number] = process(changed[number])
+        return changed
 
     def _told(self, problem: Exception) -> BaseException:
         """The driver's error as SQLAlchemy tells it, without the values."""
