@@ -1,6 +1,7 @@
 """Blocking work in threads, never left half done."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,24 +27,22 @@ class Threads:
         """Run a function in a thread and wait for its end."""
         loop = asyncio.get_running_loop()
         ended = loop.run_in_executor(self._pool, partial(work, *given, **named))
-        cancelled = None
-        with anyio.CancelScope(shield=True):
-            cancelled = await _end_of(ended)
-        if cancelled is not None:
-            raise cancelled
-        return ended.result()
+        try:
+            return await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True):
+                await _end_of(ended)
+            raise
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown(wait=True)
 
 
-async def _end_of(work: "asyncio.Future[Any]") -> asyncio.CancelledError | None:
-    """Wait for the end; return the cancellation that came meanwhile."""
-    cancelled = None
+async def _end_of(work: "asyncio.Future[Any]") -> None:
+    """Wait for the end, however often the wait is cancelled; what it came to is nobody's."""
     while not work.done():
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([work])
-        except asyncio.CancelledError as told:
-            cancelled = told
-    return cancelled
+    if not work.cancelled():
+        work.exception()

@@ -83,9 +83,7 @@ class SqlContent:
         given = {one.name: getattr(wanted, one.name) for one in fields(wanted)}
         narrow = {name: value for name, value in given.items() if value is not None}
         return await self._read(
-            lambda connection: page_of_project(connection, listing, project, narrow, page),
-            # The first page of a whole list is read off an index, as quick as a look-up by key.
-            quick=not narrow and page.number == 1,
+            lambda connection: page_of_project(connection, listing, project, narrow, page)
         )
 
     async def _read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
