@@ -42,15 +42,6 @@ def settings(issuer: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def issuer() -> Iterator[str]:
-    try:
-        with running() as url:
-            yield url
-    except NodeUnavailable as reason:
-        pytest.skip(f"oidc-provider: {reason}")
-
-
-@pytest.fixture(scope="module")
 def gate(issuer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running_server(tmp_path_factory, **settings(issuer)) as started:
         yield started

@@ -1,10 +1,9 @@
 """Signing in through a real OpenID Connect provider: npm `oidc-provider`, with its own pages."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
-from tests.conformance.node import NodeUnavailable
-from tests.identity.oidc.provider import BACK, running, sign_in
+from tests.identity.oidc.provider import BACK, sign_in
 
 from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Profile, SignInFailed
@@ -13,15 +12,6 @@ from toolgate.identity.providers.oidc import OidcProvider
 pytestmark = pytest.mark.anyio
 
 CLIENTS = [("confidential app", "a secret: 100% + more"), ("public", None)]
-
-
-@pytest.fixture(scope="module")
-def issuer() -> Iterator[str]:
-    try:
-        with running() as url:
-            yield url
-    except NodeUnavailable as reason:
-        pytest.skip(f"oidc-provider: {reason}")
 
 
 @pytest.fixture
