@@ -29,6 +29,7 @@ from toolgate.db.content_words import (
 from toolgate.testing import Kit, opened_kit
 
 EXAMPLES = 1000
+LISTS = ("search_entities", "list_search_performance", "list_quotable_blocks")
 """Worlds for each database; one and its reads take about 100 ms."""
 
 Row = dict[str, Any]
@@ -370,6 +371,10 @@ def asked(draw: Any, world: World) -> list[Reading]:
     def place() -> Row:
         return some(page=st.integers(1, 4), limit=st.integers(1, 5) | st.just(100))
 
+    def late() -> Row:
+        """A page behind the first, of lists that have few rows."""
+        return {"projectId": draw(project), "page": draw(st.integers(2, 3)), "limit": 1}
+
     def words(*found: str | None) -> Any:
         return texts | few | st.sampled_from(["", *(one for one in found if one is not None)])
 
@@ -427,6 +432,7 @@ def asked(draw: Any, world: World) -> list[Reading]:
         ("list_search_performance", {"projectId": draw(project)} | place()),
         ("list_quotable_blocks", {"projectId": draw(project)} | claims | place()),
         ("list_quotable_blocks", {"projectId": draw(project)} | place()),
+        *((tool, late()) for tool in LISTS),
     ]
 
 
