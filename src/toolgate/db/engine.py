@@ -4,6 +4,7 @@ The drivers are the plain, blocking ones: a piece of work on the database is one
 runs in one thread, instead of one thread switch for every statement (docs/decisions/0006).
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -12,11 +13,14 @@ import orjson
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 
+from toolgate.db.glances import Glances, TooLong
 from toolgate.db.prepared import Prepared
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 
 BUSY_MILLISECONDS = 10_000
+CACHE_KILOBYTES = 8000
+"""Of each connection for reading; what SQLite takes by itself is less than one search touches."""
 POOL = 10
 ANSWER_SECONDS = 10
 POSTGRESQL = {
@@ -28,6 +32,7 @@ STATEMENT_SECONDS = 60
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 class BadDatabaseUrl(ValueError):
@@ -46,22 +51,25 @@ class Database:
         self._turns = anyio.Semaphore(
             1 if self.dialect == "sqlite" else 2 * POOL, fast_acquire=True
         )
-        self._kept: Connection | None = None
+        self._glances = Glances(self._reader) if self.dialect == "sqlite" else None
         self._threads = Threads(4 * POOL)
 
     async def read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
         """Run a function that only reads; each statement sees the newest committed state.
 
-        `quick` is for look-ups by key: an embedded database answers them in microseconds, so
-        they are not worth a thread.
+        `quick` is for what an embedded database usually answers sooner than a thread would begin;
+        where it does not, the function is run once more, in a thread.
         """
-        if quick and self.dialect == "sqlite":
-            return self._glance(look)
+        if quick and self._glances:
+            try:
+                return self._glances.read(look)
+            except TooLong:
+                logger.debug("a read took too long for the event loop")
         return await self._threads.run(self._look, look)
 
     async def look_up(self, wanted: Prepared, values: Mapping[str, Any]) -> Any:
         """The one row of a look-up by key, by the names of its columns; None when there is none."""
-        if self.dialect != "sqlite":
+        if not self._glances:
             return await self.read(
                 lambda connection: connection.execute(wanted.statement, values).first()
             )
@@ -70,22 +78,11 @@ class Database:
             driver = connection.connection.dbapi_connection
             return wanted.on(connection.dialect).first(driver, values)
 
-        return self._glance(look)
+        return await self.read(look, quick=True)
 
     def _look(self, look: Callable[[Connection], T]) -> T:
         with self._reader.connect() as connection:
             return look(connection)
-
-    def _glance(self, look: Callable[[Connection], T]) -> T:
-        """Read on a connection that is kept open for this: lending one costs more than the look."""
-        if self._kept is None:
-            self._kept = self._reader.connect()
-        try:
-            return look(self._kept)
-        except BaseException:
-            self._kept.close()
-            self._kept = None
-            raise
 
     def transaction(self) -> Transaction:
         """A write that commits as a whole."""
@@ -102,8 +99,8 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._kept is not None:
-            self._kept.close()
+        if self._glances:
+            self._glances.close()
         self._reader.dispose()
         self._writer.dispose()
         self._threads.close()
@@ -177,6 +174,7 @@ def _open_postgresql(connection: Any, _: Any) -> None:
 
 def _read_only_sqlite(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA query_only = ON")
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
 
 
 def _read_only_postgresql(connection: Any, _: Any) -> None:

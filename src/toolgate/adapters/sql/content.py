@@ -40,9 +40,7 @@ class SqlContent:
 
     async def project_id(self, slug: str) -> str | None:
         """The id of the project with this slug."""
-        return await self._read(
-            lambda connection: connection.scalar(ID_OF, {"slug": slug}), quick=True
-        )
+        return await self._read(lambda connection: connection.scalar(ID_OF, {"slug": slug}))
 
     async def entities(self, project: str, wanted: EntityFilter, page: Page) -> Found | None:
         """Entities, newest first."""
@@ -51,7 +49,7 @@ class SqlContent:
     async def entity(self, project: str, entity: str) -> Row | None:
         """One entity of this project."""
         return await self._read(
-            lambda connection: one_of_project(connection, entities, project, entity), quick=True
+            lambda connection: one_of_project(connection, entities, project, entity)
         )
 
     async def graph(
@@ -86,9 +84,9 @@ class SqlContent:
             lambda connection: page_of_project(connection, listing, project, narrow, page)
         )
 
-    async def _read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
+    async def _read(self, look: Callable[[Connection], T]) -> T:
         try:
-            return await self._database.read(look, quick=quick)
+            return await self._database.read(look, quick=True)
         except (DBAPIError, OSError) as problem:
             raise StoreUnavailable(
                 "The content store does not answer. Try again later."

@@ -96,7 +96,7 @@ def _of_project(listing: Listing, late: bool) -> Prepared:
 def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Prepared:
     table = listing.table
     conditions = [
-        of_project(listing, indexed=narrow.indexed),
+        of_project(dialect, listing, indexed=narrow.indexed),
         *(listing.conditions[name] for name in narrow.conditions),
     ]
     if narrow.nothing:

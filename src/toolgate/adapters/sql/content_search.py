@@ -1,8 +1,8 @@
 """Exact substring search without case: no character of the text is a wildcard.
 
-PostgreSQL finds the rows with its trigram indexes by itself. On SQLite such an index is asked by
-name, for rows with the text's trigrams and the end of the project's id; where the text is too short
-for it, all rows of the project are read. Either way the text itself is compared in the end.
+Trigram indexes name the rows with the text's trigrams and the end of the project's id. SQLite's are
+asked by name, PostgreSQL finds its own by itself. Where a text is too short for them, all rows of
+the project are read. Either way the text itself is compared in the end.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ TRIGRAM = 3
 ESCAPE = "\\"
 TRIGRAMS = "trigrams"
 PROJECT = "project_end"
-"""The index's column with the last characters of the project's id."""
+"""The last characters of the project's id: SQLite's column, PostgreSQL's parameter."""
 
 
 class Search(NamedTuple):
@@ -35,7 +35,7 @@ class Search(NamedTuple):
 
     values: dict[str, str] | None
     indexed: bool = False
-    """Whether SQLite's trigram index names the rows that may have the texts."""
+    """Whether a trigram index can name the rows that may have the texts."""
 
 
 def search(dialect: str, listing: Listing, project: str, wanted: Mapping[str, str]) -> Search:
@@ -43,9 +43,11 @@ def search(dialect: str, listing: Listing, project: str, wanted: Mapping[str, st
     texts = {name: folded(one) for name, one in wanted.items()}
     if any("\0" in one for one in texts.values()):  # PostgreSQL neither stores it nor takes it
         return Search(None)
-    if dialect != "sqlite":
-        return Search({name: _pattern(one) for name, one in texts.items()})
     long = {name: one for name, one in texts.items() if len(one) >= TRIGRAM}
+    if dialect != "sqlite":
+        values = {name: _pattern(one) for name, one in texts.items()}
+        values[PROJECT] = _pattern(project[-TRIGRAM:])
+        return Search(values, indexed=bool(long))
     if not long:
         return Search(texts)
     return Search(texts | {TRIGRAMS: _trigrams(listing, project, long)}, indexed=True)
@@ -59,11 +61,16 @@ def contains(dialect: str, listing: Listing, name: str) -> Condition:
     return or_(*(one.like(bindparam(name), escape=ESCAPE) for one in columns))
 
 
-def of_project(listing: Listing, *, indexed: bool) -> Condition:
-    """The row is the project's; on SQLite also one that the trigram index names, where it can."""
+def of_project(dialect: str, listing: Listing, *, indexed: bool) -> Condition:
+    """The row is the project's; where a trigram index can be used, also in its words."""
     rows = listing.table
+    own = rows.c.project_id == bindparam("project")
     if not indexed:
-        return rows.c.project_id == bindparam("project")
+        return own
+    if dialect != "sqlite":
+        # Word for word what is indexed, so no parameter for the number.
+        end = func.right(rows.c.project_id, literal_column(str(TRIGRAM)))
+        return and_(own, end.like(bindparam(PROJECT), escape=ESCAPE))
     index = f"{rows.name}_fts"
     matching = literal_column(index).op("MATCH")(bindparam(TRIGRAMS))
     named = select(column("rowid", Integer)).select_from(table(index)).where(matching)

@@ -1,0 +1,83 @@
+"""Short reads of the embedded database need no thread; long ones do not hold up the event loop."""
+
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, bindparam, column, func, select, text
+from sqlalchemy.exc import DBAPIError
+
+from toolgate.db.engine import Database
+from toolgate.db.prepared import Prepared
+
+pytestmark = pytest.mark.anyio
+
+SHORT = "SELECT 7"
+LONG = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
+    "SELECT max(i) FROM n"
+)
+MANY = 1_000_000
+
+Look = Callable[[Connection], Any]
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = Database(f"sqlite:///{tmp_path / 'one.db'}")
+    yield opened
+    await opened.close()
+
+
+def noting(statement: str, seen: list[int]) -> Look:
+    """A read that notes the thread of each time it is run."""
+
+    def look(connection: Connection) -> Any:
+        seen.append(threading.get_ident())
+        return connection.scalar(text(statement))
+
+    return look
+
+
+async def test_a_short_read_stays_on_the_event_loop(database: Database) -> None:
+    seen: list[int] = []
+    assert await database.read(noting(SHORT, seen), quick=True) == 7
+    assert seen == [threading.get_ident()]
+
+
+async def test_a_long_one_is_stopped_and_made_anew_in_a_thread(database: Database) -> None:
+    seen: list[int] = []
+    assert await database.read(noting(LONG.format(MANY), seen), quick=True) == MANY
+    here, there = seen
+    assert here == threading.get_ident() != there
+
+
+async def test_a_long_one_before_does_not_make_a_short_one_long(database: Database) -> None:
+    seen: list[int] = []
+    await database.read(noting(LONG.format(MANY), []), quick=True)
+    for _ in range(3):
+        assert await database.read(noting(SHORT, seen), quick=True) == 7
+    assert set(seen) == {threading.get_ident()}
+
+
+async def test_a_long_look_up_finds_its_row(database: Database) -> None:
+    numbers = func.json_each(bindparam("list")).table_valued(column("value"))
+    largest = Prepared(select(func.max(numbers.c.value).label("largest")))
+    found = await database.look_up(largest, {"list": str(list(range(MANY)))})
+    assert found.largest == MANY - 1
+
+
+async def test_what_a_long_one_raises_in_its_thread_is_told(database: Database) -> None:
+    seen: list[int] = []
+
+    def look(connection: Connection) -> Any:
+        seen.append(threading.get_ident())
+        connection.scalar(text(LONG.format(MANY)))
+        return connection.scalar(text("SELECT no_such_column"))
+
+    with pytest.raises(DBAPIError, match="no_such_column"):
+        await database.read(look, quick=True)
+    assert len(seen) == 2
+    assert await database.read(noting(SHORT, seen), quick=True) == 7
