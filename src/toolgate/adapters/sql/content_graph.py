@@ -17,14 +17,11 @@ from sqlalchemy import (
     union,
 )
 
-from toolgate.adapters.sql.content_pages import camel
 from toolgate.db.content_tables import entities, relations
 from toolgate.ports.content import Row
 
 SHOWN = ("id", "relation_type", "from_id", "to_id", "notes", "created_at")
-WIRE = ("id", "relationType", "fromEntityId", "toEntityId", "notes", "createdAt")
 SHORT = ("id", "entity_type", "title", "slug", "status")
-SHORT_WIRE = tuple(camel(name) for name in SHORT)
 R = relations.c
 AT_ROOT = or_(R.from_id == bindparam("root"), R.to_id == bindparam("root"))
 NEWEST = (R.created_at.desc(), R.id.desc())
@@ -42,10 +39,20 @@ def edges_around(
 
 
 def _edge(row: Any) -> Row:
-    edge: Row = dict(zip(WIRE, row[:6], strict=True))
-    known = row[6] is not None
-    edge["relatedEntity"] = dict(zip(SHORT_WIRE, row[6:], strict=True)) if known else None
-    return edge
+    """A relation as it goes over the wire. Written out: there may be thousands."""
+    id, relation_type, begins, ends, notes, created_at, other, kind, title, slug, status = row
+    related: Row | None = None
+    if other is not None:
+        related = {"id": other, "entityType": kind, "title": title, "slug": slug, "status": status}
+    return {
+        "id": id,
+        "relationType": relation_type,
+        "fromEntityId": begins,
+        "toEntityId": ends,
+        "notes": notes,
+        "createdAt": created_at,
+        "relatedEntity": related,
+    }
 
 
 @lru_cache
