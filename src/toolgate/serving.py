@@ -1,11 +1,12 @@
 """Running the HTTP server: one process or several, all alike."""
 
+import asyncio
 import gc
 import socket
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -14,6 +15,8 @@ from toolgate.app import opened
 from toolgate.gate.catalogue import Offer
 from toolgate.settings import Settings, hand_down, handed_down
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
+from toolgate.transports.edge import Edge
+from toolgate.transports.heads import STATE
 from toolgate.transports.web import web_app
 
 if TYPE_CHECKING:
@@ -39,30 +42,32 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or follow the server's lifespan."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._live(scope, receive, send)
         elif self._web is not None:
             await self._web(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            await self._start()
+            edge = await self._start()
         except Exception as problem:
             await self._open.aclose()
             await send({"type": "lifespan.startup.failed", "message": str(problem)})
             raise
+        scope["state"][STATE] = edge.heads
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._open.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _start(self) -> None:
+    async def _start(self) -> Edge:
         app = await self._open.enter_async_context(opened(self._settings, self._plugins))
         web = web_app(app.gate, app.credentials, self._settings, app.check)
-        self._web = await self._open.enter_async_context(web)
+        self._web = edge = await self._open.enter_async_context(web)
         # What lives now lives as long as the process: keep the collector away from it.
         gc.collect()
         gc.freeze()
+        return edge
 
 
 def worker() -> Application:
@@ -94,6 +99,15 @@ def certified(settings: Settings) -> "Ready":
     return ensure(settings.data, names_for(server.host, server.allowed_hosts))
 
 
+def _connections() -> "type[asyncio.Protocol] | Literal['auto']":
+    """Our own connections where their parser is installed."""
+    try:
+        from toolgate.transports.connections import Connection  # noqa: PLC0415
+    except ImportError:
+        return "auto"
+    return Connection
+
+
 def run(settings: Settings, bound: socket.socket) -> None:
     """Serve on a bound socket until told to stop; finish running calls, store what waits."""
     tls = certified(settings).files if settings.server.https else None
@@ -101,6 +115,7 @@ def run(settings: Settings, bound: socket.socket) -> None:
         "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
         workers=settings.server.workers,
+        http=_connections(),
         lifespan="on",
         log_level="warning",
         access_log=False,

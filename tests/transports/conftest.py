@@ -1,7 +1,7 @@
 """The whole web application in this process, for tests that need settings or tools of their own."""
 
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,9 @@ import pytest
 
 from toolgate.gate.catalogue import Offer
 from toolgate.gate.principal import AgentType, Role
+from toolgate.identity import credentials, keys
 from toolgate.testing import Kit, opened_kit
+from toolgate.transports import heads
 from toolgate.transports.asgi import ASGIApp
 from toolgate.transports.web import web_app
 
@@ -63,3 +65,12 @@ async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
     """One application for the tests of a module."""
     async with opened_web(tmp_path_factory.mktemp("web")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def remembered() -> Iterator[None]:
+    """What is known of callers stays known while a test looks at it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (credentials, keys, heads):
+            patch.setattr(module, "REMEMBERED_SECONDS", 3600.0)
+        yield

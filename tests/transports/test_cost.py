@@ -4,29 +4,29 @@
 allowed here should know what for.
 """
 
-import asyncio
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from tests.gate.tools import a_tool, offer
 from tests.statements import noted_statements
 from tests.transports.conftest import Web, opened_web
+from tests.transports.lines import Line, written
+from tests.transports.mcp_requests import LEGACY, MODERN, Request, request, tool_call
 
 from toolgate.db.threads import Threads
 from toolgate.gate.principal import Role
 from toolgate.transports.mcp import answers
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 
-MODERN, LEGACY = "2026-07-28", "2025-11-25"
 CALL_FRAMES = 55
-"""Python functions entered for one governed call, from ASGI to ASGI."""
+"""Python functions entered for one governed call, from the bytes that came to those that go."""
 LIST_FRAMES = 23
+CLIENT = ("/tests/", "/types.py")
 
 Ask = Callable[[], Awaitable[bytes]]
 
@@ -38,60 +38,27 @@ async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
         yield opened
 
 
-def asking(web: Web, era: str, method: str, **params: Any) -> Ask:
-    """One request of a client that has asked before, without HTTP around it."""
-    headers = {
-        "host": "127.0.0.1",
-        "authorization": f"Bearer {web.keys['admin']}",
-        "accept": "application/json, text/event-stream",
-        "content-type": "application/json",
-        "mcp-protocol-version": era,
-    }
-    if era == MODERN:
-        meta = "io.modelcontextprotocol/"
-        params["_meta"] = {f"{meta}protocolVersion": era, f"{meta}clientCapabilities": {}}
-        headers |= {"mcp-method": method} | (
-            {"mcp-name": params["name"]} if "name" in params else {}
-        )
-    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+async def asking(web: Web, asked: Request) -> Ask:
+    """One request of a client that has asked before, on a connection that stays."""
+    line, wire = Line(web), written(web, asked)
+    await line.ask(wire)
 
     async def ask() -> bytes:
-        return await exchanged(web.app, raw, body)
+        return (await line.ask_alone(wire)).body
 
     return ask
 
 
-async def exchanged(app: Any, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:
-    scope: dict[str, Any] = {
-        "type": "http",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/mcp",
-        "headers": headers,
-        "client": ("127.0.0.1", 1),
-    }
-    sent: list[bytes] = []
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message.get("body", b""))
-
-    await app(scope, receive, send)
-    return b"".join(sent)
-
-
 async def frames(ask: Ask) -> Counter[str]:
-    """The functions of ours that are entered for a request, once everything is warm."""
+    """The functions that are entered for a request, once everything is warm."""
     for _ in range(3):
         assert b'"result"' in await ask()
     entered: Counter[str] = Counter()
 
     def note(frame: Any, event: str, _: Any) -> None:
-        if event == "call":
-            entered[frame.f_code.co_qualname] += 1
+        code = frame.f_code
+        if event == "call" and not any(one in code.co_filename for one in CLIENT):
+            entered[code.co_qualname] += 1
 
     sys.setprofile(note)
     try:
@@ -101,14 +68,18 @@ async def frames(ask: Ask) -> Counter[str]:
     return entered
 
 
-def get_document(web: Web, era: str) -> Ask:
-    arguments = {"collection": "users", "document_id": "jane"}
-    return asking(web, era, "tools/call", name="get_document", arguments=arguments)
+async def echo(web: Web, era: str) -> Ask:
+    return await asking(web, tool_call(era, "echo", {}))
+
+
+async def get_document(web: Web, era: str) -> Ask:
+    wanted = {"collection": "users", "document_id": "jane"}
+    return await asking(web, tool_call(era, "get_document", wanted))
 
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
 async def test_a_call_enters_few_functions(web: Web, era: str) -> None:
-    entered = await frames(asking(web, era, "tools/call", name="echo", arguments={}))
+    entered = await frames(await echo(web, era))
     assert entered.total() <= CALL_FRAMES, entered.most_common()
 
 
@@ -116,7 +87,7 @@ async def test_a_call_enters_few_functions(web: Web, era: str) -> None:
 async def test_a_list_enters_few_functions_however_many_tools_there_are(
     web: Web, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = asking(web, era, "tools/list")
+    ask = await asking(web, request(era, "tools/list"))
     await ask()
 
     def never(*_: Any) -> Any:
@@ -129,12 +100,12 @@ async def test_a_list_enters_few_functions_however_many_tools_there_are(
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
 async def test_a_call_asks_the_database_for_nothing_but_its_data(web: Web, era: str) -> None:
-    echo = asking(web, era, "tools/call", name="echo", arguments={})
-    read = get_document(web, era)
-    await echo()
+    say = await echo(web, era)
+    read = await get_document(web, era)
+    await say()
     await read()
     with noted_statements() as statements:
-        await echo()
+        await say()
     assert statements == []
     with noted_statements() as statements:
         await read()
@@ -142,31 +113,30 @@ async def test_a_call_asks_the_database_for_nothing_but_its_data(web: Web, era: 
 
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
-async def test_a_document_is_read_without_a_thread_or_a_task(
+async def test_a_document_is_read_without_a_thread(
     web: Web, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = get_document(web, era)
+    read = await get_document(web, era)
     await read()
 
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError("not for a look-up by key")
 
     monkeypatch.setattr(Threads, "run", never)
-    monkeypatch.setattr(asyncio.get_running_loop(), "create_task", never, raising=False)
     assert b'"isError"' in await read()
 
 
 async def test_a_credential_that_was_seen_is_not_hashed_again(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = asking(web, MODERN, "tools/call", name="echo", arguments={})
+    ask = await echo(web, MODERN)
     entered = await frames(ask)
     assert not any("digest" in name or "_hash" in name for name in entered), entered
 
 
 async def test_rows_of_many_calls_are_stored_in_few_statements(tmp_path: Path) -> None:
     async with opened_web(tmp_path, offer(a_tool("echo", role=Role.PUBLIC))) as opened:
-        ask = asking(opened, MODERN, "tools/call", name="echo", arguments={})
+        ask = await echo(opened, MODERN)
         await ask()
         await opened.kit.app.gate.audit.flush()
         with noted_statements() as statements:

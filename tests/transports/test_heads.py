@@ -19,7 +19,7 @@ TOOLS = "/v1/tools"
 
 def kept(web: Web) -> dict[Any, Head]:
     assert isinstance(web.app, Edge)
-    return web.app._heads._known  # pyright: ignore[reportPrivateUsage]
+    return web.app.heads._known  # pyright: ignore[reportPrivateUsage]
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

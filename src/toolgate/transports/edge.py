@@ -31,7 +31,7 @@ from toolgate.transports.asgi import (
     header,
     send_json,
 )
-from toolgate.transports.heads import Head, Heads
+from toolgate.transports.heads import Head, Heads, key_of
 from toolgate.transports.strangers import note_refusal
 
 logger = logging.getLogger(__name__)
@@ -51,6 +51,7 @@ class Edge:
         inner: ASGIApp,
         gate: Gate,
         credentials: Credentials,
+        heads: Heads,
         *,
         addresses: Addresses,
         allowed_hosts: Iterable[str],
@@ -67,7 +68,7 @@ class Edge:
         self._origins = frozenset(allowed_origins)
         self._is_open = is_open
         self._dialect = dialect
-        self._heads = Heads(credentials)
+        self.heads = heads
         self._served: dict[Told, Address] = {}
         """Addresses that were found good."""
 
@@ -75,7 +76,7 @@ class Edge:
         """Let a request in, or say why not."""
         if scope["type"] != "http":
             return
-        head = self._heads.recall(scope)
+        head = self.heads.recall(key_of(scope))
         scope[REQUEST_ID] = request_id = _ids.new() if head else _request_id(scope)
         scope[SEND] = send
         send = _stamped(send, request_id)
@@ -134,7 +135,7 @@ class Edge:
         scope[PRINCIPAL] = known.principal
         if header(scope, REQUEST_ID_HEADER) is None:  # one that is given is new every time
             scope[HEAD] = head = Head(known.principal, address, known.until)
-            self._heads.keep(scope, head)
+            self.heads.keep(key_of(scope), head)
         return True
 
     async def _challenge(self, scope: Scope, send: Send) -> None:

@@ -19,6 +19,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.edge import Edge
+from toolgate.transports.heads import Heads
 from toolgate.transports.health import MetricsPage, Readiness, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
 from toolgate.transports.mcp.front import Front
@@ -41,7 +42,7 @@ async def web_app(
     check: Callable[[], Awaitable[None]],
     *,
     provider: Provider | None = None,
-) -> AsyncGenerator[ASGIApp, None]:
+) -> AsyncGenerator[Edge, None]:
     """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
     async with outside(settings, provider) as others:
         parts = _parts(gate, credentials, settings, others)
@@ -61,7 +62,8 @@ def _edge(
     oauth: OAuth,
     sdk: Sdk,
 ) -> Edge:
-    front = Front(gate, sdk, underscore_names=settings.mcp.underscore_names)
+    heads = Heads(credentials)
+    front = Front(gate, sdk, heads, underscore_names=settings.mcp.underscore_names)
     routes: dict[str, ASGIApp] = {
         **dict.fromkeys(MCP_PATHS, front),
         PREFIX: ToolRoutes(gate),
@@ -76,6 +78,7 @@ def _edge(
         _router(routes, own, oauth),
         gate,
         credentials,
+        heads,
         addresses=Addresses(settings.server),
         allowed_hosts=settings.server.allowed_hosts,
         allowed_origins=settings.server.allowed_origins,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import GateError, InvalidArguments, TooLarge, UnknownTool
+from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
@@ -28,11 +29,12 @@ from toolgate.transports.asgi import (
     request_id_of,
     send_json,
 )
-from toolgate.transports.heads import Head
+from toolgate.transports.heads import Answer, Begun, Head, Heads, raw_key_of
 from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import Plain, plain_request
 
+new_id = Ids().new
 ROUTING = {b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"}
 
 
@@ -50,9 +52,10 @@ class Routing(NamedTuple):
 class Front:
     """Answers plain requests itself, hands all others to the SDK."""
 
-    def __init__(self, gate: Gate, sdk: ASGIApp, *, underscore_names: bool) -> None:
+    def __init__(self, gate: Gate, sdk: ASGIApp, heads: Heads, *, underscore_names: bool) -> None:
         self._gate = gate
         self._sdk = sdk
+        self._heads = heads
         self._answers = Answers(gate, underscore_names=underscore_names)
         self._refresh()
 
@@ -75,33 +78,66 @@ class Front:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
         except TooLarge as problem:
             return await send_json(to, 413, self._refuse(scope, problem).body)
-        if self._epoch != self._gate.catalogue.epoch:
-            self._refresh()
-        plain = None
-        routing = _routing(scope)
+        routing = self._routing(scope)
+        begun = None
         try:
             plain = _plain(routing, parse_json(body))
+            begun = self._begun(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
         except InvalidArguments as problem:
             self._refuse(scope, problem)  # for the audit; the SDK words the answer
-        if plain is not None:
-            if plain.method == "tools/list":
-                return await answer(scope, 200, self._answers.listed(plain, scope[PRINCIPAL]))
-            if plain.name not in self._live or self._is_hidden(scope[PRINCIPAL], plain.name):
-                return await self._call(scope, plain, dry_run=routing.dry_run)
-        await self._sdk(scope, _replayed(body, receive), to)
+        if begun is None:
+            return await self._sdk(scope, _replayed(body, receive), to)
+        answered = begun if isinstance(begun, Answer) else await begun
+        return await answer(scope, answered.status, answered.body)
 
-    async def _call(self, scope: Scope, plain: Plain, *, dry_run: bool) -> None:
+    def begin(self, head: Head, body: bytes) -> Begun:
+        """Answer a request whose headers are known, if it is plain."""
+        if len(body) > self._gate.limits.bounds.body_bytes:
+            return None
+        try:
+            plain = _plain(head.routing, parse_json(body))
+        except InvalidArguments:
+            return None
+        return self._begun(plain, head.routing, head.principal, new_id())
+
+    def _begun(
+        self, plain: Plain | None, routing: Routing, principal: Principal, request_id: str
+    ) -> Begun:
+        if plain is None:
+            return None
+        if self._epoch != self._gate.catalogue.epoch:
+            self._refresh()
+        if plain.method == "tools/list":
+            return Answer(200, self._answers.listed(plain, principal), request_id)
+        if plain.name in self._live and not self._is_hidden(principal, plain.name):
+            return None
         call = Call(
             tool=plain.name,
             arguments=plain.arguments,
-            principal=scope[PRINCIPAL],
-            request_id=scope[REQUEST_ID],
+            principal=principal,
+            request_id=request_id,
             transport=TRANSPORT,
-            dry_run=dry_run,
+            dry_run=routing.dry_run,
         )
+        return self._called(plain, call)
+
+    async def _called(self, plain: Plain, call: Call) -> Answer:
         outcome = await self._gate.execute(call)
         unknown = plain.modern and isinstance(outcome.error, UnknownTool)
-        await answer(scope, 400 if unknown else 200, self._answers.called(plain, outcome))
+        body = self._answers.called(plain, outcome)
+        return Answer(400 if unknown else 200, body, call.request_id)
+
+    def _routing(self, scope: Scope) -> Routing:
+        """What the headers say; kept with them, where the same ones come again."""
+        head: Head | None = scope.get(HEAD)
+        if head is None:
+            return _read(scope)
+        if head.routing is None:
+            head.routing = _read(scope)
+        if head.routing.fits and (key := raw_key_of(scope)) is not None:
+            head.begin = self.begin
+            self._heads.keep(key, head)
+        return head.routing
 
     def _is_hidden(self, principal: Principal, name: str) -> bool:
         """A tool that is hidden goes the same way as one unknown."""
@@ -130,16 +166,6 @@ def _plain(routing: Routing, message: Any) -> Plain | None:
         if plain.name and routing.name != plain.name:
             return None
     return plain
-
-
-def _routing(scope: Scope) -> Routing:
-    """What the headers say; kept with them, where the same ones come again."""
-    head: Head | None = scope.get(HEAD)
-    if head is None:
-        return _read(scope)
-    if head.routing is None:
-        head.routing = _read(scope)
-    return head.routing
 
 
 def _read(scope: Scope) -> Routing:

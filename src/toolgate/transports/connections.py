@@ -1,0 +1,174 @@
+"""HTTP connections that answer requests they know without going through ASGI.
+
+A client sends the same request line and the same headers with nearly every call; only the body and
+its length change. What such a head means was found out a moment ago, for the same place, by the
+parser, the edge and MCP's front, and is the same this time (`heads.py`). Whatever is new, odd or in
+pieces takes the ordinary way through uvicorn (docs/decisions/0017).
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Hashable
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from toolgate.transports.asgi import Scope
+from toolgate.transports.heads import RAW_HEAD, STATE, Answer, Heads
+
+logger = logging.getLogger(__name__)
+
+END = b"\r\n\r\n"
+LENGTH = b"ength: "
+BEFORE_LENGTH = (b"\r\nContent-L", b"\r\ncontent-l")
+MOST_DIGITS = 7
+MOST_HELD = 1 << 20
+JSON = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n"
+CLOSE = b"connection: close\r\n"
+
+
+class Connection(HttpToolsProtocol):
+    """A connection of a client, which sends one request after the other."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._heads: Heads | None = self.app_state.get(STATE)
+        self._place: Hashable = None
+        self._between = True
+        """Whether the parser waits for a new request."""
+        self._seen: Hashable = None
+        """The key of the head that is about to be parsed."""
+        self._begun = b""
+        """A known request whose body is not complete yet."""
+        self._task: asyncio.Task[None] | None = None
+        """The answer that is being made."""
+        self._waiting: list[bytes] = []
+        """What came meanwhile."""
+        self._leaving = False
+        self._used = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Note where the client is."""
+        super().connection_made(transport)
+        self._place = (self.client and self.client[0], self.scheme)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer a request that is known; let uvicorn have every other."""
+        if self._task is not None:
+            self._waiting.append(data)
+            self.flow.pause_reading()
+            return
+        if self._begun:
+            data, self._begun = self._begun + data, b""
+        if not (self._between and self._heads and self._took(self._heads, data)):
+            super().data_received(data)
+
+    def _took(self, heads: Heads, data: bytes) -> bool:
+        """Whether this was, or is the begin of, a request that is known."""
+        end = data.find(END) + len(END)
+        found = _keyed(data[:end]) if end >= len(END) else None
+        if found is None or not self._is_free():
+            self._seen = None
+            return False
+        raw, length = found
+        self._seen = (self._place, raw)
+        head = heads.recall(self._seen)
+        if head is None or head.begin is None or length > MOST_HELD or len(data) > end + length:
+            return False
+        if len(data) < end + length:
+            self._begun = data
+            return True
+        begun = head.begin(head, data[end:])
+        if begun is None:
+            return False
+        if isinstance(begun, Answer):
+            self._answer(begun)
+        else:
+            self._task = self.loop.create_task(self._wait_for(begun))
+            self.tasks.add(self._task)
+        return True
+
+    def _is_free(self) -> bool:
+        """Whether nothing is being answered, and what is written goes out."""
+        return not self.flow.write_paused and (not self.cycle or self.cycle.response_complete)
+
+    async def _wait_for(self, answer: Coroutine[Any, Any, Answer]) -> None:
+        task = self._task
+        try:
+            self._answer(await answer)
+        except Exception:
+            logger.exception("a request could not be answered")
+            self.transport.close()
+        except BaseException:
+            self.transport.close()
+            raise
+        finally:
+            self._task = None
+            self.tasks.discard(task)  # pyright: ignore[reportArgumentType]
+        if self._waiting:
+            data, self._waiting = b"".join(self._waiting), []
+            self.flow.resume_reading()
+            if not self.transport.is_closing():
+                self.data_received(data)
+
+    def _answer(self, answer: Answer) -> None:
+        if self.transport.is_closing():
+            return
+        body, id = answer.body, answer.request_id.encode()
+        head = JSON % (len(body), id, CLOSE if self._leaving else b"")
+        parts = [STATUS_LINE[answer.status]]
+        for name, value in self.server_state.default_headers:
+            parts += (name, b": ", value, b"\r\n")
+        self.transport.write(b"".join((*parts, head, body)))
+        self.server_state.total_requests += 1
+        self._used = self.loop.time()
+        if self._leaving:
+            self.transport.close()
+        elif self.timeout_keep_alive_task is None:
+            self._watch(self.timeout_keep_alive)
+
+    def _watch(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Leave when nothing came for long; a timer for each request would cost too much."""
+        left = self._used + self.timeout_keep_alive - self.loop.time()
+        if self._task is not None:
+            left = self.timeout_keep_alive
+        if left > 0:
+            self._watch(left)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def on_message_begin(self) -> None:
+        """Tell the application by what this head can be known again."""
+        super().on_message_begin()
+        self._between = False
+        scope: Scope = self.scope  # pyright: ignore[reportAssignmentType]
+        scope[RAW_HEAD], self._seen = self._seen, None
+
+    def on_message_complete(self) -> None:
+        """Note that the parser is at the end of a request."""
+        super().on_message_complete()
+        self._between = True
+
+    def shutdown(self) -> None:
+        """Leave when what is being answered is answered."""
+        if self._task is None:
+            super().shutdown()
+        else:
+            self._leaving = True
+
+
+def _keyed(head: bytes) -> tuple[bytes, int] | None:
+    """A head without the number of its body's bytes, and that number; None if it cannot be told."""
+    at = head.find(LENGTH) + len(LENGTH)
+    if head[at - len(LENGTH) - len(BEFORE_LENGTH[0]) : at - len(LENGTH)] not in BEFORE_LENGTH:
+        return None
+    after = head.find(b"\r", at)
+    digits = head[at:after]
+    if not digits.isdigit() or len(digits) > MOST_DIGITS:
+        return None
+    return head[:at] + head[after:], int(digits)

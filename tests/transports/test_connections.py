@@ -1,0 +1,351 @@
+"""A request that is known is answered like any other, and none is known that should not be."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.gate.tools import Said, a_tool, offer
+from tests.transports.conftest import Web, opened_web
+from tests.transports.lines import Line, written
+from tests.transports.mcp_requests import ERAS, LEGACY, MODERN, Request, request, tool_call
+
+from toolgate.gate.principal import Role
+from toolgate.transports.edge import Edge
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
+
+READ = {"collection": "users", "document_id": "jane"}
+
+
+class Door:
+    """Holds a tool back until the test lets it go."""
+
+    def __init__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.entered, self.open = asyncio.Event(), asyncio.Event()
+
+    async def run(self, *_: Any) -> Said:
+        self.entered.set()
+        await self.open.wait()
+        return Said(through=True)
+
+
+DOOR = Door()
+
+
+@pytest.fixture(scope="module")
+async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
+    tools = a_tool("echo", role=Role.PUBLIC), a_tool("held", DOOR.run, role=Role.PUBLIC)
+    async with opened_web(tmp_path_factory.mktemp("connections"), offer(*tools)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def line(web: Web) -> Line:
+    """A connection to an application that knows no request yet."""
+    assert isinstance(web.app, Edge)
+    web.app.heads.forget()
+    return Line(web)
+
+
+async def known(line: Line, asked: bytes) -> None:
+    """Let a request be seen, so that the next like it is known."""
+    DOOR.open.set()
+    await line.ask(asked)
+    await line.until(lambda: not line.server.tasks)
+    DOOR.close()
+    line.requests = 0
+
+
+def every_request(era: str) -> list[Request]:
+    return [
+        request(era, "tools/list"),
+        tool_call(era, "echo", {}),
+        tool_call(era, "get_document", READ),
+        tool_call(era, "get_document", {"collection": "users"}),
+        tool_call(era, "no_such_tool", {}),
+    ]
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_known_request_is_answered_alike_without_asgi(
+    web: Web, line: Line, era: str, number: int
+) -> None:
+    asked = written(web, every_request(era)[number])
+    first = await line.ask(asked)
+    assert line.requests == 1
+    second = await line.ask(asked)
+    assert line.requests == 1
+    assert second.told == first.told
+    assert second.headers["x-request-id"] != first.headers["x-request-id"]
+
+
+async def test_a_known_call_is_audited_under_its_own_request(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}), "user")
+    await known(line, asked)
+    told = await line.ask(asked)
+    await web.kit.app.gate.audit.flush()
+    (row,) = await web.audit_rows(told.headers["x-request-id"])
+    assert (row["tool_name"], row["user_id"], row["status"]) == ("echo", "abc123", "success")
+    assert line.requests == 0
+
+
+async def test_the_length_of_the_body_may_differ(web: Web, line: Line) -> None:
+    await known(line, written(web, tool_call(LEGACY, "get_document", READ)))
+    other = tool_call(LEGACY, "get_document", {**READ, "document_id": "j" * 200}).saying(id=12345)
+    told = await line.ask(written(web, other))
+    assert line.requests == 0
+    assert json.loads(told.body)["id"] == 12345
+    assert "j" * 200 in told.body.decode()
+
+
+async def test_names_of_headers_may_be_written_large(web: Web, line: Line) -> None:
+    small = written(web, tool_call(MODERN, "echo", {}))
+    large = small.replace(b"\r\ncontent-length", b"\r\nContent-Length")
+    await known(line, large)
+    assert (await line.ask(large)).status == 200
+    assert line.requests == 0
+    assert (await line.ask(small)).status == 200
+    assert line.requests == 1
+
+
+async def test_a_request_may_come_in_two_pieces_cut_anywhere(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    first = await line.ask(asked)
+    for cut in range(1, len(asked)):
+        told = await line.ask(asked[:cut], asked[cut:])
+        assert told.told == first.told, cut
+        assert not line.pipe.written
+
+
+async def test_a_head_with_its_body_behind_needs_no_asgi(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    end = asked.index(b"\r\n\r\n") + 4
+    for cut in (end, end + 1, len(asked) - 1):
+        assert (await line.ask(asked[:cut], asked[cut:])).status == 200
+    assert line.requests == 0
+
+
+async def test_requests_may_come_together(web: Web, line: Line) -> None:
+    asked = [written(web, tool_call(MODERN, "echo", {}).saying(id=number)) for number in range(4)]
+    await known(line, asked[0])
+    line.feed(asked[1] + asked[2] + asked[3][:50], asked[3][50:])
+    told = [json.loads((await line.reply()).body)["id"] for _ in range(3)]
+    assert told == [1, 2, 3]
+
+
+async def test_what_comes_during_a_call_is_answered_after_it(web: Web, line: Line) -> None:
+    held, echo = (written(web, tool_call(LEGACY, name, {})) for name in ("held", "echo"))
+    await known(line, held)
+    line.feed(held)
+    await DOOR.entered.wait()
+    line.feed(echo[:30])
+    assert not line.pipe.reading
+    line.feed(echo[30:])
+    assert not line.pipe.written
+    DOOR.open.set()
+    assert b"through" in (await line.reply()).body
+    assert b"through" not in (await line.reply()).body
+    assert line.pipe.reading
+    assert line.requests == 0
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"connection": "close"},
+        {"expect": "100-continue"},
+        {"upgrade": "websocket"},
+        {"x_request_id": "mine-1"},
+        {"content_length": None, "transfer_encoding": "chunked"},
+    ],
+)
+async def test_a_head_that_asks_for_more_is_never_known(
+    web: Web, headers: dict[str, str | None]
+) -> None:
+    asked = tool_call(MODERN, "echo", {})
+    for _ in range(2):
+        line = Line(web)  # anew: some of these end the connection
+        wire = written(web, asked, **headers)
+        if "transfer_encoding" in headers:
+            head, _, body = wire.partition(b"\r\n\r\n")
+            wire = head + b"\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+        line.feed(wire)
+        await line.until(lambda line=line: b'"result"' in line.pipe.written)
+        assert line.requests == 1
+        assert line.pipe.closed == ("connection" in headers)
+
+
+async def test_an_older_http_is_never_known(web: Web) -> None:
+    wire = written(web, tool_call(MODERN, "echo", {})).replace(b"HTTP/1.1", b"HTTP/1.0")
+    for _ in range(2):
+        line = Line(web)
+        assert (await line.ask(wire)).status == 200
+        assert line.requests == 1
+        assert line.pipe.closed
+
+
+@pytest.mark.parametrize("length", ["+{}", "{}, {}", "0x{}", "{} ", "-{}", "", "{}0000000"])
+async def test_a_length_that_is_no_plain_number_is_the_parsers_to_judge(
+    web: Web, line: Line, length: str
+) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    body = asked.partition(b"\r\n\r\n")[2]
+    odd = asked.replace(b": %d\r\n\r\n" % len(body), f": {length}\r\n\r\n".encode() % ())
+    odd = odd.replace(b"{}", b"%d" % len(body))
+    fresh = Line(web)
+    line.feed(odd)
+    fresh.feed(odd)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert bytes(line.pipe.written[:12]) == bytes(fresh.pipe.written[:12])
+    assert line.pipe.closed == fresh.pipe.closed
+
+
+@pytest.mark.parametrize("second", ["content-length: {}", "Content-Length: 1", "X-Strength: {}"])
+async def test_a_second_length_is_never_taken_for_the_first(
+    web: Web, line: Line, second: str
+) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    body = asked.partition(b"\r\n\r\n")[2]
+    added = second.format(len(body)).encode()
+    for odd in (
+        asked.replace(b"\r\nhost", b"\r\n" + added + b"\r\nhost"),
+        asked.replace(b"\r\n\r\n", b"\r\n" + added + b"\r\n\r\n"),
+    ):
+        seen = []
+        for _ in range(2):
+            other = Line(web)
+            other.feed(odd)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            seen.append((other.pipe.written[:12], other.pipe.closed))
+        assert seen[0] == seen[1]
+        assert (b"200" in seen[0][0]) == ("Strength" in second)
+
+
+async def test_what_is_not_plain_goes_the_ordinary_way(web: Web, line: Line) -> None:
+    await known(line, written(web, request(LEGACY, "tools/list")))
+    line.feed(written(web, request(LEGACY, "ping")))
+    await line.until(lambda: b'"result":{}' in line.pipe.written)
+    assert line.requests == 1
+
+
+async def test_what_cannot_be_read_is_audited_once(web: Web, line: Line) -> None:
+    await known(line, written(web, request(LEGACY, "tools/list")))
+    asked = request(LEGACY, "tools/list")
+    told = await line.ask(written(web, Request(b"{nonsense", asked.headers)))
+    assert told.status == 400
+    await web.kit.app.gate.audit.flush()
+    (row,) = await web.audit_rows(told.headers["x-request-id"])
+    assert row["rule"] == "unreadable"
+
+
+async def test_one_from_elsewhere_is_not_known(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    other = Line(web, peer="192.0.2.7")
+    assert (await other.ask(asked)).status == 200
+    assert other.requests == 1
+
+
+async def test_a_key_that_is_ended_is_refused_at_once(web: Web, line: Line) -> None:
+    made = await web.kit.app.keys.create(role=Role.USER)
+    web.keys["guest"] = made.key
+    asked = written(web, tool_call(MODERN, "echo", {}), "guest")
+    await known(line, asked)
+    assert (await line.ask(asked)).status == 200
+    assert line.requests == 0
+    await web.kit.app.keys.revoke(made.id)
+    assert (await line.ask(asked)).status == 401
+
+
+async def test_a_client_that_reads_nothing_is_not_written_to_without_end(
+    web: Web, line: Line
+) -> None:
+    asked = written(web, request(MODERN, "tools/list"))
+    await known(line, asked)
+    line.server.pause_writing()
+    line.feed(asked)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert not line.pipe.written
+    line.server.resume_writing()
+    assert (await line.reply()).status == 200
+    assert line.requests == 1
+
+
+async def test_a_server_that_stops_answers_what_it_began(web: Web, line: Line) -> None:
+    held = written(web, tool_call(MODERN, "held", {}))
+    await known(line, held)
+    line.feed(held)
+    await DOOR.entered.wait()
+    assert len(line.server.tasks) == 1
+    line.server.shutdown()
+    assert not line.pipe.closed
+    DOOR.open.set()
+    await line.until(lambda: line.pipe.closed)
+    assert b"connection: close\r\n" in line.pipe.written
+    assert b"through" in line.pipe.written
+    assert not line.server.tasks
+
+
+async def test_an_idle_connection_ends_with_the_server(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    await line.ask(asked)
+    line.server.shutdown()
+    assert line.pipe.closed
+
+
+async def test_a_client_that_leaves_during_a_call_leaves_its_audit(web: Web, line: Line) -> None:
+    held = written(web, tool_call(MODERN, "held", {}), "user")
+    await known(line, held)
+    before = len(await web.kit.audit_rows())
+    line.feed(held)
+    await DOOR.entered.wait()
+    line.feed(held)
+    line.pipe.closed = True
+    line.server.connection_lost(None)
+    DOOR.open.set()
+    await line.until(lambda: not line.server.tasks)
+    await web.kit.app.gate.audit.flush()
+    assert len(await web.kit.audit_rows()) == before + 1
+    assert not line.pipe.written
+
+
+async def test_a_connection_in_use_is_kept_and_an_idle_one_is_not(
+    web: Web, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, timers = [1000.0], list[tuple[float, Any]]()
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    loop = line.server.loop
+    monkeypatch.setattr(loop, "time", lambda: now[0], raising=False)
+    line.server.timeout_keep_alive_task = None
+    monkeypatch.setattr(
+        line.server, "_watch", lambda seconds: timers.append((now[0] + seconds, seconds))
+    )
+    line.feed(asked)
+    await line.until(lambda: line.pipe.written)
+    assert timers == [(1005.0, 5.0)]
+    now[0] = 1003.0
+    line.server.timeout_keep_alive_task = line.server.loop.call_later(60, print)
+    line.feed(asked)
+    await line.until(lambda: not line.server.tasks)
+    assert len(timers) == 1
+    now[0] = 1005.0
+    line.server.timeout_keep_alive_handler()
+    assert timers[1:] == [(1008.0, 3.0)]
+    assert not line.pipe.closed
+    now[0] = 1008.0
+    line.server.timeout_keep_alive_handler()
+    assert line.pipe.closed
