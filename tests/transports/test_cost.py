@@ -18,6 +18,7 @@ from tests.transports.lines import Line, written
 from tests.transports.mcp_requests import LEGACY, MODERN, Request, request, tool_call
 
 from toolgate.db.threads import Threads
+from toolgate.gate import audit
 from toolgate.gate.principal import Role
 from toolgate.transports.mcp import answers
 
@@ -134,7 +135,10 @@ async def test_a_credential_that_was_seen_is_not_hashed_again(
     assert not any("digest" in name or "_hash" in name for name in entered), entered
 
 
-async def test_rows_of_many_calls_are_stored_in_few_statements(tmp_path: Path) -> None:
+async def test_rows_of_many_calls_are_stored_in_few_statements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "BATCH_SECONDS", 3600)
     async with opened_web(tmp_path, offer(a_tool("echo", role=Role.PUBLIC))) as opened:
         ask = await echo(opened, MODERN)
         await ask()

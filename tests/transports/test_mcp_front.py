@@ -96,18 +96,18 @@ async def admin(web: Web) -> AsyncIterator[httpx2.AsyncClient]:
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the short way took each request."""
     seen: list[bool] = []
-    original = front.Front._call  # pyright: ignore[reportPrivateUsage]
+    original = front.Front._called  # pyright: ignore[reportPrivateUsage]
     listed = Answers.listed
 
-    async def noticed(*given: Any, **named: Any) -> None:
+    async def noticed(*given: Any) -> Any:
         seen.append(True)
-        await original(*given, **named)
+        return await original(*given)
 
     def noticed_list(*given: Any) -> bytes:
         seen.append(True)
         return listed(*given)
 
-    monkeypatch.setattr(front.Front, "_call", noticed)
+    monkeypatch.setattr(front.Front, "_called", noticed)
     monkeypatch.setattr(Answers, "listed", noticed_list)
     return seen
 

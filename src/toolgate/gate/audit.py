@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select, update
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
-from toolgate.gate.records import Record, store
+from toolgate.gate.records import Ended, Record, record_of, store
 from toolgate.gate.seals import store_sealed
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,9 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[Record] = []
+        self._waiting: list[Ended] = []
+        self._unstored: list[Record] = []
+        """Rows that could not be stored, or of which that is not known."""
         self._wake = anyio.Event()
         self._failing = False
         self.blocked = False
@@ -49,17 +51,20 @@ class AuditLog:
         if self._failing:
             raise AuditUnavailable
 
-    def soon(self, record: Record) -> None:
-        """Keep a record for the next batch; past a bound, where calls are refused, only count."""
-        if len(self._waiting) >= MOST_WAITING:
-            self.dropped += 1
-            return
-        self._waiting.append(record)
+    def soon(self, ended: Ended) -> None:
+        """Keep a call for the next batch; past a bound, where calls are refused, only count."""
+        self._waiting.append(ended)
         waiting = len(self._waiting)
-        if waiting >= BATCH_ROWS:
+        if waiting == BATCH_ROWS:
             self._wake.set()
-        if waiting >= MOST_WAITING:
-            self.blocked = True
+        elif waiting + len(self._unstored) >= MOST_WAITING:
+            self._fill_up()
+
+    def _fill_up(self) -> None:
+        if self.blocked:
+            self._waiting.pop()
+            self.dropped += 1
+        self.blocked = True
 
     async def within(self, tx: Transaction, record: Record) -> None:
         """Store a record in a write's own transaction."""
@@ -97,18 +102,25 @@ class AuditLog:
         """Store everything that waits."""
         async with self._flushing:
             batch, self._waiting = self._waiting, []
-            if not batch:
+            if not batch and not self._unstored:
                 return
-            keep = _store_missing if self._failing else store_sealed
             try:
                 with anyio.CancelScope(shield=True):
-                    await self._database.write(lambda connection: keep(connection, batch))
+                    await self._database.write(lambda connection: self._store(connection, batch))
                 self._failing = self.blocked = False
+                self._unstored = []
                 self._tell_dropped()
             except BaseException:
                 self._waiting = batch + self._waiting
                 self._failing = self.blocked = True
                 raise
+
+    def _store(self, connection: Connection, batch: list[Ended]) -> None:
+        """Make the rows and store them. Made once: by their ids they are known again."""
+        self._unstored += [record_of(one) for one in batch]
+        batch.clear()
+        keep = _store_missing if self._failing else store_sealed
+        keep(connection, self._unstored)
 
     def _tell_dropped(self) -> None:
         if self.dropped:

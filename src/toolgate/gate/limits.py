@@ -59,6 +59,25 @@ class Limits:
 
     async def admit(self, principal: Principal, tool: str) -> None:
         """Count this call; raise `RateLimited` when it is one too many."""
+        if waiting := self.admitting(principal, tool):
+            await waiting
+
+    def admitting(self, principal: Principal, tool: str) -> Awaitable[None] | None:
+        """The same for who is in a hurry: what to wait for, if anything."""
+        if self._own is None:
+            return self._admit_outside(principal, tool)
+        if self.bounds.calls_per_minute:
+            wait = self._own.hit((principal.id,), self.bounds.calls_per_minute)
+            if wait is not None:
+                raise _too_many(self._per_caller, (principal.id,), wait)
+        if tool in self._per_tool:
+            key, item = (principal.id, tool), self._per_tool[tool]
+            wait = self._own.hit(key, item.amount)
+            if wait is not None:
+                raise _too_many(item, key, wait)
+        return None
+
+    async def _admit_outside(self, principal: Principal, tool: str) -> None:
         if self.bounds.calls_per_minute:
             await self._count(self._per_caller, (principal.id,))
         if tool in self._per_tool:
@@ -88,23 +107,13 @@ class Limits:
             await self._close()
 
     async def _count(self, item: RateLimitItemPerMinute, key: tuple[str, ...]) -> None:
-        if self._own is not None:
-            wait = self._own.hit(key, item.amount)
-        else:
-            wait = await self._count_outside(item, key)
-        if wait is not None:
-            raise _too_many(item, key, wait)
-
-    async def _count_outside(
-        self, item: RateLimitItemPerMinute, key: tuple[str, ...]
-    ) -> float | None:
         try:
             if await self._counters.hit(item, *key):
-                return None
+                return
             window = await self._counters.get_window_stats(item, *key)
         except StorageError as problem:
             raise Unavailable("Calls cannot be counted now, so none is answered.") from problem
-        return window.reset_time - time.time()
+        raise _too_many(item, key, window.reset_time - time.time())
 
 
 def _too_many(item: RateLimitItemPerMinute, key: tuple[str, ...], wait: float) -> RateLimited:

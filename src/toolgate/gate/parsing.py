@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.errors import GateError, InvalidArguments, Problem
 
 MOST_PROBLEMS = 100
 MOST_SHOWN = 100
@@ -19,13 +19,9 @@ TOLD = "told"
 
 def parse(tool: AnyTool, arguments: Any) -> Any:
     """Validate arguments, or raise `InvalidArguments` naming each field and rule."""
-    given: Any = {} if arguments is None else arguments
-    if not isinstance(arguments, dict | None):
-        raise InvalidArguments(
-            [Problem("arguments", "type", "arguments must be a JSON object of named values")]
-        )
     try:
-        return tool.read(given)
+        given: Any = arguments
+        return tool.read(given if isinstance(arguments, dict) else _given(given))
     except ValidationError as invalid:
         names = list(tool.input.model_fields)
         found = invalid.errors(include_url=False)
@@ -34,6 +30,17 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
             more = f"and {len(found) - MOST_PROBLEMS} more problems"
             problems.append(Problem("arguments", "value", more))
         raise InvalidArguments(problems) from None
+
+
+def _given(arguments: Any) -> dict[str, Any]:
+    """No arguments at all are fine; what a transport could not read is told here."""
+    if isinstance(arguments, GateError):
+        raise arguments
+    if arguments is not None:
+        raise InvalidArguments(
+            [Problem("arguments", "type", "arguments must be a JSON object of named values")]
+        )
+    return {}
 
 
 def _problem(error: ErrorDetails, names: list[str]) -> Problem:

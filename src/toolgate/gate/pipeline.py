@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
@@ -18,7 +17,6 @@ from toolgate.gate.answers import Outcome, answer_with, fail_with
 from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.context import Context, Exchange, Ports
-from toolgate.gate.deadlines import Deadline
 from toolgate.gate.errors import (
     Forbidden,
     GateError,
@@ -33,12 +31,14 @@ from toolgate.gate.metrics import Metrics
 from toolgate.gate.parsing import parse
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Principal
-from toolgate.gate.records import STARTED, Record, new_id, timestamp
+from toolgate.gate.records import STARTED, Ended, Record, record_of
 from toolgate.gate.tool import Effect
+from toolgate.gate.waiting import bounded
 from toolgate.ports.documents import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
+CANCELLED = "cancelled"
 UNDECIDED = Decision(visible=False, allowed=False, rule=NO_RULE)
 
 
@@ -51,21 +51,20 @@ class Call:
 
     tool: str
     arguments: Any
+    """Or why the transport could not read them; told only to who may see the tool."""
     principal: Principal
     request_id: str
     transport: str
-    problem: GateError | None = None
-    """Why the transport could not read the arguments; told only to who may see the tool."""
     dry_run: bool = False
     exchange: Exchange | None = None
 
 
 @dataclass(slots=True)
-class Noted:
-    """What the audit says of a call, but for its end."""
+class Write:
+    """A call that writes, and how far it has come."""
 
     call: Call
-    tool: AnyTool | None
+    tool: AnyTool
     decision: Decision
     started: float
     begun: Record | None = None
@@ -75,20 +74,8 @@ class Noted:
 
     def record(self, error_type: str | None) -> Record:
         """The audit row."""
-        call, decision = self.call, self.decision
-        return Record(
-            new_id(),
-            timestamp(),
-            call.request_id,
-            call.transport,
-            *call.principal.audited,
-            self.tool.name if self.tool else printable(call.tool),
-            "allow" if decision.allowed else "deny",
-            decision.rule,
-            "success" if error_type is None else "error",
-            error_type,
-            round((time.perf_counter() - self.started) * 1000),
-        )
+        ended = ended_now(self.call, self.tool, self.decision, self.started, error_type)
+        return record_of(ended)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,114 +95,131 @@ class Gate:
         started = time.perf_counter()
         tool = self.catalogue.find(call.tool)
         decision = self.policy.decide(call.principal, tool) if tool else UNDECIDED
-        noted = Noted(call, tool, decision, started)
-        turns = self.limits.turns
+        write: Write | None = None
+        error_type: str | None = CANCELLED
         try:
             if self.audit.blocked:
                 await self.audit.make_room()
-            tool = admit(call, tool, decision)
-            await self.limits.admit(call.principal, tool.name)
-            if call.problem:
-                raise call.problem
+            if tool is None or not decision.allowed:
+                raise refusal(call, decision)
+            if waiting := self.limits.admitting(call.principal, tool.name):
+                await waiting
             args = parse(tool, call.arguments)
-            with Deadline(self.limits.deadlines):
-                if turns.free:
-                    turns.free -= 1
-                else:
-                    await turns.wait()
-                try:
-                    if tool.effect is not Effect.READ:
-                        return await self._write(noted, tool, args)
-                    outcome = await self._run(call, tool, args)
-                finally:
-                    turns.leave()
-        except anyio.get_cancelled_exc_class():
-            await self._note(noted, "cancelled")
-            raise
+            if tool.effect is Effect.READ:
+                work = tool.handler(self._context(call), args)
+                answer = await bounded(self.limits.turns, self.limits.deadlines, work)
+                outcome = answer_with(answer, tool, self.limits.bounds.result_bytes)
+            else:
+                write = Write(call, tool, decision, started)
+                work = self._write(write, args)
+                outcome = await bounded(self.limits.turns, self.limits.deadlines, work)
+            error_type = None
+            return outcome
         except Exception as error:
             outcome = fail_with(told(error, call), tool if decision.visible else None)
-        await self._note(noted, outcome.error.kind if outcome.error else None)
-        return outcome
+            error_type = outcome.error_type
+            return outcome
+        finally:
+            if write is None:
+                self._note(call, tool, decision, started, error_type)
+            else:
+                await self._note_write(write, error_type)
 
     def refuse(self, call: Call, error: GateError, rule: str) -> Outcome:
         """Answer a request that never became a call (no credentials, unreadable); audited too."""
         decision = Decision(visible=False, allowed=False, rule=rule)
-        noted = Noted(call, None, decision, time.perf_counter())
-        self.audit.soon(noted.record(error.kind))
-        self._count(noted, error.kind)
+        self._note(call, None, decision, time.perf_counter(), error.kind)
         return fail_with(error, None)
 
-    async def _run(
-        self, call: Call, tool: AnyTool, args: Any, tx: Transaction | None = None
-    ) -> Outcome:
-        context = Context(
+    def _context(self, call: Call, tx: Transaction | None = None) -> Context:
+        return Context(
             request_id=call.request_id,
             principal=call.principal,
             ports=self.ports,
             transaction=tx,
             exchange=call.exchange,
         )
-        answer = await tool.handler(context, args)
-        return answer_with(answer, tool, self.limits.bounds.result_bytes)
 
-    async def _write(self, noted: Noted, tool: AnyTool, args: Any) -> Outcome:
+    async def _run(self, write: Write, args: Any, tx: Transaction | None = None) -> Outcome:
+        answer = await write.tool.handler(self._context(write.call, tx), args)
+        return answer_with(answer, write.tool, self.limits.bounds.result_bytes)
+
+    async def _write(self, write: Write, args: Any) -> Outcome:
         """The write and its audit row commit together, or neither does."""
-        call = noted.call
-        if tool.outside or not self.ports.documents.joins_transaction:
-            return await self._write_outside(noted, tool, args)
+        if write.tool.outside or not self.ports.documents.joins_transaction:
+            return await self._write_outside(write, args)
         async with self.database.transaction() as tx:
-            outcome = await self._run(call, tool, args, tx)
-            noted.tx = tx
-            if call.dry_run:
+            outcome = await self._run(write, args, tx)
+            write.tx = tx
+            if write.call.dry_run:
                 tx.abandon()
             else:
-                await self.audit.within(tx, noted.record(None))
-        if call.dry_run:
-            await self._note(noted, "dry_run")
-        else:
-            self._count(noted, None)
+                await self.audit.within(tx, write.record(None))
         return outcome
 
-    async def _write_outside(self, noted: Noted, tool: AnyTool, args: Any) -> Outcome:
+    async def _write_outside(self, write: Write, args: Any) -> Outcome:
         """A write that cannot join: its audit row is there first, then completed."""
-        call = noted.call
-        if call.dry_run:
-            what = f"what {tool.name} does is" if tool.outside else "documents are"
+        if write.call.dry_run:
+            name = write.tool.name
+            what = f"what {name} does is" if write.tool.outside else "documents are"
             raise Forbidden(f"A dry run is possible only where {what} in the database.")
-        begun = noted.record(STARTED)
+        begun = write.record(STARTED)
         await self.audit.now(begun)
-        noted.begun = begun
-        if tool.outside:
-            outcome = await self._run(call, tool, args)
-        else:
-            async with self.database.transaction() as tx:
-                outcome = await self._run(call, tool, args, tx)
-        await self._note(noted, None)
-        return outcome
+        write.begun = begun
+        if write.tool.outside:
+            return await self._run(write, args)
+        async with self.database.transaction() as tx:
+            return await self._run(write, args, tx)
 
-    async def _note(self, noted: Noted, error_type: str | None) -> None:
-        if noted.tx is not None and noted.tx.committed:
-            return  # cancelled after its commit: the row is there
-        record = noted.record(error_type)
-        if noted.begun is None:
-            self.audit.soon(record)
-        else:
-            await self.audit.complete(noted.begun, record)
-        self._count(noted, error_type)
+    async def _note_write(self, write: Write, error_type: str | None) -> None:
+        """Audit and count a write, as far as its row is not there already."""
+        if write.tx is not None and error_type is None and write.call.dry_run:
+            error_type = "dry_run"
+        if write.begun is not None:
+            await self.audit.complete(write.begun, write.record(error_type))
+        elif write.tx is None or not write.tx.committed:
+            return self._note(write.call, write.tool, write.decision, write.started, error_type)
+        seconds = time.perf_counter() - write.started
+        self.metrics.count(write.tool.name, write.call.transport, error_type or "success", seconds)
+        return None
 
-    def _count(self, noted: Noted, error_type: str | None) -> None:
-        name = noted.tool.name if noted.tool else None
-        seconds = time.perf_counter() - noted.started
-        self.metrics.count(name, noted.call.transport, error_type or "success", seconds)
+    def _note(
+        self,
+        call: Call,
+        tool: AnyTool | None,
+        decision: Decision,
+        started: float,
+        error_type: str | None,
+    ) -> None:
+        """Audit and count a call that wrote nothing."""
+        ended = ended_now(call, tool, decision, started, error_type)
+        self.audit.soon(ended)
+        name = tool.name if tool else None
+        self.metrics.count(name, call.transport, error_type or "success", ended[-1])
 
 
-def admit(call: Call, tool: AnyTool | None, decision: Decision) -> AnyTool:
-    """The tool, if this caller may call it; a hidden tool is as good as none."""
-    if tool is None or not decision.visible:
-        raise UnknownTool(call.tool)
-    if not decision.allowed:
-        raise Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
-    return tool
+def ended_now(
+    call: Call, tool: AnyTool | None, decision: Decision, started: float, error_type: str | None
+) -> Ended:
+    """What the audit is told of a call."""
+    return (
+        call.request_id,
+        call.transport,
+        call.principal,
+        tool.name if tool else printable(call.tool),
+        decision.allowed,
+        decision.rule,
+        error_type,
+        time.time_ns(),
+        time.perf_counter() - started,
+    )
+
+
+def refusal(call: Call, decision: Decision) -> GateError:
+    """Why this caller may not call this tool; a hidden tool is as good as none."""
+    if not decision.visible:
+        return UnknownTool(call.tool)
+    return Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
 
 
 def told(error: Exception, call: Call) -> GateError:

@@ -11,22 +11,33 @@ from sqlalchemy import Connection
 
 from toolgate.db.tables import audit
 from toolgate.gate.ids import Ids
+from toolgate.gate.principal import Principal
 
 STARTED = "started"
 """Error type of a write outside the database whose end is not known (yet)."""
-TOGETHER = 50
-"""Rows in one statement."""
+TOGETHER = (50, 10, 1)
+"""Rows in one statement: as many as there are, without a new statement for every number."""
 
 
 def timestamp(*, seconds: float = 0) -> str:
     """Now, or so many seconds from now, as stored: UTC with microseconds."""
-    whole, microseconds = divmod(time.time_ns() // 1000 + round(seconds * 1e6), 1_000_000)
+    return _stamp(time.time_ns() + round(seconds * 1e9))
+
+
+def _stamp(nanoseconds: int) -> str:
+    whole, microseconds = divmod(nanoseconds // 1000, 1_000_000)
     return f"{_second(whole)}.{microseconds:06}Z"
 
 
 @lru_cache(maxsize=8)
 def _second(since_1970: int) -> str:
     return datetime.fromtimestamp(since_1970, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+Ended = tuple[str, str, Principal, str, bool, str, str | None, int, float]
+"""What a row is made of once there is time: request id, transport, caller, name of the tool,
+whether it was allowed, by which rule, error type, when it ended in nanoseconds, how many seconds it
+took. A bare tuple, since one is made for every call; making rows of many at once is quicker."""
 
 
 class Record(NamedTuple):
@@ -58,6 +69,24 @@ new_id = Ids().new
 """A name for one more row."""
 
 
+def record_of(ended: Ended) -> Record:
+    """The row of a call."""
+    request_id, transport, principal, tool_name, allowed, rule, error_type, when, seconds = ended
+    return Record(
+        new_id(),
+        _stamp(when),
+        request_id,
+        transport,
+        *principal.audited,
+        tool_name,
+        "allow" if allowed else "deny",
+        rule,
+        "success" if error_type is None else "error",
+        error_type,
+        round(seconds * 1000),
+    )
+
+
 def store(connection: Connection, records: Sequence[Record]) -> None:
     """Insert rows that are to be sealed later."""
     _insert(connection, Record._fields, records)
@@ -72,11 +101,11 @@ def _insert(
     connection: Connection, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
 ) -> None:
     """Many rows in one statement: the driver gives way to other threads at each statement."""
-    whole = len(rows) - len(rows) % TOGETHER
-    for first in range(0, whole, TOGETHER):
-        _execute(connection, columns, rows[first : first + TOGETHER])
-    for row in rows[whole:]:
-        _execute(connection, columns, [row])
+    first = 0
+    for together in TOGETHER:
+        while len(rows) - first >= together:
+            _execute(connection, columns, rows[first : first + together])
+            first += together
 
 
 def _execute(

@@ -1,7 +1,7 @@
 """How a tool is declared: once, next to its handler, as a value."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -56,7 +56,7 @@ class Nothing(Input):
 
 In = TypeVar("In", bound=Input)
 Out = TypeVar("Out", bound=Output)
-Handler = Callable[[Context, In], Awaitable[Out]]
+Handler = Callable[[Context, In], Coroutine[Any, Any, Out]]
 
 
 @dataclass(frozen=True, slots=True)

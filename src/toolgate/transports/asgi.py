@@ -91,18 +91,15 @@ async def _rest_of_body(message: Message, receive: Receive, most: int) -> bytes:
 
 def parse_json(body: bytes) -> Any:
     """The body as JSON; integers keep every digit."""
+    # The quick parser rounds integers over 64 bits, which have 19 digits or more.
+    digits = len(body) - len(body.translate(None, DIGITS))
+    long = digits >= LONG and LONG_NUMBER.search(body) is not None
     try:
-        return json.loads(body) if _has_long_number(body) else orjson.loads(body)
+        return json.loads(body) if long else orjson.loads(body)
     except (ValueError, RecursionError) as problem:
         raise InvalidArguments(
             [Problem("body", "format", f"The request body is not valid JSON: {problem}")]
         ) from None
-
-
-def _has_long_number(body: bytes) -> bool:
-    """The quick parser rounds integers over 64 bits, which have 19 digits or more."""
-    digits = len(body) - len(body.translate(None, DIGITS))
-    return digits >= LONG and LONG_NUMBER.search(body) is not None
 
 
 async def send(

@@ -67,7 +67,8 @@ class Connection(HttpToolsProtocol):
         """Whether this was, or is the begin of, a request that is known."""
         end = data.find(END) + len(END)
         found = _keyed(data[:end]) if end >= len(END) else None
-        if found is None or not self._is_free():
+        free = not self.flow.write_paused and (not self.cycle or self.cycle.response_complete)
+        if found is None or not free:
             self._seen = None
             return False
         raw, length = found
@@ -87,10 +88,6 @@ class Connection(HttpToolsProtocol):
             self._task = self.loop.create_task(self._wait_for(begun))
             self.tasks.add(self._task)
         return True
-
-    def _is_free(self) -> bool:
-        """Whether nothing is being answered, and what is written goes out."""
-        return not self.flow.write_paused and (not self.cycle or self.cycle.response_complete)
 
     async def _wait_for(self, answer: Coroutine[Any, Any, Answer]) -> None:
         task = self._task

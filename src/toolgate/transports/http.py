@@ -47,17 +47,16 @@ class ToolRoutes:
         await send(to, 200, orjson.dumps(listed), [(b"cache-control", b"private, no-cache")])
 
     async def _call(self, name: str, scope: Scope, receive: Receive, to: Send) -> None:
-        arguments, problem = None, None
+        arguments: Any
         try:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
             arguments = parse_json(body) if body.strip() else None
         except GateError as unreadable:
-            problem = unreadable
+            arguments = unreadable
         outcome = await self._gate.execute(
             Call(
                 tool=name,
                 arguments=arguments,
-                problem=problem,
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
                 transport="http",

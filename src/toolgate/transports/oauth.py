@@ -11,9 +11,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, TooLarge, Unavailable
-from toolgate.gate.pipeline import Call, Gate, Noted
+from toolgate.gate.pipeline import Call, Gate, ended_now
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Kind, Principal
+from toolgate.gate.records import record_of
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unreadable, failure
 from toolgate.identity.oauth.noting import Note
@@ -121,7 +122,7 @@ def _noting(gate: Gate, scope: Scope) -> Note:
             transport="http",
         )
         decision = Decision(visible=True, allowed=True, rule=rule)
-        gate.audit.beside(connection, Noted(call, None, decision, started).record(None))
+        gate.audit.beside(connection, record_of(ended_now(call, None, decision, started, None)))
 
     return note
 

@@ -90,8 +90,7 @@ class Routes:
     async def _call(
         self, tool: AnyTool, path: dict[str, str], scope: Scope, receive: Receive, to: Send
     ) -> None:
-        arguments: Any = {}
-        problem: GateError | None = None
+        arguments: Any
         try:
             arguments = _from_query(scope["query_string"], tool, path)
             if scope["method"] not in ("GET", "DELETE"):
@@ -99,15 +98,14 @@ class Routes:
             if tool.route and tool.route.project:
                 arguments[tool.route.project] = await self._project(scope)
         except (InvalidArguments, TooLarge) as unreadable:
-            problem = unreadable
+            arguments = unreadable
         except StoreUnavailable as silent:
-            problem = Unavailable(str(silent))
-            problem.__cause__ = silent
+            arguments = Unavailable(str(silent))
+            arguments.__cause__ = silent
         outcome = await self._gate.execute(
             Call(
                 tool=tool.name,
                 arguments=arguments,
-                problem=problem,
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
                 transport="http",

@@ -34,8 +34,9 @@ class Answers:
         if isinstance(outcome.error, UnknownTool):
             told = {"code": INVALID_PARAMS, "message": outcome.error.message}
             return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "error": told})
+        text = outcome.raw.decode() if outcome.sentence is None else outcome.sentence
         result: dict[str, Any] = {
-            "content": [{"type": "text", "text": outcome.text}],
+            "content": [{"type": "text", "text": text}],
             "isError": outcome.error is not None,
         }
         if isinstance(outcome.body, dict):  # older clients take nothing else

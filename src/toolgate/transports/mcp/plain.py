@@ -4,7 +4,8 @@ A `tools/call` or `tools/list` with every field exactly as the protocol wants it
 any way is not plain: what is wrong with it is the SDK's to say (docs/decisions/0005).
 """
 
-from typing import Any, NamedTuple, cast
+from types import NoneType
+from typing import Any, NamedTuple
 
 MODERN = "2026-07-28"
 LEGACY = frozenset({"2025-06-18", "2025-11-25"})
@@ -15,6 +16,13 @@ CLIENT = f"{META}clientInfo"
 METHODS = ("tools/call", "tools/list")  # not a set: anything may stand there, also a list
 CALL_KEYS = frozenset({"name", "arguments", "_meta"})
 LIST_KEYS = frozenset({"_meta"})
+OBJECT: Any = dict
+"""JSON's name for it; a type checker would ask what is in it."""
+TEXT: Any = str
+IDS = (str, int)
+GIVEN = (dict, NoneType)
+NAMED = {"name": "", "version": ""}
+"""In the place of a client that says nothing of itself."""
 
 
 class Plain(NamedTuple):
@@ -30,50 +38,34 @@ class Plain(NamedTuple):
 
 
 def plain_request(message: Any, protocol: str | None) -> Plain | None:
-    """The request of a parsed message, if it is plain in this protocol."""
-    request: Any = message
-    if not isinstance(message, dict):
-        return None
-    id, method = request.get("id"), request.get("method")
-    params = request.get("params", {})
-    if request.get("jsonrpc") != "2.0" or not isinstance(id, str | int) or isinstance(id, bool):
-        return None
-    if not isinstance(params, dict) or method not in METHODS:
-        return None
-    return _fitting(id, method, request.get("params", {}), protocol)
+    """The request of a parsed message, if it is plain in this protocol.
 
-
-def _fitting(
-    id: str | int, method: str, params: dict[str, Any], protocol: str | None
-) -> Plain | None:
-    name = params.get("name", "")
-    meta: Any = params.get("_meta", {})
-    given: Any = meta
-    arguments = params.get("arguments")
-    if not isinstance(name, str) or not isinstance(meta, dict):
+    Types are compared and not asked for: JSON knows no others, and true is no number.
+    """
+    if type(message) is not OBJECT or message.get("jsonrpc") != "2.0":
         return None
-    if not isinstance(arguments, dict | None):
+    id, method, params = message.get("id"), message.get("method"), message.get("params", {})
+    if type(id) not in IDS or method not in METHODS or type(params) is not OBJECT:
+        return None
+    name, arguments, meta = params.get("name", ""), params.get("arguments"), params.get("_meta", {})
+    if type(name) is not TEXT or type(arguments) not in GIVEN or type(meta) is not OBJECT:
         return None
     calls = method == "tools/call"
     if not params.keys() <= (CALL_KEYS if calls else LIST_KEYS) or (calls and not name):
         return None
     modern = protocol == MODERN
-    if not (_modern_fits(given) if modern else protocol in LEGACY and PROTOCOL not in given):
+    if not (_modern_fits(meta) if modern else protocol in LEGACY and PROTOCOL not in meta):
         return None
-    return Plain(id, method, name, arguments, given, modern)
+    return Plain(id, method, name, arguments, meta, modern)
 
 
-def _modern_fits(meta: dict[str, Any]) -> bool:
+def _modern_fits(meta: Any) -> bool:
     """Whether a request says of itself and its client what 2026-07-28 requires."""
+    client = meta.get(CLIENT, NAMED)
     return (
         meta.get(PROTOCOL) == MODERN
-        and isinstance(meta.get(CAPABILITIES), dict)
-        and (CLIENT not in meta or _named(meta[CLIENT]))
+        and type(meta.get(CAPABILITIES)) is OBJECT
+        and type(client) is OBJECT
+        and type(client.get("name")) is TEXT
+        and type(client.get("version")) is TEXT
     )
-
-
-def _named(info: Any) -> bool:
-    if not isinstance(info, dict):
-        return False
-    client = cast("dict[str, Any]", info)
-    return isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
