@@ -99,6 +99,20 @@ async def found(database: Database) -> list[tuple[str, int]]:
 # Intact ---------------------------------------------------------------------------------------
 
 
+async def test_rows_that_were_sealed_with_their_names_are_intact_and_watched(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Digests were once made of names and values."""
+    await add_rows(database, 1, 2)
+    with monkeypatch.context() as once:
+        once.setattr(seals, "digest", seals._older_digest)  # pyright: ignore[reportPrivateUsage]
+        assert await Sealer(database).seal() == 2
+    await flush_rows(database, 3)
+    assert await found(database) == []
+    await tamper(database, "UPDATE audit SET tool_name = 'x' WHERE seq = 2")
+    assert await found(database) == [("row changed", 2)]
+
+
 async def test_an_empty_audit_is_intact(database: Database) -> None:
     assert await Sealer(database).seal() == 0
     assert await verify(database) == Verdict(

@@ -1,6 +1,6 @@
 """Tools made up for tests: each passes the whole gate, as a plug-in's would."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
 
 PACKS = {name: Pack(name, dialect, "For tests.") for name, dialect in DIALECTS.items()}
-Run = Callable[[Context, Any], Awaitable[Output]]
+Run = Callable[[Context, Any], Coroutine[Any, Any, Output]]
 
 USER = of_role(Role.USER, "a-user", "u1")
 PUBLIC = of_role(Role.PUBLIC, "somebody")

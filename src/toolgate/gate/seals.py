@@ -13,7 +13,6 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from operator import attrgetter
 from typing import Any
 
 import anyio
@@ -32,9 +31,8 @@ MOST_ROWS = 1000
 LOCK = 0x7001_6A7E
 ENTRY = struct.Struct(">q32s")
 BEGINNING = bytes(32)
-CONTENT = tuple(sorted(Record._fields))
-"""What a digest is made of, in its order."""
-_content = attrgetter(*CONTENT)
+OLDER = tuple(sorted(Record._fields))
+"""The order of names in digests that were made before names were left out of them."""
 LAST_OF_SQLITE = text("SELECT seq FROM sqlite_sequence WHERE name = 'audit'")
 NEXT_OF_POSTGRESQL = text(
     "SELECT nextval(pg_get_serial_sequence('audit', 'seq')) FROM generate_series(1, :many)"
@@ -103,10 +101,9 @@ def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
     coming = iter(records)
     while batch := list(islice(coming, MOST_ROWS)):
         numbers = _next_numbers(connection, len(batch))
-        digests = [_digest(dict(zip(CONTENT, _content(one), strict=True))) for one in batch]
+        digests = [_hash(list(one)) for one in batch]
         seal = _chain(connection, list(zip(numbers, digests, strict=True)))
-        numbered = zip(batch, numbers, strict=True)
-        store_numbered(connection, [(*one, seq, seal) for one, seq in numbered])
+        store_numbered(connection, batch, numbers, seal)
     return None
 
 
@@ -142,10 +139,14 @@ def _ready() -> tuple[ColumnElement[bool], ...]:
 
 def digest(row: Mapping[Any, Any]) -> bytes:
     """The hash of a row's content, wherever it stands."""
-    return _digest({name: row[name] for name in CONTENT})
+    return _hash([row[name] for name in Record._fields])
 
 
-def _digest(content: dict[str, Any]) -> bytes:
+def _older_digest(row: Mapping[Any, Any]) -> bytes:
+    return _hash({name: row[name] for name in OLDER})
+
+
+def _hash(content: list[Any] | dict[str, Any]) -> bytes:
     return hashlib.sha256(orjson.dumps(content)).digest()
 
 
@@ -226,8 +227,8 @@ def _check_rows(connection: Connection, seal: RowMapping) -> list[Finding]:
         row = rows.get(seq)
         if row is None:
             findings.append(Finding("row removed", seq))
-        elif (now := digest(row)) != right:
-            findings.append(Finding("row reordered" if now in known else "row changed", seq))
+        elif right not in (now := {digest(row), _older_digest(row)}):
+            findings.append(Finding("row reordered" if now & known else "row changed", seq))
         elif row["seal"] != seal["number"]:
             findings.append(Finding("row taken out of its seal", seq))
     findings += [Finding("row added", seq) for seq in rows if seq not in sealed]
