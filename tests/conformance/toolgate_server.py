@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from toolgate.serving import Application
 from toolgate.settings import load
+from toolgate.transports.connections import Connection
 
 from .plugin import offer
 
@@ -43,7 +44,8 @@ def main() -> None:
     key = secrets.token_hex(16)
     flags = {"data": given.data, "admin_key": key, "limits.calls_per_minute": 0}
     app = WithKey(Application(load(flags=flags, environment={}), [offer()]), key)
-    uvicorn.run(app, host="127.0.0.1", port=given.port, http=given.http, log_level="warning")
+    http = Connection if given.http == "httptools" else given.http
+    uvicorn.run(app, host="127.0.0.1", port=given.port, http=http, log_level="warning")
 
 
 if __name__ == "__main__":

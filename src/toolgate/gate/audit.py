@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select, update
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
-from toolgate.gate.records import Ended, Record, record_of, store
+from toolgate.gate.records import Ended, Record, gently, record_of, store
 from toolgate.gate.seals import store_sealed
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class AuditLog:
 
     def _store(self, connection: Connection, batch: list[Ended]) -> None:
         """Make the rows and store them. Made once: by their ids they are known again."""
-        self._unstored += [record_of(one) for one in batch]
+        self._unstored += [record_of(one) for some in gently(batch) for one in some]
         batch.clear()
         keep = _store_missing if self._failing else store_sealed
         keep(connection, self._unstored)

@@ -1,11 +1,12 @@
 """One row of the audit: who called what, when, and how it was decided."""
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -17,6 +18,19 @@ STARTED = "started"
 """Error type of a write outside the database whose end is not known (yet)."""
 TOGETHER = (50, 10, 1)
 """Rows in one statement: as many as there are, without a new statement for every number."""
+T = TypeVar("T")
+
+
+def gently(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """A few rows at a time; between them other threads go first.
+
+    For a thread that works beside the event loop: without this, one call in a hundred that come
+    meanwhile waits for four milliseconds, with it for less than two.
+    """
+    for first in range(0, len(rows), TOGETHER[0]):
+        if first and hasattr(os, "sched_yield"):
+            os.sched_yield()
+        yield rows[first : first + TOGETHER[0]]
 
 
 def timestamp(*, seconds: float = 0) -> str:
@@ -119,17 +133,19 @@ def _insert(
     columns: tuple[str, ...],
     rows: Sequence[tuple[Any, ...]],
 ) -> None:
-    """Many rows in one statement: the driver gives way to other threads at each statement.
+    """Many rows in one statement, and what they have in common only once.
 
-    What they have in common is handed over once; that halves what storing a row costs.
+    The one makes storing a row a third cheaper, the other halves the rest.
     """
-    dialect, first = connection.dialect.name, 0
-    for together in TOGETHER:
-        while len(rows) - first >= together:
-            statement = _statement(dialect, tuple(shared), columns, together)
-            own = chain.from_iterable(rows[first : first + together])
-            connection.exec_driver_sql(statement, _values(dialect, (*shared.values(), *own)))
-            first += together
+    dialect = connection.dialect.name
+    for some in gently(rows):
+        first = 0
+        for together in TOGETHER:
+            while len(some) - first >= together:
+                statement = _statement(dialect, tuple(shared), columns, together)
+                own = chain.from_iterable(some[first : first + together])
+                connection.exec_driver_sql(statement, _values(dialect, (*shared.values(), *own)))
+                first += together
 
 
 def _values(dialect: str, values: tuple[Any, ...]) -> Any:

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, insert, select, te
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit, audit_seals
-from toolgate.gate.records import STARTED, Record, store, store_numbered, timestamp
+from toolgate.gate.records import STARTED, Record, gently, store, store_numbered, timestamp
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
     coming = iter(records)
     while batch := list(islice(coming, MOST_ROWS)):
         numbers = _next_numbers(connection, len(batch))
-        digests = [_hash(list(one)) for one in batch]
+        digests = [_hash(list(one)) for some in gently(batch) for one in some]
         seal = _chain(connection, list(zip(numbers, digests, strict=True)))
         store_numbered(connection, batch, numbers, seal)
     return None
