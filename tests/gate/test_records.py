@@ -2,9 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+from sqlalchemy import select
+from tests.statements import noted_statements
+
+from toolgate.db.engine import Database
 from toolgate.db.tables import audit
-from toolgate.gate.principal import Audited
-from toolgate.gate.records import Record, timestamp
+from toolgate.db.upgrades import upgrade
+from toolgate.gate.principal import Audited, Role, of_role
+from toolgate.gate.records import Record, record_of, timestamp
+from toolgate.gate.seals import store_sealed, verify
 
 
 def test_a_record_has_every_column_but_the_numbers_in_order() -> None:
@@ -23,3 +30,30 @@ def test_a_moment_is_utc_with_microseconds() -> None:
         told = datetime.fromisoformat(timestamp(seconds=seconds))
         assert abs(told - datetime.now(UTC) - timedelta(seconds=seconds)) < timedelta(seconds=5)
         assert len(timestamp(seconds=seconds)) == 27
+
+
+def of_caller(number: int, caller: int) -> Record:
+    principal = of_role(Role.USER, f"key:{caller}", f"u{caller}")
+    return record_of((f"r{number}", "mcp", principal, "help.get", True, "users", None, 0, 0.002))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("rows", "callers", "statements"), [(237, 1, 15), (237, 3, 45), (237, 237, 15), (1, 1, 1)]
+)
+async def test_many_rows_take_few_statements_whoever_called(
+    database_url: str, rows: int, callers: int, statements: int
+) -> None:
+    database = Database(database_url)
+    await upgrade(database)
+    records = [of_caller(number, number % callers) for number in range(rows)]
+    with noted_statements() as seen:
+        await database.write(lambda connection: store_sealed(connection, records))
+    assert len([one for one in seen if one.startswith("INSERT INTO audit ")]) <= statements
+    columns = [audit.c[name] for name in Record._fields]
+    stored = await database.read(
+        lambda connection: connection.execute(select(*columns).order_by(audit.c.seq)).all()
+    )
+    assert [tuple(row) for row in stored] == [tuple(one) for one in records]
+    assert (await verify(database)).findings == []
+    await database.close()

@@ -140,4 +140,4 @@ def written(web: Web, asked: Request, holder: str = "admin", **headers: str | No
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
     lines = [f"{name}: {value}" for name, value in every.items() if value is not None]
-    return "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + content
+    return "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode("latin-1") + content

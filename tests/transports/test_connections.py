@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 from tests.gate.tools import Said, a_tool, offer
 from tests.transports.conftest import Web, opened_web
 from tests.transports.lines import Line, written
 from tests.transports.mcp_requests import ERAS, LEGACY, MODERN, Request, request, tool_call
 
+from toolgate.db.engine import Database
 from toolgate.gate.principal import Role
 from toolgate.transports.edge import Edge
 
@@ -255,6 +257,64 @@ async def test_one_from_elsewhere_is_not_known(web: Web, line: Line) -> None:
     other = Line(web, peer="192.0.2.7")
     assert (await other.ask(asked)).status == 200
     assert other.requests == 1
+
+
+async def test_another_caller_with_the_same_head_is_looked_up(web: Web, line: Line) -> None:
+    await known(line, written(web, tool_call(MODERN, "echo", {})))
+    asked = written(web, tool_call(MODERN, "echo", {}), "user")
+    told = [await line.ask(asked) for _ in range(2)]
+    assert line.requests == 0
+    await web.kit.app.gate.audit.flush()
+    for one in told:
+        assert one.status == 200
+        (row,) = await web.audit_rows(one.headers["x-request-id"])
+        assert row["user_id"] == "abc123"
+
+
+@pytest.mark.parametrize(
+    "credential", ["", " ", "wrong", "tg_0_0", "é", "{admin}x", "Bearer {admin}"]
+)
+async def test_a_credential_that_is_not_good_is_refused_as_ever(
+    web: Web, line: Line, credential: str
+) -> None:
+    asked = tool_call(MODERN, "echo", {})
+    await known(line, written(web, asked))
+    given = f"Bearer {credential.format(admin=web.keys['admin'])}"
+    refused = written(web, asked, authorization=given)
+    first = await line.ask(refused)
+    assert first.status == 401
+    assert (await Line(web).ask(refused)).told == first.told
+    assert line.requests == 1
+    assert (await line.ask(written(web, asked))).status == 200
+
+
+async def test_a_second_credential_is_never_taken_for_the_first(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    for second in (f"Bearer {web.keys['user']}", "Bearer ", "Basic eDp5"):
+        added = b"\r\nauthorization: " + second.encode()
+        for odd in (
+            asked.replace(b"\r\nauthorization", added + b"\r\nauthorization", 1),
+            asked.replace(b"\r\naccept", added + b"\r\naccept", 1),
+        ):
+            line.requests = 0
+            first = await line.ask(odd)
+            assert line.requests == 1
+            assert (await line.ask(odd)).told == first.told
+            assert line.requests == 2
+
+
+async def test_a_caller_is_not_looked_up_on_a_database_that_is_away(
+    web: Web, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await known(line, written(web, tool_call(MODERN, "echo", {})))
+
+    async def away(*_: Any) -> Any:
+        raise OperationalError("SELECT", {}, Exception("away"))
+
+    monkeypatch.setattr(Database, "look_up", away)
+    told = await line.ask(written(web, tool_call(MODERN, "echo", {}), "pm"))
+    assert told.status == 503
 
 
 async def test_a_key_that_is_ended_is_refused_at_once(web: Web, line: Line) -> None:

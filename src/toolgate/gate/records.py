@@ -118,13 +118,20 @@ def store_numbered(
     connection: Connection, records: Sequence[Record], numbers: Sequence[int], seal: int
 ) -> None:
     """Insert rows with their numbers, under a seal."""
-    by_caller: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for record, number in zip(records, numbers, strict=True):
+    numbered = zip(records, numbers, strict=True)
+    shared: dict[str, Any] = {audit.c.seal.name: seal}
+    callers = {record[CALLER] for record in records}
+    if len(callers) * TOGETHER[1] > len(records):
+        rows = [(*record, number) for record, number in numbered]
+        return _insert(connection, shared, (*Record._fields, audit.c.seq.name), rows)
+    by_caller: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {one: [] for one in callers}
+    for record, number in numbered:
         own = (*record[: CALLER.start], *record[CALLER.stop :], number)
-        by_caller.setdefault(record[CALLER], []).append(own)
+        by_caller[record[CALLER]].append(own)
     for caller, rows in by_caller.items():
-        shared = dict(zip(Audited._fields, caller, strict=True)) | {audit.c.seal.name: seal}
-        _insert(connection, shared, (*OWN, audit.c.seq.name), rows)
+        theirs = dict(zip(Audited._fields, caller, strict=True))
+        _insert(connection, shared | theirs, (*OWN, audit.c.seq.name), rows)
+    return None
 
 
 def _insert(

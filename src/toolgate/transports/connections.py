@@ -14,7 +14,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from toolgate.transports.asgi import Scope
-from toolgate.transports.heads import RAW_HEAD, STATE, Answer, Heads
+from toolgate.transports.heads import RAW_HEAD, STATE, Answer, Begun, Heads
 
 logger = logging.getLogger(__name__)
 
@@ -72,41 +72,48 @@ class Connection(HttpToolsProtocol):
             self._seen = None
             return False
         raw, length = found
-        self._seen = (self._place, raw)
-        head = heads.recall(self._seen)
-        if head is None or head.begin is None or length > MOST_HELD or len(data) > end + length:
+        self._seen = key = (self._place, raw)
+        known: Any = heads.recall(key) or heads.alike(key)
+        if not known or not known.begin or length > MOST_HELD or len(data) > end + length:
             return False
         if len(data) < end + length:
             self._begun = data
             return True
-        begun = head.begin(head, data[end:])
+        begun: Begun = known.begin(known, data[end:])
         if begun is None:
             return False
         if isinstance(begun, Answer):
             self._answer(begun)
         else:
-            self._task = self.loop.create_task(self._wait_for(begun))
+            self._task = self.loop.create_task(self._wait_for(begun, data))
             self.tasks.add(self._task)
         return True
 
-    async def _wait_for(self, answer: Coroutine[Any, Any, Answer]) -> None:
-        task = self._task
+    async def _wait_for(self, begun: Coroutine[Any, Any, Answer | None], data: bytes) -> None:
+        task, answer = self._task, None
         try:
-            self._answer(await answer)
-        except Exception:
+            answer = await begun
+        except BaseException as problem:
+            self.transport.close()
+            if not isinstance(problem, Exception):
+                raise
             logger.exception("a request could not be answered")
-            self.transport.close()
-        except BaseException:
-            self.transport.close()
-            raise
         finally:
             self._task = None
             self.tasks.discard(task)  # pyright: ignore[reportArgumentType]
+        if answer is not None:
+            self._answer(answer)
+        elif not self.transport.is_closing():
+            super().data_received(data)  # it was not to be answered here after all
         if self._waiting:
-            data, self._waiting = b"".join(self._waiting), []
-            self.flow.resume_reading()
-            if not self.transport.is_closing():
-                self.data_received(data)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Look at what came meanwhile."""
+        data, self._waiting = b"".join(self._waiting), []
+        self.flow.resume_reading()
+        if not self.transport.is_closing():
+            self.data_received(data)
 
     def _answer(self, answer: Answer) -> None:
         if self.transport.is_closing():

@@ -9,17 +9,22 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from toolgate.gate.principal import Principal
-from toolgate.identity.credentials import REMEMBERED_SECONDS, Credentials
+from toolgate.identity.credentials import REMEMBERED_SECONDS, Credentials, InsufficientScope
 from toolgate.transports.address import Address
 from toolgate.transports.asgi import Scope
 
+RawKey = tuple[Hashable, bytes]
+"""Where a request comes from, and its head without the number of its body's bytes."""
 MOST_KEPT = 10_000
 RAW_HEAD = "toolgate.raw_head"
 """Where a connection says by which key it would know a request's head again, byte for byte."""
 STATE = "toolgate.heads"
 """Where connections find what is known, in the state of the server's lifespan."""
-LENGTH = b"content-length"
+LENGTH, CREDENTIAL = b"content-length", b"authorization"
+BEARER = b"uthorization: Bearer "
 LIVELY = {b"transfer-encoding", b"expect", b"upgrade"}
 
 
@@ -31,7 +36,7 @@ class Answer(NamedTuple):
     request_id: str
 
 
-Begun = Answer | Coroutine[Any, Any, Answer] | None
+Begun = Answer | Coroutine[Any, Any, Answer | None] | None
 
 
 @dataclass(slots=True)
@@ -53,6 +58,8 @@ class Heads:
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self._known: dict[Hashable, Head] = {}
+        self._patterns: dict[RawKey, Head] = {}
+        """By heads without their credential: all but the caller is the same for any credential."""
         self._empty_at = 0.0
         self._ended: tuple[int, int] = (0, 0)
 
@@ -70,12 +77,72 @@ class Heads:
 
     def forget(self) -> None:
         """Know nothing any more."""
-        self._known = {}
+        self._known, self._patterns = {}, {}
 
     def keep(self, key: Hashable, head: Head) -> None:
         """Remember a request that was let in."""
         if len(self._known) < MOST_KEPT:
             self._known[key] = head
+
+    def keep_raw(self, key: "RawKey", head: Head) -> None:
+        """Remember a head byte for byte, and for other callers what it looks like."""
+        self.keep(key, head)
+        place, raw = key
+        if (parts := parted(raw)) and len(self._patterns) < MOST_KEPT:
+            self._patterns[place, parts[0]] = head
+
+    def alike(self, key: "RawKey") -> "Stranger | None":
+        """For a head that is not known, but looks like one that is: how to get to know it."""
+        place, raw = key
+        parts = parted(raw)
+        pattern = self._patterns.get((place, parts[0])) if parts else None
+        return Stranger(self, key, pattern, parts[1]) if pattern and parts else None
+
+    async def introduce(self, stranger: "Stranger") -> Head | None:
+        """Look up who it is; None where the request has to be looked at as a whole."""
+        pattern = stranger.pattern
+        try:
+            known = await self._credentials.identify(stranger.credential, pattern.address.resources)
+        except (InsufficientScope, SQLAlchemyError):
+            return None
+        if known is None:
+            return None
+        address, routing = pattern.address, pattern.routing
+        head = Head(known.principal, address, known.until, routing, pattern.begin)
+        self.keep(stranger.key, head)
+        return head
+
+
+@dataclass(slots=True)
+class Stranger:
+    """A caller with a head that is known but for the credential."""
+
+    heads: Heads
+    key: "RawKey"
+    pattern: Head
+    credential: str
+
+    def begin(self, _: "Stranger", body: bytes) -> Begun:
+        """Answer a request once the caller is known."""
+        return self._answered(body)
+
+    async def _answered(self, body: bytes) -> Answer | None:
+        head = await self.heads.introduce(self)
+        begun = head.begin(head, body) if head and head.begin else None
+        return begun if begun is None or isinstance(begun, Answer) else await begun
+
+
+def parted(raw: bytes) -> tuple[bytes, str] | None:
+    """A head without its credential, and the credential; None where it has none of the usual form.
+
+    What is left still says where the credential was.
+    """
+    at = raw.find(BEARER) + len(BEARER)
+    if raw[at - len(BEARER) - 3 : at - len(BEARER)].lower() != b"\r\na":
+        return None
+    after = raw.find(b"\r", at)
+    credential = raw[at:after].strip()
+    return (raw[:at] + raw[after:], credential.decode("latin-1")) if credential else None
 
 
 def place_of(scope: Scope) -> Hashable:
@@ -89,17 +156,19 @@ def key_of(scope: Scope) -> Hashable:
     return (place_of(scope), *scope["headers"])
 
 
-def raw_key_of(scope: Scope) -> Hashable | None:
+def raw_key_of(scope: Scope) -> RawKey | None:
     """The key of a head that means the same whenever it comes; None if it does not, or not surely.
 
     Such a head announces nothing but a body of a known length, on a connection that stays.
     """
-    raw: Hashable | None = scope.get(RAW_HEAD)
+    raw: RawKey | None = scope.get(RAW_HEAD)
     if raw is None or scope["http_version"] != "1.1":
         return None
     names = [name for name, _ in scope["headers"]]
     stays = all(
         one.lower() == b"keep-alive" for name, one in scope["headers"] if name == b"connection"
     )
-    plain = stays and names.count(LENGTH) == 1 and LIVELY.isdisjoint(names)
+    plain = (
+        stays and names.count(LENGTH) == 1 == names.count(CREDENTIAL) and LIVELY.isdisjoint(names)
+    )
     return raw if plain else None

@@ -5,6 +5,7 @@ tool needs no live exchange; everything else goes to the SDK unchanged. Both way
 `Call`, so checks, limits and audit are the same (docs/decisions/0005).
 """
 
+from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from toolgate.gate.answers import Outcome
@@ -35,6 +36,7 @@ from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import Plain, plain_request
 
 new_id = Ids().new
+Answering = Answer | Coroutine[Any, Any, Answer] | None
 ROUTING = {b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"}
 
 
@@ -102,7 +104,7 @@ class Front:
 
     def _begun(
         self, plain: Plain | None, routing: Routing, principal: Principal, request_id: str
-    ) -> Begun:
+    ) -> Answering:
         if plain is None:
             return None
         if self._epoch != self._gate.catalogue.epoch:
@@ -136,7 +138,7 @@ class Front:
             head.routing = _read(scope)
         if head.routing.fits and (key := raw_key_of(scope)) is not None:
             head.begin = self.begin
-            self._heads.keep(key, head)
+            self._heads.keep_raw(key, head)
         return head.routing
 
     def _is_hidden(self, principal: Principal, name: str) -> bool:
