@@ -24,9 +24,11 @@ byte for byte, and each figure is the best of {rounds} interleaved rounds after 
 
 - The bare ASGI handler reads the request and sends the bytes that toolgate sent, under the same uvicorn.
 - The SDK, FastMCP and Toolbox have neither keys, rules, limits nor audit.
-- `{spread}`: each call comes with another key than the one before; the keys take turns.
+- `{spread}`: each call comes with another key than the one before; the keys take turns, so that each is
+  forgotten when it comes again, and it and its user are looked up.
 - Two workers and one have both cores, and share them with the generator.
-- At half load calls are sent at fixed times, and their time counts from then, whenever they are sent.
+- At half load calls are sent at fixed times, and their time counts from then, whenever they are sent. The
+  bare handler is asked as often: what its slowest calls take is the machine's doing.
 """
 
 

@@ -76,7 +76,7 @@ class Credentials:
 
         Raises `InsufficientScope` for a token that is good, but not for tools.
         """
-        known = self._recalled(credential) or await self._looked_up(credential)
+        known = await self._known(credential)
         if known is None or (known.resource is not None and known.resource not in resources):
             return None
         if not known.scoped:
@@ -85,25 +85,23 @@ class Credentials:
 
     async def holder(self, credential: str) -> Principal | None:
         """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
-        known = self._recalled(credential) or await self._looked_up(credential)
+        known = await self._known(credential)
         return known.principal if known and known.scoped else None
 
-    def _recalled(self, credential: str) -> Known | None:
-        """A credential that was good a moment ago."""
+    async def _known(self, credential: str) -> Known | None:
+        """What is known of it from a moment ago, or else what the database says."""
         if self._revocations != self.keys.revocations:
             self.forget()
-        kept = self._remembered.get(opaque.digest(credential))
-        return kept if kept and kept.until > time.monotonic() else None
-
-    async def _looked_up(self, credential: str) -> Known | None:
-        until = time.monotonic() + REMEMBERED_SECONDS
-        found = await self._look_up(credential)
-        if found is None:
-            return None
-        if len(self._remembered) >= MOST_REMEMBERED:
-            self._remembered.clear()
-        kept = self._remembered[opaque.digest(credential)] = replace(found, until=until)
-        return kept
+        digest, now = opaque.digest(credential), time.monotonic()
+        kept = self._remembered.get(digest)
+        if kept and kept.until > now:
+            return kept
+        found = await self._look_up(credential, now + REMEMBERED_SECONDS)
+        if found is not None:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[digest] = found
+        return found
 
     def forget(self) -> None:
         """Ask the database again about every credential."""
@@ -111,14 +109,14 @@ class Credentials:
         self._revocations = self.keys.revocations
         self.forgotten += 1
 
-    async def _look_up(self, credential: str) -> Known | None:
+    async def _look_up(self, credential: str, until: float) -> Known | None:
         token_id = opaque.id_of(credential, opaque.ACCESS)
         if token_id is not None:
-            return await self._token(credential, token_id)
+            return await self._token(credential, token_id, until)
         principal = await self.keys.look_up(credential)
-        return Known(await self._promoted(principal)) if principal else None
+        return Known(await self._promoted(principal), until=until) if principal else None
 
-    async def _token(self, credential: str, token_id: str) -> Known | None:
+    async def _token(self, credential: str, token_id: str, until: float) -> Known | None:
         row = await self._database.look_up(TOKEN, {"id": token_id})
         good = opaque.same(credential, row.token_hash if row else None)
         if not row or not good or row.ended_at or row.grant_ended_at:
@@ -129,7 +127,7 @@ class Credentials:
         if principal is None:
             return None
         scoped = SCOPE in row.scope.split()
-        return Known(await self._promoted(principal), row.resource, scoped)
+        return Known(await self._promoted(principal), row.resource, scoped, until)
 
     def _holder(self, row: Row[Any]) -> Principal | None:
         """Who the grant is of; nobody any more when the key it was signed in with has ended."""
