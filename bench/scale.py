@@ -121,8 +121,9 @@ def half_load(stage: Stage) -> None:
             now = generate(job)
             kept = now.per_second >= KEPT * rate
             tell(
-                f"  round {number}: {name} {now.per_second:.0f}/s of {rate:.0f}/s  p50 {now.p50:.0f} µs  "
-                f"p99 {now.p99:.0f} µs{'' if kept else '  fell behind: does not count'}"
+                f"  round {number}: {name} {now.per_second:.0f}/s of {rate:.0f}/s  "
+                f"p50 {now.p50:.0f} µs  p99 {now.p99:.0f} µs"
+                f"{'' if kept else '  fell behind: does not count'}"
             )
             if kept:
                 best[name] = better(best[name], now) if name in best else now

@@ -46,6 +46,8 @@ class Connection(HttpToolsProtocol):
         """What came meanwhile."""
         self._leaving = False
         self._used = 0.0
+        self._defaults: list[tuple[bytes, bytes]] | None = None
+        self._lines = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Note where the client is."""
@@ -120,10 +122,11 @@ class Connection(HttpToolsProtocol):
             return
         body, id = answer.body, answer.request_id.encode()
         head = JSON % (len(body), id, CLOSE if self._leaving else b"")
-        parts = [STATUS_LINE[answer.status]]
-        for name, value in self.server_state.default_headers:
-            parts += (name, b": ", value, b"\r\n")
-        self.transport.write(b"".join((*parts, head, body)))
+        defaults = self.server_state.default_headers
+        if defaults is not self._defaults:  # made anew every second, for the date
+            self._defaults = defaults
+            self._lines = b"".join(b"%b: %b\r\n" % one for one in defaults)
+        self.transport.write(b"".join((STATUS_LINE[answer.status], self._lines, head, body)))
         self.server_state.total_requests += 1
         self._used = self.loop.time()
         if self._leaving:
