@@ -358,6 +358,19 @@ async def test_a_server_that_stops_answers_what_it_began(web: Web, line: Line) -
     assert not line.server.tasks
 
 
+async def test_a_stranger_that_is_refused_while_the_server_stops_is_answered(
+    web: Web, line: Line
+) -> None:
+    asked = tool_call(MODERN, "echo", {})
+    await known(line, written(web, asked))
+    line.feed(written(web, asked, authorization="Bearer wrong"))
+    line.server.shutdown()
+    assert not line.pipe.closed
+    await line.until(lambda: line.pipe.closed)
+    assert b" 401 " in line.pipe.written
+    assert b"connection: close\r\n" in line.pipe.written
+
+
 async def test_an_idle_connection_ends_with_the_server(web: Web, line: Line) -> None:
     asked = written(web, tool_call(MODERN, "echo", {}))
     await known(line, asked)
@@ -406,6 +419,12 @@ async def test_a_connection_in_use_is_kept_and_an_idle_one_is_not(
     line.server.timeout_keep_alive_handler()
     assert timers[1:] == [(1008.0, 3.0)]
     assert not line.pipe.closed
-    now[0] = 1008.0
+    line.feed(asked[:-1])
+    now[0] = 1020.0
+    line.server.timeout_keep_alive_handler()
+    assert timers[2:] == [(1025.0, 5.0)], "half a request is waited for"
+    line.feed(asked[-1:])
+    await line.until(lambda: not line.server.tasks)
+    now[0] = 1025.0
     line.server.timeout_keep_alive_handler()
     assert line.pipe.closed

@@ -107,6 +107,8 @@ class Connection(HttpToolsProtocol):
             self._answer(answer)
         elif not self.transport.is_closing():
             super().data_received(data)  # it was not to be answered here after all
+            if self._leaving:
+                super().shutdown()
         if self._waiting:
             self._go_on()
 
@@ -140,9 +142,12 @@ class Connection(HttpToolsProtocol):
         )
 
     def timeout_keep_alive_handler(self) -> None:
-        """Leave when nothing came for long; a timer for each request would cost too much."""
+        """Leave when nothing came for long.
+
+        Looked at now and then: a timer for each request, as uvicorn has, would cost too much.
+        """
         left = self._used + self.timeout_keep_alive - self.loop.time()
-        if self._task is not None:
+        if self._task is not None or self._begun:
             left = self.timeout_keep_alive
         if left > 0:
             self._watch(left)
