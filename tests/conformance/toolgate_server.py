@@ -20,6 +20,8 @@ from toolgate.transports.connections import Connection
 
 from .plugin import offer
 
+METHODS = (b"GET ", b"POST ", b"DELETE ", b"OPTIONS ")
+
 
 class WithKey:
     """Adds the admin key to every request, as a client that can would."""
@@ -34,6 +36,18 @@ class WithKey:
         await self._inner(scope, receive, send)
 
 
+def keyed(key: str) -> type[Connection]:
+    """The same below ASGI: connections then know requests again, as they do in `serve`."""
+    line = f"\r\nauthorization: Bearer {key}\r\n".encode()
+
+    class Keyed(Connection):
+        def data_received(self, data: bytes) -> None:
+            begins = self._task is None and data.startswith(METHODS)
+            super().data_received(data.replace(b"\r\n", line, 1) if begins else data)
+
+    return Keyed
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
@@ -43,9 +57,12 @@ def main() -> None:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     key = secrets.token_hex(16)
     flags = {"data": given.data, "admin_key": key, "limits.calls_per_minute": 0}
-    app = WithKey(Application(load(flags=flags, environment={}), [offer()]), key)
-    http = Connection if given.http == "httptools" else given.http
-    uvicorn.run(app, host="127.0.0.1", port=given.port, http=http, log_level="warning")
+    app = Application(load(flags=flags, environment={}), [offer()])
+    to = {"host": "127.0.0.1", "port": given.port, "log_level": "warning"}
+    if given.http == "httptools":
+        uvicorn.run(app, http=keyed(key), **to)
+    else:
+        uvicorn.run(WithKey(app, key), http=given.http, **to)
 
 
 if __name__ == "__main__":

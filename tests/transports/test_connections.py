@@ -184,6 +184,25 @@ async def test_a_head_that_asks_for_more_is_never_known(
         assert line.pipe.closed == ("connection" in headers)
 
 
+@pytest.mark.parametrize(
+    ("usual", "odd"),
+    [
+        (b"\r\naccept", b"\naccept"),
+        (b"json, text", b"json,\r\n text"),
+        (b"POST", b"\r\nPOST"),
+        (b"\r\n\r\n", b"\n\n\r\ncontent-length: 1\r\n\r\n"),
+    ],
+)
+async def test_lines_that_end_otherwise_are_never_known(web: Web, usual: bytes, odd: bytes) -> None:
+    wire = written(web, tool_call(MODERN, "echo", {})).replace(usual, odd, 1)
+    for _ in range(2):
+        line = Line(web)
+        line.feed(wire)
+        await line.until(lambda line=line: line.pipe.written)
+        refused = line.pipe.written.startswith(b"HTTP/1.1 400")
+        assert line.requests == (0 if refused else 1)
+
+
 async def test_an_older_http_is_never_known(web: Web) -> None:
     wire = written(web, tool_call(MODERN, "echo", {})).replace(b"HTTP/1.1", b"HTTP/1.0")
     for _ in range(2):

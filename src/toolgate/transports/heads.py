@@ -159,16 +159,16 @@ def key_of(scope: Scope) -> Hashable:
 def raw_key_of(scope: Scope) -> RawKey | None:
     """The key of a head that means the same whenever it comes; None if it does not, or not surely.
 
-    Such a head announces nothing but a body of a known length, on a connection that stays.
+    Such a head announces nothing but a body of a known length, on a connection that stays, and its
+    bytes are the lines that the parser saw, no more and no less.
     """
-    raw: RawKey | None = scope.get(RAW_HEAD)
-    if raw is None or scope["http_version"] != "1.1":
+    key: RawKey | None = scope.get(RAW_HEAD)
+    if key is None or scope["http_version"] != "1.1":
         return None
-    names = [name for name, _ in scope["headers"]]
-    stays = all(
-        one.lower() == b"keep-alive" for name, one in scope["headers"] if name == b"connection"
-    )
-    plain = (
-        stays and names.count(LENGTH) == 1 == names.count(CREDENTIAL) and LIVELY.isdisjoint(names)
-    )
-    return raw if plain else None
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    lines = 1 + len(headers) + 1
+    names = [name for name, _ in headers]
+    stays = all(one.lower() == b"keep-alive" for name, one in headers if name == b"connection")
+    once = names.count(LENGTH) == 1 == names.count(CREDENTIAL)
+    whole = key[1].count(b"\r\n") == lines == key[1].count(b"\n")
+    return key if stays and once and whole and LIVELY.isdisjoint(names) else None
