@@ -136,8 +136,9 @@ async def test_a_credential_that_was_seen_is_not_hashed_again(
 
 
 async def test_rows_of_many_calls_are_stored_in_few_statements(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await web.kit.app.gate.audit.flush()  # what others left is not to be counted here
     monkeypatch.setattr(audit, "BATCH_SECONDS", 3600)
     async with opened_web(tmp_path, offer(a_tool("echo", role=Role.PUBLIC))) as opened:
         ask = await echo(opened, MODERN)
