@@ -12,7 +12,7 @@ from bench.jobs import Job, Measured
 from bench.messages import ask
 from bench.servers import CLIENT_CORES, CORES, ROOT, Server
 
-ROUNDS = 3
+ROUNDS = 5
 SECONDS = 1.5
 CONNECTIONS = 16
 BEGAN = time.monotonic()

@@ -20,7 +20,7 @@ from toolgate.gate.seals import store_sealed
 logger = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.25
-BATCH_ROWS = 500
+BATCH_ROWS = 250
 MOST_WAITING = 20_000
 
 
