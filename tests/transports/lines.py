@@ -129,6 +129,13 @@ class Line:
         return [Reply(int(lines[0].split()[1]), headers, rest[:length])]
 
 
+async def known(line: Line, asked: bytes) -> None:
+    """Let a request be seen, so that the next like it is known."""
+    await line.ask(asked)
+    await line.until(lambda: not line.server.tasks)
+    line.requests = 0
+
+
 def written(web: Web, asked: Request, holder: str = "admin", **headers: str | None) -> bytes:
     """A request as it goes over the wire."""
     content = asked.body if isinstance(asked.body, bytes) else json.dumps(asked.body).encode()
