@@ -114,6 +114,24 @@ async def test_nothing_but_true_makes_an_admin(door: Door, roles: Any) -> None:
     assert await door.roles(await door.token(user_id="almost")) == {"user"}
 
 
+async def test_a_key_that_ends_while_it_is_looked_up_is_not_remembered(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await door.keys.create(role=Role.USER, user_id="jane")
+    is_admin = door.credentials.users.is_admin
+
+    async def ends_meanwhile(user_id: str) -> bool:
+        await door.keys.revoke(made.id)
+        return await is_admin(user_id)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(door.credentials.users, "is_admin", ends_meanwhile)
+        found = await door.credentials.identify(made.key, RESOURCES)
+    assert found is not None
+    assert found.until == 0.0
+    assert await door.credentials.identify(made.key, RESOURCES) is None
+
+
 async def test_an_agent_is_not_promoted_by_its_user(door: Door) -> None:
     await door.record("root", roles={"admin": True})
     key = (await door.keys.create(agent_type=AgentType.WORKER, user_id="root")).key

@@ -96,11 +96,15 @@ class Credentials:
         kept = self._remembered.get(digest)
         if kept and kept.until > now:
             return kept
+        before = (self.keys.revocations, self.forgotten)
         found = await self._look_up(credential, now + REMEMBERED_SECONDS)
-        if found is not None:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[digest] = found
+        if found is None:
+            return None
+        if before != (self.keys.revocations, self.forgotten):
+            return replace(found, until=0.0)  # it may have ended while it was looked up
+        if len(self._remembered) >= MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[digest] = found
         return found
 
     def forget(self) -> None:
