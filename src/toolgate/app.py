@@ -187,6 +187,8 @@ def _limits(settings: Settings, catalogue: Catalogue) -> Limits:
     bounds = Bounds(
         calls_per_minute=limits.calls_per_minute,
         tool_calls_per_minute=dict(zip(names, single.values(), strict=True)),
+        refusals_per_minute=limits.refusals_per_minute,
+        guesses_per_minute=limits.guesses_per_minute,
         body_bytes=limits.body_bytes,
         result_bytes=limits.result_bytes,
         concurrency=limits.concurrency,

@@ -90,6 +90,19 @@ class LimitSettings(Section):
         default={},
         description="Calls a minute a caller for single tools, by name; 0 for no limit.",
     )
+    refusals_per_minute: int = Field(
+        default=60,
+        ge=1,
+        description="Refusals a minute (unknown or forbidden tools, unreadable messages, missing "
+        "credentials) a caller, or an address where no caller is known. Past it the answer is 429, "
+        "and one audit row stands for many.",
+    )
+    guesses_per_minute: int = Field(
+        default=20,
+        ge=1,
+        description="Wrong credentials a minute that are looked up for one address "
+        "(IPv6: one /64).",
+    )
     store: str = Field(
         default="async+memory://",
         repr=False,

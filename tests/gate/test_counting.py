@@ -2,6 +2,7 @@
 
 import math
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,6 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from toolgate.gate import counting
 from toolgate.gate.counting import Counter
 
 START = 1_800_000_000.0  # the beginning of a minute
@@ -58,13 +58,40 @@ def test_after_the_time_to_wait_a_call_is_let_through(most: int, tenths: int, us
             assert counter.hit("me", most) is None
 
 
-def test_callers_who_stay_away_are_forgotten(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(counting, "MOST_KEPT", 10)
+def test_callers_who_stay_away_are_forgotten(clock: list[float]) -> None:
     counter = Counter()
     for number in range(10):
         counter.hit(number, 5)
     clock[0] += 180
     counter.hit("new", 5)
-    assert len(counter._windows) == 1  # pyright: ignore[reportPrivateUsage]
+    assert kept(counter) == {"new"}
+
+
+def test_keys_made_up_by_strangers_take_bounded_memory_and_undo_no_limit(
+    clock: list[float],
+) -> None:
+    counter = Counter(most_keys=10)
+    for _ in range(5):
+        assert counter.hit("me", 5) is None
+    refused = [counter.hit(number, 5) for number in range(1000)]
+    assert refused.count(None) == 9 + 5, "nine with a count of their own, then five in common"
+    assert counter.hit("me", 5) is not None
+    assert counter.test("me", 5) is not None
+    assert len(kept(counter)) == 11
+    clock[0] += 60
+    for number in range(1000, 2000):
+        counter.hit(number, 5)
+    assert len(kept(counter)) <= 22
+    assert counter.test("me", 5) is not None, "the minute before still counts"
+
+
+def test_asking_counts_nothing(clock: list[float]) -> None:
+    counter = Counter(most_keys=10)
+    for number in range(1000):
+        assert counter.test(number, 1) is None
+    assert not kept(counter)
+
+
+def kept(counter: Counter) -> set[object]:
+    inside: Any = counter
+    return {*inside._counts, *inside._before}

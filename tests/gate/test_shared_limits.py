@@ -76,3 +76,32 @@ async def test_an_unknown_counter_is_a_settings_error(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"limits\.store"):
         async with opened(load(flags=flags, environment={})):
             pass
+
+
+async def test_two_processes_share_what_strangers_may(
+    valkey: tuple[subprocess.Popen[bytes], str],
+) -> None:
+    one, other = (Limits(Bounds(), valkey[1]) for _ in range(2))
+    for counter in (one, other, one):
+        await counter.strangers.admit("oauth-register", "192.0.2.1", 3)
+    with pytest.raises(RateLimited):
+        await other.strangers.check("oauth-register", "192.0.2.1", 3)
+    with pytest.raises(RateLimited) as refused:
+        await other.strangers.admit("oauth-register", "192.0.2.1", 3)
+    assert 1 <= refused.value.retry_after <= 60
+    await other.strangers.admit("oauth-register", "192.0.2.2", 3)
+    await one.close()
+    await other.close()
+
+
+async def test_strangers_are_refused_when_they_cannot_be_counted(
+    valkey: tuple[subprocess.Popen[bytes], str],
+) -> None:
+    server, url = valkey
+    counter = Limits(Bounds(calls_per_minute=0), url)
+    server.terminate()
+    server.wait()
+    for ask in (counter.strangers.admit, counter.strangers.check):
+        with pytest.raises(Unavailable, match="cannot be counted"):
+            await ask("oauth-register", "192.0.2.1", 3)
+    await counter.close()

@@ -9,41 +9,59 @@ import time
 from collections.abc import Hashable
 
 WINDOW = 60
-MOST_KEPT = 100_000
+OVERFLOW = "(overflow)"
+"""The one key of all that come when the table is full."""
 
 
 class Counter:
-    """How often something happened, by key."""
+    """How often something happened, by key.
 
-    def __init__(self) -> None:
-        self._windows: dict[Hashable, list[int]] = {}
-        """Number of the minute, how often in it, how often in the one before."""
+    With `most_keys` the memory is bounded: keys that are new when the table of this minute is full
+    share one count. Nobody's own count is dropped for them, so inventing keys undoes no limit.
+    """
 
-    def hit(self, key: Hashable, most: int) -> float | None:
+    def __init__(self, most_keys: int | None = None) -> None:
+        self._most_keys = most_keys
+        self._minute = 0
+        self._counts: dict[Hashable, int] = {}
+        """How often in this minute."""
+        self._before: dict[Hashable, int] = {}
+        """How often in the minute before."""
+
+    def hit(self, key: Hashable, most: int, by: int = 1) -> float | None:
         """Count once more; or, where that is over `most`, the seconds to wait."""
         now = time.time()
         minute = int(now // WINDOW)
-        window = self._windows.get(key)
-        if window is None or window[0] != minute:
-            window = self._moved(key, window, minute)
-        part_left = 1 - now % WINDOW / WINDOW
-        if window[1] + int(window[2] * part_left) >= most:
-            return self._wait(window, most, now)
-        window[1] += 1
+        if minute != self._minute:
+            self._turn(minute)
+        count = self._counts.get(key)
+        if count is None:
+            if self._most_keys is not None and len(self._counts) >= self._most_keys:
+                key = self._squeezed(key, self._most_keys)
+            count = self._counts.get(key, 0)
+        before = self._before.get(key, 0)
+        if count + int(before * (1 - now % WINDOW / WINDOW)) >= most:
+            return _wait(most - count, before, now)
+        if by:
+            self._counts[key] = count + by
         return None
 
-    def _moved(self, key: Hashable, window: list[int] | None, minute: int) -> list[int]:
-        """The key's window for this minute."""
-        if len(self._windows) >= MOST_KEPT:
-            self._windows = {
-                one: kept for one, kept in self._windows.items() if kept[0] >= minute - 1
-            }
-        before = window[1] if window is not None and window[0] == minute - 1 else 0
-        moved = self._windows[key] = [minute, 0, before]
-        return moved
+    def test(self, key: Hashable, most: int) -> float | None:
+        """The seconds to wait where one more would be over `most`; nothing is counted."""
+        return self.hit(key, most, by=0)
 
-    def _wait(self, window: list[int], most: int, now: float) -> float:
-        """Until enough of the minute before has passed, or else until this minute has."""
-        left = WINDOW - now % WINDOW
-        spare = most - window[1]
-        return left - spare / window[2] * WINDOW if spare > 0 else left
+    def _squeezed(self, key: Hashable, most_keys: int) -> Hashable:
+        """Which key to count under when the table is full; who was here before has some room."""
+        known = key in self._before and len(self._counts) < 2 * most_keys
+        return key if known else OVERFLOW
+
+    def _turn(self, minute: int) -> None:
+        """Begin another minute; what is older than the one before does not count any more."""
+        self._before = self._counts if minute == self._minute + 1 else {}
+        self._counts, self._minute = {}, minute
+
+
+def _wait(spare: int, before: int, now: float) -> float:
+    """Until enough of the minute before has passed, or else until this minute has."""
+    left = WINDOW - now % WINDOW
+    return left - spare / before * WINDOW if spare > 0 else left

@@ -15,6 +15,7 @@ from toolgate.gate.counting import Counter
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Principal
+from toolgate.gate.strangers import Strangers, too_many
 from toolgate.gate.turns import Turns
 
 MEMORY = "async+memory://"
@@ -30,6 +31,8 @@ class Bounds:
 
     calls_per_minute: int = 600
     tool_calls_per_minute: dict[str, int] = field(default_factory=dict[str, int])
+    refusals_per_minute: int = 60
+    guesses_per_minute: int = 20
     body_bytes: int = 4 * 1024 * 1024
     result_bytes: int = 4 * 1024 * 1024
     concurrency: int = 64
@@ -54,6 +57,8 @@ class Limits:
             if number
         }
         self._own = Counter() if store_url == MEMORY else None
+        self._refusals = Counter()
+        self.strangers = Strangers(None if store_url == MEMORY else self._counters)
         self.turns = Turns(bounds.concurrency)
         self.deadlines = Deadlines(bounds.seconds)
 
@@ -82,6 +87,15 @@ class Limits:
             await self._count(self._per_caller, (principal.id,))
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], (principal.id, tool))
+
+    def refused(self, principal: Principal) -> None:
+        """Count a refusal; raise `RateLimited` when there were too many.
+
+        Always in this process: it is about what refusals cost here, and nobody waits for a store.
+        """
+        wait = self._refusals.hit(principal.id, self.bounds.refusals_per_minute)
+        if wait is not None:
+            raise too_many(wait)
 
     async def check_misses(self, what: str, peer: str) -> None:
         """Raise `RateLimited` when too many wrong guesses of something came within a minute."""

@@ -1,0 +1,77 @@
+"""How much may be asked for before a credential is known, counted by peer.
+
+These limits are apart from those of callers: `limits.calls_per_minute = 0` does not switch them
+off, and what strangers do does not use up what a caller may.
+"""
+
+import time
+from collections.abc import Awaitable
+from typing import Protocol
+
+from limits import RateLimitItemPerMinute
+from limits.errors import StorageError
+
+from toolgate.gate.counting import Counter
+from toolgate.gate.errors import RateLimited, Unavailable
+
+MOST_KEYS = 100_000
+"""Peers and purposes that are counted each by itself; further ones in a minute share one count."""
+
+
+class Shared(Protocol):
+    """What is needed of the library that counts for several processes."""
+
+    def hit(self, item: RateLimitItemPerMinute, *key: str) -> Awaitable[bool]:
+        """Count once more; False where that is over the limit."""
+        ...
+
+    def test(self, item: RateLimitItemPerMinute, *key: str) -> Awaitable[bool]:
+        """Whether one more is within the limit."""
+        ...
+
+
+class Strangers:
+    """Counts by purpose and peer, in this process or in the store that several share.
+
+    A purpose is a short name such as `oauth-register`; a peer is what `transports.peers` finds.
+    """
+
+    def __init__(self, shared: Shared | None = None) -> None:
+        self._shared = shared
+        self._own = Counter(MOST_KEYS)
+
+    async def admit(self, purpose: str, peer: str, most: int) -> None:
+        """Count one; raise `RateLimited` when it is more than `most` a minute."""
+        await self._counted(purpose, peer, most, count=True)
+
+    async def check(self, purpose: str, peer: str, most: int) -> None:
+        """Raise `RateLimited` when there were already `most` a minute; nothing is counted."""
+        await self._counted(purpose, peer, most, count=False)
+
+    async def _counted(self, purpose: str, peer: str, most: int, *, count: bool) -> None:
+        if self._shared is None:
+            key = (purpose, peer)
+            wait = self._own.hit(key, most) if count else self._own.test(key, most)
+        else:
+            wait = await self._wait(self._shared, purpose, peer, most, count=count)
+        if wait is not None:
+            raise too_many(wait)
+
+    async def _wait(
+        self, shared: Shared, purpose: str, peer: str, most: int, *, count: bool
+    ) -> float | None:
+        item = RateLimitItemPerMinute(most)
+        ask = shared.hit if count else shared.test
+        try:
+            within = await ask(item, "stranger", purpose, peer)
+        except StorageError as problem:
+            told = "Requests cannot be counted now, so none of strangers is answered."
+            raise Unavailable(told) from problem
+        return None if within else 60 - time.time() % 60
+
+
+def too_many(wait: float) -> RateLimited:
+    """What somebody is told who was refused too often."""
+    seconds = max(1, round(wait))
+    told = f"Too many requests were refused. Try again in {seconds} s."
+    return RateLimited(told, retry_after=seconds)
