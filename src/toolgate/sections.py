@@ -151,6 +151,19 @@ class McpSettings(Section):
     underscore_names: bool = Field(
         default=False, description="List `db_task_get` for `db.task.get`; calls understand both."
     )
+    sessions: int = Field(
+        default=32,
+        ge=1,
+        le=1000,
+        description="Sessions that one caller may have open in one process (clients of the older "
+        "protocol); the one idle for longest makes room for a new one.",
+    )
+    streams: int = Field(
+        default=32,
+        ge=1,
+        le=1000,
+        description="Event streams that one caller may have open in one process.",
+    )
 
 
 class SignIn(Section):

@@ -30,6 +30,7 @@ from toolgate.transports.mcp.listing import (
     visible_prompts,
     visible_resources,
 )
+from toolgate.transports.mcp.quotas import QuotaReached, StreamQuota
 
 logger = logging.getLogger(__name__)
 
@@ -85,15 +86,29 @@ class GateServer(Server[Any]):
         )
 
 
-def build_server(gate: Gate, who: Who, *, transport: str, underscore_names: bool) -> Server[Any]:
-    """A server whose every answer comes out of the gate."""
+def build_server(
+    gate: Gate,
+    who: Who,
+    *,
+    transport: str,
+    underscore_names: bool,
+    streams: StreamQuota | None = None,
+) -> Server[Any]:
+    """A server whose every answer comes out of the gate; `streams` bounds open event streams."""
     handlers = Handlers(gate, who, transport, underscore_names)
     listen = ListenHandler(handlers.bus)
 
     async def listen_allowed(
         raw: Raw, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        return await listen(raw, handlers.allowed_subscriptions(raw, params))
+        allowed = handlers.allowed_subscriptions(raw, params)
+        if streams is None:
+            return await listen(raw, allowed)
+        try:
+            with streams.one_more(who(raw).principal.id):
+                return await listen(raw, allowed)
+        except QuotaReached as reached:
+            raise MCPError(types.INVALID_REQUEST, str(reached)) from None
 
     async def announce() -> None:
         await handlers.bus.publish(ToolsListChanged())

@@ -17,6 +17,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import INVALID_REQUEST
 
 from toolgate.gate.pipeline import Gate
 from toolgate.settings import Settings
@@ -30,8 +31,10 @@ from toolgate.transports.asgi import (
     header,
     principal_of,
     request_id_of,
+    send_json,
 )
 from toolgate.transports.mcp.listing import TRANSPORT
+from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
 from toolgate.transports.mcp.server import Caller, Raw, build_server
 
 ASKABLE = {"sampling", "elicitation", "roots"}
@@ -39,16 +42,23 @@ TOOLS_CHANGED = (
     b'event: message\r\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\r\n\r\n'
 )
 PATIENCE = 1.0
+IDLE_SECONDS = 1800.0
+"""How long a session lives without a request."""
+MOST_SESSIONS = 10_000
+"""Of all callers together, in this process."""
+RETRY_LATER = [(b"retry-after", b"60")]
 OK = 200
 
 
 def sessions(gate: Gate, settings: Settings) -> "Sessions":
     """The SDK's ASGI app for this gate."""
     names = settings.mcp.underscore_names
-    server = build_server(gate, _who, transport=TRANSPORT, underscore_names=names)
+    streams = StreamQuota(settings.mcp.streams)
+    server = build_server(gate, _who, transport=TRANSPORT, underscore_names=names, streams=streams)
     # With several processes a session would be found only by luck, so few clients get one.
     for_all = gate.catalogue.changing and settings.server.workers == 1
-    made = Sessions(server, settings.limits.body_bytes, for_all=for_all)
+    quota = SessionQuota(settings.mcp.sessions, IDLE_SECONDS)
+    made = Sessions(server, settings.limits.body_bytes, quota, streams, for_all=for_all)
     gate.catalogue.listeners.append(made.standing.announce)
     return made
 
@@ -92,8 +102,18 @@ class Standing:
 class Sessions:
     """Chooses between a request without a session and one with."""
 
-    def __init__(self, server: Server[Any], body_bytes: int, *, for_all: bool) -> None:
+    def __init__(
+        self,
+        server: Server[Any],
+        body_bytes: int,
+        quota: SessionQuota,
+        streams: StreamQuota,
+        *,
+        for_all: bool,
+    ) -> None:
         self.standing = Standing()
+        self._quota = quota
+        self._streams = streams
         self._asked_for = ASKABLE if not for_all else None
         self._stateless, self._stateful = (
             StreamableHTTPSessionManager(
@@ -103,6 +123,8 @@ class Sessions:
                 # The edge has checked host and origin already.
                 security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
                 max_request_body_size=body_bytes,
+                session_idle_timeout=IDLE_SECONDS,
+                max_sessions=MOST_SESSIONS,
             )
             for stateless in (True, False)
         )
@@ -121,19 +143,76 @@ class Sessions:
         # The SDK binds a session to this user; another caller gets 404 for it.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller, scopes=[]))
         scope["headers"] = [(key, value.strip(b" \t")) for key, value in scope["headers"]]
-        manager = self._stateless
-        if header(scope, b"mcp-session-id") is not None:
-            manager = self._stateful
+        session_id = header(scope, b"mcp-session-id")
+        try:
             if scope["method"] == "GET":
-                return await self.standing.keep(
-                    StreamableHTTPASGIApp(manager), scope, receive, send
-                )
-        elif scope["method"] == "POST":
-            message = await receive()
-            if _asks_for_session(message.get("body", b""), self._asked_for):
-                manager = self._stateful
-            receive = _again(message, receive)
-        await StreamableHTTPASGIApp(manager)(scope, receive, send)
+                with self._streams.one_more(caller):
+                    return await self._of_session(caller, session_id, scope, receive, send)
+            if session_id is not None:
+                return await self._of_session(caller, session_id, scope, receive, send)
+            if scope["method"] == "POST":
+                message = await receive()
+                receive = _again(message, receive)
+                if _asks_for_session(message.get("body", b""), self._asked_for):
+                    return await self._open(caller, scope, receive, send)
+        except QuotaReached as reached:
+            return await send_json(send, 429, _refused(str(reached)), RETRY_LATER)
+        await StreamableHTTPASGIApp(self._stateless)(scope, receive, send)
+
+    async def _of_session(
+        self, caller: str, session_id: str | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request of an open session, or a stream without one."""
+        if session_id is None:
+            return await StreamableHTTPASGIApp(self._stateless)(scope, receive, send)
+        app = StreamableHTTPASGIApp(self._stateful)
+        with self._quota.using(caller, session_id):
+            if scope["method"] == "GET":
+                return await self.standing.keep(app, scope, receive, send)
+            await app(scope, receive, send)
+        if scope["method"] == "DELETE":
+            self._quota.ended(caller, session_id)
+        return None
+
+    async def _open(self, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Open a session; the caller's longest idle one ends where it has too many."""
+        with self._quota.opening(caller) as opening:
+            if opening.replaces is not None:
+                await self._end(opening.replaces, scope)
+
+            async def noticing(message: Message) -> None:
+                if message["type"] == "http.response.start" and message["status"] == OK:
+                    for name, value in message["headers"]:
+                        if name.lower() == b"mcp-session-id":
+                            opening.opened(value.decode("latin-1"))
+                await send(message)
+
+            await StreamableHTTPASGIApp(self._stateful)(scope, receive, noticing)
+
+    async def _end(self, session_id: str, scope: Scope) -> None:
+        """End a session as its client would, with DELETE."""
+        headers = [(b"mcp-session-id", session_id.encode("latin-1"))]
+        delete = {
+            "type": "http",
+            "method": "DELETE",
+            "path": scope["path"],
+            "query_string": b"",
+            "headers": headers,
+            "user": scope["user"],
+        }
+
+        async def nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def unheard(message: Message) -> None:
+            del message
+
+        await StreamableHTTPASGIApp(self._stateful)(delete, nothing, unheard)
+
+
+def _refused(told: str) -> dict[str, Any]:
+    """A JSON-RPC error that answers no request in particular."""
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": told}}
 
 
 def _asks_for_session(body: bytes, asked_for: set[str] | None) -> bool:
