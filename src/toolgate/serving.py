@@ -16,7 +16,7 @@ from toolgate.gate.catalogue import Offer
 from toolgate.settings import Settings, hand_down, handed_down
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import STATE
+from toolgate.transports.heads import KNOWN_HEADS
 from toolgate.transports.web import web_app
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Application:
             await self._open.aclose()
             await send({"type": "lifespan.startup.failed", "message": str(problem)})
             raise
-        scope["state"][STATE] = edge.heads
+        scope["state"][KNOWN_HEADS] = edge.heads
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._open.aclose()

@@ -14,7 +14,7 @@ from uvicorn.server import ServerState
 
 from toolgate.transports.connections import Connection
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import STATE
+from toolgate.transports.heads import KNOWN_HEADS
 
 
 class Pipe(asyncio.Transport):
@@ -76,7 +76,7 @@ class Line:
 
         config = Config(counted, http=Connection, access_log=False, log_config=None)
         loop = asyncio.get_running_loop()
-        self.server = Connection(config, ServerState(), {STATE: edge.heads}, loop)
+        self.server = Connection(config, ServerState(), {KNOWN_HEADS: edge.heads}, loop)
         self.pipe = Pipe(self.peer)
         self.server.connection_made(self.pipe)
 

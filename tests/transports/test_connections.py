@@ -293,7 +293,9 @@ async def test_a_connection_in_use_is_kept_and_an_idle_one_is_not(
     monkeypatch.setattr(loop, "time", lambda: now[0], raising=False)
     line.server.timeout_keep_alive_task = None
     monkeypatch.setattr(
-        line.server, "_watch", lambda seconds: timers.append((now[0] + seconds, seconds))
+        line.server,
+        "_schedule_idle_check",
+        lambda seconds: timers.append((now[0] + seconds, seconds)),
     )
     line.feed(asked)
     await line.until(lambda: line.pipe.written)

@@ -14,15 +14,15 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from toolgate.transports.asgi import Scope
-from toolgate.transports.heads import RAW_HEAD, STATE, Answer, Begun, Heads
+from toolgate.transports.heads import KNOWN_HEADS, RAW_HEAD, Answer, Heads, Pending
 
 logger = logging.getLogger(__name__)
 
 END = b"\r\n\r\n"
-LENGTH = b"ength: "
-BEFORE_LENGTH = (b"\r\nContent-L", b"\r\ncontent-l")
-MOST_DIGITS = 7
-MOST_HELD = 1 << 20
+LENGTH_NAME_END = b"ength: "
+LENGTH_NAME_START = (b"\r\nContent-L", b"\r\ncontent-l")
+MAX_DIGITS = 7
+MAX_HELD = 1 << 20
 JSON = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n"
 CLOSE = b"connection: close\r\n"
 
@@ -32,69 +32,71 @@ class Connection(HttpToolsProtocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._heads: Heads | None = self.app_state.get(STATE)
-        self._place: Hashable = None
-        self._between = True
+        self._heads: Heads | None = self.app_state.get(KNOWN_HEADS)
+        self._peer: Hashable = None
+        self._idle = True
         """Whether the parser waits for a new request."""
-        self._seen: Hashable = None
+        self._raw_key: Hashable = None
         """The key of the head that is about to be parsed."""
-        self._begun = b""
+        self._incomplete = b""
         """A known request whose body is not complete yet."""
         self._task: asyncio.Task[None] | None = None
         """The answer that is being made."""
-        self._waiting: list[bytes] = []
+        self._queued: list[bytes] = []
         """What came meanwhile."""
-        self._leaving = False
-        self._used = 0.0
-        self._defaults: list[tuple[bytes, bytes]] | None = None
-        self._lines = b""
+        self._closing = False
+        self._answered_at = 0.0
+        self._default_headers: list[tuple[bytes, bytes]] | None = None
+        self._default_lines = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Note where the client is."""
         super().connection_made(transport)
-        self._place = (self.client and self.client[0], self.scheme)
+        self._peer = (self.client and self.client[0], self.scheme)
 
     def data_received(self, data: bytes) -> None:
         """Answer a request that is known; let uvicorn have every other."""
         if self._task is not None:
-            self._waiting.append(data)
+            self._queued.append(data)
             self.flow.pause_reading()
             return
-        if self._begun:
-            data, self._begun = self._begun + data, b""
-        if not (self._between and self._heads and self._took(self._heads, data)):
+        if self._incomplete:
+            data, self._incomplete = self._incomplete + data, b""
+        if not (self._idle and self._heads and self._handle_known(self._heads, data)):
             super().data_received(data)
 
-    def _took(self, heads: Heads, data: bytes) -> bool:
+    def _handle_known(self, heads: Heads, data: bytes) -> bool:
         """Whether this was, or is the begin of, a request that is known."""
         end = data.find(END) + len(END)
-        found = _keyed(data[:end]) if end >= len(END) else None
+        found = _split_content_length(data[:end]) if end >= len(END) else None
         free = not self.flow.write_paused and (not self.cycle or self.cycle.response_complete)
         if found is None or not free:
-            self._seen = None
+            self._raw_key = None
             return False
         raw, length = found
-        self._seen = key = (self._place, raw)
-        known: Any = heads.recall(key) or heads.alike(key)
-        if not known or not known.begin or length > MOST_HELD or len(data) > end + length:
+        self._raw_key = key = (self._peer, raw)
+        known: Any = heads.recall(key) or heads.without_credential(key)
+        if not known or not known.respond or length > MAX_HELD or len(data) > end + length:
             return False
         if len(data) < end + length:
-            self._begun = data
+            self._incomplete = data
             return True
-        begun: Begun = known.begin(known, data[end:])
-        if begun is None:
+        pending: Pending = known.respond(known, data[end:])
+        if pending is None:
             return False
-        if isinstance(begun, Answer):
-            self._answer(begun)
+        if isinstance(pending, Answer):
+            self._write(pending)
         else:
-            self._task = self.loop.create_task(self._wait_for(begun, data))
+            self._task = self.loop.create_task(self._respond_later(pending, data))
             self.tasks.add(self._task)
         return True
 
-    async def _wait_for(self, begun: Coroutine[Any, Any, Answer | None], data: bytes) -> None:
+    async def _respond_later(
+        self, pending: Coroutine[Any, Any, Answer | None], data: bytes
+    ) -> None:
         task, answer = self._task, None
         try:
-            answer = await begun
+            answer = await pending
         except BaseException as problem:
             self.transport.close()
             if not isinstance(problem, Exception):
@@ -104,39 +106,41 @@ class Connection(HttpToolsProtocol):
             self._task = None
             self.tasks.discard(task)  # pyright: ignore[reportArgumentType]
         if answer is not None:
-            self._answer(answer)
+            self._write(answer)
         elif not self.transport.is_closing():
             super().data_received(data)  # it was not to be answered here after all
-            if self._leaving:
+            if self._closing:
                 super().shutdown()
-        if self._waiting:
-            self._go_on()
+        if self._queued:
+            self._read_queued()
 
-    def _go_on(self) -> None:
+    def _read_queued(self) -> None:
         """Look at what came meanwhile."""
-        data, self._waiting = b"".join(self._waiting), []
+        data, self._queued = b"".join(self._queued), []
         self.flow.resume_reading()
         if not self.transport.is_closing():
             self.data_received(data)
 
-    def _answer(self, answer: Answer) -> None:
+    def _write(self, answer: Answer) -> None:
         if self.transport.is_closing():
             return
         body, id = answer.body, answer.request_id.encode()
-        head = JSON % (len(body), id, CLOSE if self._leaving else b"")
+        head = JSON % (len(body), id, CLOSE if self._closing else b"")
         defaults = self.server_state.default_headers
-        if defaults is not self._defaults:  # made anew every second, for the date
-            self._defaults = defaults
-            self._lines = b"".join(b"%b: %b\r\n" % one for one in defaults)
-        self.transport.write(b"".join((STATUS_LINE[answer.status], self._lines, head, body)))
+        if defaults is not self._default_headers:  # made anew every second, for the date
+            self._default_headers = defaults
+            self._default_lines = b"".join(b"%b: %b\r\n" % one for one in defaults)
+        self.transport.write(
+            b"".join((STATUS_LINE[answer.status], self._default_lines, head, body))
+        )
         self.server_state.total_requests += 1
-        self._used = self.loop.time()
-        if self._leaving:
+        self._answered_at = self.loop.time()
+        if self._closing:
             self.transport.close()
         elif self.timeout_keep_alive_task is None:
-            self._watch(self.timeout_keep_alive)
+            self._schedule_idle_check(self.timeout_keep_alive)
 
-    def _watch(self, seconds: float) -> None:
+    def _schedule_idle_check(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
         )
@@ -146,41 +150,42 @@ class Connection(HttpToolsProtocol):
 
         Looked at now and then: a timer for each request, as uvicorn has, would cost too much.
         """
-        left = self._used + self.timeout_keep_alive - self.loop.time()
-        if self._task is not None or self._begun:
+        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
+        if self._task is not None or self._incomplete:
             left = self.timeout_keep_alive
         if left > 0:
-            self._watch(left)
+            self._schedule_idle_check(left)
         else:
             super().timeout_keep_alive_handler()
 
     def on_message_begin(self) -> None:
         """Tell the application by what this head can be known again."""
         super().on_message_begin()
-        self._between = False
+        self._idle = False
         scope: Scope = self.scope  # pyright: ignore[reportAssignmentType]
-        scope[RAW_HEAD], self._seen = self._seen, None
+        scope[RAW_HEAD], self._raw_key = self._raw_key, None
 
     def on_message_complete(self) -> None:
         """Note that the parser is at the end of a request."""
         super().on_message_complete()
-        self._between = True
+        self._idle = True
 
     def shutdown(self) -> None:
         """Leave when what is being answered is answered."""
         if self._task is None:
             super().shutdown()
         else:
-            self._leaving = True
+            self._closing = True
 
 
-def _keyed(head: bytes) -> tuple[bytes, int] | None:
+def _split_content_length(head: bytes) -> tuple[bytes, int] | None:
     """A head without the number of its body's bytes, and that number; None if it cannot be told."""
-    at = head.find(LENGTH) + len(LENGTH)
-    if head[at - len(LENGTH) - len(BEFORE_LENGTH[0]) : at - len(LENGTH)] not in BEFORE_LENGTH:
+    name_end = head.find(LENGTH_NAME_END)
+    if head[name_end - len(LENGTH_NAME_START[0]) : name_end] not in LENGTH_NAME_START:
         return None
+    at = name_end + len(LENGTH_NAME_END)
     after = head.find(b"\r", at)
     digits = head[at:after]
-    if not digits.isdigit() or len(digits) > MOST_DIGITS:
+    if not digits.isdigit() or len(digits) > MAX_DIGITS:
         return None
     return head[:at] + head[after:], int(digits)

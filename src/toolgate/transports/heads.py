@@ -18,14 +18,14 @@ from toolgate.transports.asgi import Scope
 
 RawKey = tuple[Hashable, bytes]
 """Where a request comes from, and its head without the number of its body's bytes."""
-MOST_KEPT = 10_000
+MAX_HEADS = 10_000
 RAW_HEAD = "toolgate.raw_head"
 """Where a connection says by which key it would know a request's head again, byte for byte."""
-STATE = "toolgate.heads"
+KNOWN_HEADS = "toolgate.heads"
 """Where connections find what is known, in the state of the server's lifespan."""
 LENGTH, CREDENTIAL = b"content-length", b"authorization"
 BEARER = b"uthorization: Bearer "
-LIVELY = {b"transfer-encoding", b"expect", b"upgrade"}
+NOT_REPEATABLE = {b"transfer-encoding", b"expect", b"upgrade"}
 
 
 class Answer(NamedTuple):
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     request_id: str
 
 
-Begun = Answer | Coroutine[Any, Any, Answer | None] | None
+Pending = Answer | Coroutine[Any, Any, Answer | None] | None
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Head:
     until: float
     routing: Any = None
     """What MCP's headers say, once that was asked for."""
-    begin: "Callable[[Head, bytes], Begun] | None" = None
+    respond: "Callable[[Head, bytes], Pending] | None" = None
     """Answers the bodies of such requests, but for those (None) that have to go another way."""
 
 
@@ -81,40 +81,40 @@ class Heads:
 
     def keep(self, key: Hashable, head: Head) -> None:
         """Remember a request that was let in."""
-        if len(self._known) < MOST_KEPT:
+        if len(self._known) < MAX_HEADS:
             self._known[key] = head
 
     def keep_raw(self, key: "RawKey", head: Head) -> None:
         """Remember a head byte for byte, and for other callers what it looks like."""
         self.keep(key, head)
-        place, raw = key
-        if (parts := parted(raw)) and len(self._patterns) < MOST_KEPT:
-            self._patterns[place, parts[0]] = head
+        peer, raw = key
+        if (parts := split_credential(raw)) and len(self._patterns) < MAX_HEADS:
+            self._patterns[peer, parts[0]] = head
 
-    def alike(self, key: "RawKey") -> "Stranger | None":
+    def without_credential(self, key: "RawKey") -> "UnknownCredential | None":
         """For a head that is not known, but looks like one that is: how to get to know it."""
-        place, raw = key
-        parts = parted(raw)
-        pattern = self._patterns.get((place, parts[0])) if parts else None
-        return Stranger(self, key, pattern, parts[1]) if pattern and parts else None
+        peer, raw = key
+        parts = split_credential(raw)
+        pattern = self._patterns.get((peer, parts[0])) if parts else None
+        return UnknownCredential(self, key, pattern, parts[1]) if pattern and parts else None
 
-    async def introduce(self, stranger: "Stranger") -> Head | None:
+    async def authenticate(self, unknown: "UnknownCredential") -> Head | None:
         """Look up who it is; None where the request has to be looked at as a whole."""
-        pattern = stranger.pattern
+        pattern = unknown.pattern
         try:
-            known = await self._credentials.identify(stranger.credential, pattern.address.resources)
+            known = await self._credentials.identify(unknown.credential, pattern.address.resources)
         except (InsufficientScope, SQLAlchemyError):
             return None
         if known is None:
             return None
         address, routing = pattern.address, pattern.routing
-        head = Head(known.principal, address, known.until, routing, pattern.begin)
-        self.keep(stranger.key, head)
+        head = Head(known.principal, address, known.until, routing, pattern.respond)
+        self.keep(unknown.key, head)
         return head
 
 
 @dataclass(slots=True)
-class Stranger:
+class UnknownCredential:
     """A caller with a head that is known but for the credential."""
 
     heads: Heads
@@ -122,17 +122,17 @@ class Stranger:
     pattern: Head
     credential: str
 
-    def begin(self, _: "Stranger", body: bytes) -> Begun:
+    def respond(self, _: "UnknownCredential", body: bytes) -> Pending:
         """Answer a request once the caller is known."""
         return self._answered(body)
 
     async def _answered(self, body: bytes) -> Answer | None:
-        head = await self.heads.introduce(self)
-        begun = head.begin(head, body) if head and head.begin else None
-        return begun if begun is None or isinstance(begun, Answer) else await begun
+        head = await self.heads.authenticate(self)
+        pending = head.respond(head, body) if head and head.respond else None
+        return pending if pending is None or isinstance(pending, Answer) else await pending
 
 
-def parted(raw: bytes) -> tuple[bytes, str] | None:
+def split_credential(raw: bytes) -> tuple[bytes, str] | None:
     """A head without its credential, and the credential; None where it has none of the usual form.
 
     What is left still says where the credential was.
@@ -145,15 +145,15 @@ def parted(raw: bytes) -> tuple[bytes, str] | None:
     return (raw[:at] + raw[after:], credential.decode("latin-1")) if credential else None
 
 
-def place_of(scope: Scope) -> Hashable:
+def peer_of(scope: Scope) -> Hashable:
     """Where a request comes from."""
     peer: tuple[str, int] | None = scope.get("client")
     return (peer and peer[0], scope.get("scheme"))
 
 
 def key_of(scope: Scope) -> Hashable:
-    """The same for all requests from one place with the same headers."""
-    return (place_of(scope), *scope["headers"])
+    """The same for all requests from one peer with the same headers."""
+    return (peer_of(scope), *scope["headers"])
 
 
 def raw_key_of(scope: Scope) -> RawKey | None:
@@ -171,4 +171,4 @@ def raw_key_of(scope: Scope) -> RawKey | None:
     stays = all(one.lower() == b"keep-alive" for name, one in headers if name == b"connection")
     once = names.count(LENGTH) == 1 == names.count(CREDENTIAL)
     whole = key[1].count(b"\r\n") == lines == key[1].count(b"\n")
-    return key if stays and once and whole and LIVELY.isdisjoint(names) else None
+    return key if stays and once and whole and NOT_REPEATABLE.isdisjoint(names) else None

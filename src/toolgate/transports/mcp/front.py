@@ -30,7 +30,7 @@ from toolgate.transports.asgi import (
     request_id_of,
     send_json,
 )
-from toolgate.transports.heads import Answer, Begun, Head, Heads, raw_key_of
+from toolgate.transports.heads import Answer, Head, Heads, Pending, raw_key_of
 from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import Plain, plain_request
@@ -81,18 +81,18 @@ class Front:
         except TooLarge as problem:
             return await send_json(to, 413, self._refuse(scope, problem).body)
         routing = self._routing(scope)
-        begun = None
+        pending = None
         try:
             plain = _plain(routing, parse_json(body))
-            begun = self._begun(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
+            pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
         except InvalidArguments as problem:
             self._refuse(scope, problem)  # for the audit; the SDK words the answer
-        if begun is None:
+        if pending is None:
             return await self._sdk(scope, _replayed(body, receive), to)
-        answered = begun if isinstance(begun, Answer) else await begun
+        answered = pending if isinstance(pending, Answer) else await pending
         return await answer(scope, answered.status, answered.body)
 
-    def begin(self, head: Head, body: bytes) -> Begun:
+    def respond(self, head: Head, body: bytes) -> Pending:
         """Answer a request whose headers are known, if it is plain."""
         if len(body) > self._gate.limits.bounds.body_bytes:
             return None
@@ -100,9 +100,9 @@ class Front:
             plain = _plain(head.routing, parse_json(body))
         except InvalidArguments:
             return None
-        return self._begun(plain, head.routing, head.principal, new_id())
+        return self._respond(plain, head.routing, head.principal, new_id())
 
-    def _begun(
+    def _respond(
         self, plain: Plain | None, routing: Routing, principal: Principal, request_id: str
     ) -> Answering:
         if plain is None:
@@ -137,7 +137,7 @@ class Front:
         if head.routing is None:
             head.routing = _read(scope)
         if head.routing.fits and (key := raw_key_of(scope)) is not None:
-            head.begin = self.begin
+            head.respond = self.respond
             self._heads.keep_raw(key, head)
         return head.routing
 
