@@ -64,6 +64,20 @@ async def test_every_kind_is_stored_and_a_second_time_changes_nothing(
             assert rows == again[kind]
 
 
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [("09:00:00Z", "09:00:00.000Z"), ("09:00:00.5Z", "09:00:00.500Z")],
+)
+async def test_a_file_may_write_a_timestamp_with_a_shorter_fraction(
+    place: Place, written: str, stored: str
+) -> None:
+    row = FIGURES | {"capturedAt": f"2025-06-10T{written}"}
+    report = await place.load(place.rows_file("p.jsonl", [{**row, "entityId": None}]))
+    assert report.refused == []
+    [figures] = await place.rows("performance")
+    assert figures["captured_at"] == f"2025-06-10T{stored}"
+
+
 async def test_names_in_snake_case_and_the_api_s_own_ids(place: Place) -> None:
     await place.load(place.rows_file("e.jsonl", ENTITIES))
     stored = await place.rows("entities")

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from toolgate.db.content_words import RELATION_TYPES
 from toolgate.gate.parsing import TOLD
-from toolgate.packs.content.pack import Moment, Uuid
+from toolgate.packs.content.pack import Uuid, as_moment
 from toolgate.ports.content import ClaimType, ConceptKind, Difficulty, EntityType, Status
 
 MOST_KEY = 1000
@@ -27,6 +27,13 @@ def _storable(value: str) -> str:
     if "\0" in value:
         raise _wrong("must not hold the character NUL")
     return value
+
+
+def _moment(value: str) -> str:
+    """Exports write timestamps with no fraction, or a short one, more often than in full."""
+    if moment := as_moment(value):
+        return moment
+    raise _wrong("must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss.sssZ")
 
 
 def _url(value: str) -> str:
@@ -87,6 +94,7 @@ def _relation_type(value: str) -> str:
 Words = Annotated[str, AfterValidator(_storable)]
 Key = Annotated[Words, Field(max_length=MOST_KEY)]
 Url = Annotated[Key, AfterValidator(_url)]
+Moment = Annotated[str, AfterValidator(_moment)]
 Count = Annotated[int, BeforeValidator(_count), Field(ge=0, le=MOST_COUNT)]
 Finite = Field(allow_inf_nan=False)
 

@@ -55,10 +55,21 @@ def new_record(
 def resolved(uid: str, record: Record | None) -> Record:
     """The whole record: what is stored over the defaults, without secrets."""
     whole = _merged(new_record(uid, now=EPOCH), record or {})
+    _take_email_from_the_top(whole)
     for name, secrets in SECRET.items():
         if isinstance(whole.get(name), dict):
             whole[name] = {key: one for key, one in whole[name].items() if key not in secrets}
     return whole
+
+
+def _take_email_from_the_top(whole: Record) -> None:
+    """Applications without `auth` in their records keep the address beside the name."""
+    email, auth = whole.get("email"), whole["auth"]
+    if not isinstance(email, str) or not isinstance(auth, dict):
+        return
+    known = cast("Record", auth)
+    if email and not known.get("email"):
+        whole["auth"] = known | {"email": email}
 
 
 def is_admin(record: Record | None) -> bool:

@@ -42,6 +42,26 @@ async def test_a_user_without_a_record_has_the_defaults(kit: Kit) -> None:
     assert user["auth"] == {"uid": "anna", "email": None, "temporary": False}
 
 
+@pytest.mark.parametrize(
+    ("record", "email"),
+    [
+        ({"email": "top@example.com"}, "top@example.com"),
+        ({"email": "top@example.com", "auth": {"temporary": True}}, "top@example.com"),
+        ({"email": "top@example.com", "auth": {"email": None}}, "top@example.com"),
+        ({"email": "top@example.com", "auth": {"email": "auth@example.com"}}, "auth@example.com"),
+        ({"email": ""}, None),
+        ({"email": 5}, None),
+    ],
+)
+async def test_the_address_may_stand_at_the_top_of_a_record(
+    kit: Kit, record: dict[str, Any], email: str | None
+) -> None:
+    await keep(kit, "anna", record)
+    user = (await kit.call("get_user", as_=ANNA)).body["user"]
+    assert user["auth"]["email"] == email
+    assert user["email"] == record["email"]
+
+
 async def test_a_private_key_never_leaves_the_store(kit: Kit) -> None:
     await keep(kit, "anna", {"api": {"clientId": "c1", "privateKey": "pk_secret"}})
     outcome = await kit.call("get_user", as_=ANNA)

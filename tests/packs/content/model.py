@@ -385,17 +385,17 @@ def asked(draw: Any, world: World) -> list[Reading]:
         return {"projectId": row["project_id"], "entityId": row["id"]}
 
     kind = some(
-        entityType=st.sampled_from(["", *ENTITY_TYPES]),
-        status=st.sampled_from(["", *STATUSES]),
+        entityType=st.sampled_from(ENTITY_TYPES),
+        status=st.sampled_from(STATUSES),
         search=words(*(row[name] for row in world.entities for name in ("title", "slug"))),
     )
-    if kind.get("entityType", "") in ("", "concept"):
-        kind |= some(conceptKind=st.sampled_from(["", *CONCEPT_KINDS]))
+    if kind.get("entityType", "concept") == "concept":
+        kind |= some(conceptKind=st.sampled_from(CONCEPT_KINDS))
     types = st.lists(st.sampled_from(RELATION_TYPES[:4]), max_size=3).map(",".join)
     period = some(
         query=words(*(row["query"] for row in world.performance)),
         pageUrl=words(*(row["page_url"] for row in world.performance)),
-        entityId=entity | st.just(""),
+        entityId=entity,
         dateStart=asked_moments,
         dateEnd=asked_moments,
     )
@@ -403,8 +403,8 @@ def asked(draw: Any, world: World) -> list[Reading]:
         start, end = sorted((period["dateStart"], period["dateEnd"]), key=moment)
         period |= {"dateStart": start, "dateEnd": end}
     claims = some(
-        entityId=entity | st.just(""),
-        claimType=st.sampled_from(["", *CLAIM_TYPES]),
+        entityId=entity,
+        claimType=st.sampled_from(CLAIM_TYPES),
         topicTag=words(*(row["topic_tag"] for row in world.blocks)),
         verifiedUntilBefore=asked_moments,
         verifiedUntilAfter=asked_moments,

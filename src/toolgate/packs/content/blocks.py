@@ -1,7 +1,5 @@
 """Quotable blocks: statements that stand by themselves, with their source."""
 
-from typing import Annotated
-
 from pydantic import Field
 
 from toolgate.gate.context import Context
@@ -9,7 +7,6 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
-    EmptyIsNone,
     InProject,
     Moment,
     Paged,
@@ -52,17 +49,13 @@ class Blocks(StoredOutput):
 class Claims(InProject, Paged):
     """Which blocks."""
 
-    entityId: Annotated[Uuid | None, EmptyIsNone] = Field(
-        default=None, description="Only of this entity."
-    )
-    claimType: Annotated[ClaimType | None, EmptyIsNone] = Field(
-        default=None, description="Only claims of this sort."
-    )
+    entityId: Uuid | None = Field(default=None, description="Only of this entity.")
+    claimType: ClaimType | None = Field(default=None, description="Only claims of this sort.")
     topicTag: Substring = Field(default=None, description="Only with this text in the tag.")
-    verifiedUntilBefore: Annotated[Moment | None, EmptyIsNone] = Field(
+    verifiedUntilBefore: Moment | None = Field(
         default=None, description="Only claims that expire then or earlier."
     )
-    verifiedUntilAfter: Annotated[Moment | None, EmptyIsNone] = Field(
+    verifiedUntilAfter: Moment | None = Field(
         default=None, description="Only claims that expire then or later."
     )
 

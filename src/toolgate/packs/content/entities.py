@@ -1,7 +1,5 @@
 """Entities: guides, concepts, projects and news."""
 
-from typing import Annotated
-
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
@@ -13,7 +11,6 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
-    EmptyIsNone,
     InProject,
     Paged,
     Pagination,
@@ -61,15 +58,9 @@ class Entities(StoredOutput):
 class Search(InProject, Paged):
     """Which entities."""
 
-    entityType: Annotated[EntityType | None, EmptyIsNone] = Field(
-        default=None, description="Only this type."
-    )
-    status: Annotated[Status | None, EmptyIsNone] = Field(
-        default=None, description="Only with this status."
-    )
-    conceptKind: Annotated[ConceptKind | None, EmptyIsNone] = Field(
-        default=None, description="Only concepts of this kind."
-    )
+    entityType: EntityType | None = Field(default=None, description="Only this type.")
+    status: Status | None = Field(default=None, description="Only with this status.")
+    conceptKind: ConceptKind | None = Field(default=None, description="Only concepts of this kind.")
     search: Substring = Field(
         default=None, description="Only with this text in title or slug, in any case."
     )

@@ -26,10 +26,15 @@ def _depth(value: object) -> object:
     return int(value)  # pyright: ignore[reportArgumentType]
 
 
+def _names(value: str) -> list[str]:
+    """The names between the commas, without the spaces around them."""
+    return [name.strip(" ") for name in value.split(",")] if value else []
+
+
 def _known_types(value: str) -> str:
-    for name in filter(None, value.split(",")):
+    for name in _names(value):
         if name not in RELATION_TYPES:
-            told = {"name": name[:100], "valid": ", ".join(RELATION_TYPES)}
+            told = {"name": name[:100] or "an empty name", "valid": ", ".join(RELATION_TYPES)}
             raise PydanticCustomError(
                 TOLD, "relationshipTypes: {name} is not known. Valid options: {valid}", told
             )
@@ -102,7 +107,7 @@ async def get_entity_graph(ctx: Context, args: GraphRef) -> Graph:
 
     Use `get_entity` for the entity alone.
     """
-    types = [name for name in args.relationshipTypes.split(",") if name]
+    types = _names(args.relationshipTypes)
     found = await ctx.content.graph(args.projectId, args.entityId, args.depth, types)
     if found is None:
         raise NotFound(NO_ENTITY)

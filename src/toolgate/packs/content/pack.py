@@ -27,6 +27,7 @@ UUID = re.compile(
 )
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):\d{2}:\d{2})(?:\.(\d{1,3}))?Z", re.ASCII)
+MILLISECONDS = len("2025-02-20T14:30:00.000Z")
 
 
 def _uuid(value: str, info: ValidationInfo) -> str:
@@ -37,7 +38,9 @@ def _uuid(value: str, info: ValidationInfo) -> str:
 
 
 def _moment(value: str, info: ValidationInfo) -> str:
-    if moment := as_moment(value):
+    """An argument has one of the two formats of the specification; `as_moment` reads more."""
+    moment = as_moment(value)
+    if moment and (DAY.fullmatch(value) or len(value) == MILLISECONDS):
         return moment
     told = {"field": info.field_name}
     raise PydanticCustomError(
@@ -66,8 +69,10 @@ def _unless_empty(value: object) -> object:
 
 Uuid = Annotated[str, AfterValidator(_uuid)]
 Moment = Annotated[str, AfterValidator(_moment)]
-EmptyIsNone = BeforeValidator(_unless_empty)
-Substring = Annotated[Annotated[str, Field(max_length=MOST_TEXT)] | None, EmptyIsNone]
+Substring = Annotated[
+    Annotated[str, Field(max_length=MOST_TEXT)] | None, BeforeValidator(_unless_empty)
+]
+"""Every text contains the empty one, so an empty substring filters nothing."""
 
 
 class Paged(Input):

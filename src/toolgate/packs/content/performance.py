@@ -1,7 +1,5 @@
 """How pages did in Google's search."""
 
-from typing import Annotated
-
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
@@ -12,7 +10,6 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
-    EmptyIsNone,
     InProject,
     Moment,
     Paged,
@@ -59,13 +56,11 @@ class Period(InProject, Paged):
 
     query: Substring = Field(default=None, description="Only queries with this text.")
     pageUrl: Substring = Field(default=None, description="Only pages with this text in the URL.")
-    entityId: Annotated[Uuid | None, EmptyIsNone] = Field(
-        default=None, description="Only of this entity."
-    )
-    dateStart: Annotated[Moment | None, EmptyIsNone] = Field(
+    entityId: Uuid | None = Field(default=None, description="Only of this entity.")
+    dateStart: Moment | None = Field(
         default=None, description="Only periods that begin then or later."
     )
-    dateEnd: Annotated[Moment | None, EmptyIsNone] = Field(
+    dateEnd: Moment | None = Field(
         default=None, description="Only periods that end then or earlier."
     )
 
