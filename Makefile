@@ -7,13 +7,16 @@ TEST   := $(VENV)/.test-ready
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-.PHONY: run test check bench bench-content bench-credentials lint types architecture docs lock clean
+.PHONY: run test steady check bench bench-content bench-credentials lint types architecture docs lock clean
 
 run: $(RUN)                ## embedded database with demo data, ready to be called
 	$(BIN)/toolgate serve --demo
 
 test: $(TEST)              ## the whole test suite, on real servers
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile
+
+steady: $(TEST)            ## the suite TIMES times beside two busy loops: nothing may fail by chance
+	$(BIN)/python -m tests.steady --times $(or $(TIMES),10)
 
 check: lint types architecture docs test   ## exactly what CI runs
 

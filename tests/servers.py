@@ -16,11 +16,9 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.patience import PATIENT
 
 ROOT = Path(__file__).parents[1]
-READY_WITHIN = 30.0
-STOPPED_WITHIN = 20.0
-AUDITED_WITHIN = 5.0
 
 Row = dict[str, Any]
 
@@ -44,11 +42,11 @@ class Server:
         """An HTTP client with a holder's key; None for no credentials."""
         if holder is not None:
             headers = {"Authorization": f"Bearer {self.key_of(holder)}", **headers}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=PATIENT, trust_env=False)
 
     def audit_rows(self, request_id: str, *, count: int = 1) -> list[Row]:
         """The audit rows of a request, once there are so many."""
-        deadline = time.monotonic() + AUDITED_WITHIN
+        deadline = time.monotonic() + PATIENT
         rows: list[Row] = []
         while time.monotonic() < deadline:
             rows = self._rows(request_id)
@@ -95,8 +93,8 @@ def wait_until_ready(
     url: str, process: subprocess.Popen[Any], verify: ssl.SSLContext | bool = True
 ) -> None:
     """Ask for readiness until it is there."""
-    deadline = time.monotonic() + READY_WITHIN
-    with httpx2.Client(trust_env=False, timeout=5, verify=verify) as client:
+    deadline = time.monotonic() + PATIENT
+    with httpx2.Client(trust_env=False, timeout=PATIENT, verify=verify) as client:
         while time.monotonic() < deadline:
             assert process.poll() is None, f"the server ended with {process.returncode}"
             try:
@@ -105,7 +103,7 @@ def wait_until_ready(
             except httpx2.TransportError:
                 pass
             pause()
-    pytest.fail(f"the server was not ready within {READY_WITHIN:g} s")
+    pytest.fail(f"the server was not ready within {PATIENT:g} s")
 
 
 def stop(process: subprocess.Popen[Any]) -> None:
@@ -113,7 +111,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:
-        process.wait(STOPPED_WITHIN)
+        process.wait(PATIENT)
     except subprocess.TimeoutExpired:
         process.kill()
         raise

@@ -9,6 +9,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.patience import PATIENT
 from tests.servers import ROOT, running_server
 
 CPU_SECONDS = 2.0
@@ -79,7 +80,7 @@ def started(folder: Path) -> dict[str, Any]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENT,
         check=True,
     )
     return json.loads(done.stdout)

@@ -13,6 +13,7 @@ from bench import jobs
 from bench.generator import Connections, WrongAnswer, closed_loop, paced, percentile, run
 from bench.jobs import Job
 from tests.bench.conftest import GOOD, REQUEST
+from tests.patience import PATIENT
 
 
 def job(port, **given):
@@ -134,5 +135,10 @@ def test_percentiles():
 def _generate(wanted):
     command = [sys.executable, "-m", "bench.generator"]
     return subprocess.run(
-        command, input=jobs.packed(wanted), capture_output=True, text=True, timeout=60, check=False
+        command,
+        input=jobs.packed(wanted),
+        capture_output=True,
+        text=True,
+        timeout=PATIENT,
+        check=False,
     )

@@ -16,9 +16,9 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from tests.patience import PATIENT
 
 OURS = ("TOOLGATE_", "GOOGLE_", "FIREBASE_", "FIRESTORE_", "MCP_", "BACKEND_MANAGER_")
-DEADLINE = 60
 
 
 def is_ours(variable: str) -> bool:
@@ -58,7 +58,7 @@ def process(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]
             input=input,
             capture_output=True,
             text=True,
-            timeout=DEADLINE,
+            timeout=PATIENT,
         )
         return Ended(ended.returncode, ended.stdout, ended.stderr)
 
@@ -104,7 +104,7 @@ class Running:
         request = Request(f"{self.url}/v1/tools/{tool}", json.dumps(arguments).encode())
         request.add_header("Authorization", f"Bearer {key or self.key}")
         try:
-            with urlopen(request, timeout=DEADLINE) as answer:
+            with urlopen(request, timeout=PATIENT) as answer:
                 return answer.status, json.load(answer)
         except HTTPError as refusal:
             with refusal:
@@ -114,7 +114,7 @@ class Running:
         """End it with a signal and wait."""
         if self.ended is None:
             self.process.send_signal(number)
-            out, err = self.process.communicate(timeout=DEADLINE)
+            out, err = self.process.communicate(timeout=PATIENT)
             self.ended = Ended(self.process.returncode, self.greeting + out, err)
         return self.ended
 
@@ -133,7 +133,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Any]:
             stderr=subprocess.PIPE,
             text=True,
         )
-        guard = threading.Timer(DEADLINE, process.kill)
+        guard = threading.Timer(PATIENT, process.kill)
         guard.start()
         try:
             running = _greeted(process)

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENT
+
 from toolgate.cli.output import printable
 
 FILE = ".toolgate/toolgate.db"
@@ -89,5 +91,5 @@ def test_following_goes_on_until_it_is_told_to_stop(
     process("call", "describe_collection", "collection_name=users")
     assert json.loads(follower.stdout.readline())["tool_name"] == "describe_collection"
     follower.send_signal(signal.SIGINT)
-    out, err = follower.communicate(timeout=30)
+    out, err = follower.communicate(timeout=PATIENT)
     assert (follower.returncode, out, err) == (0, "", "")

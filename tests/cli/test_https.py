@@ -11,6 +11,7 @@ import httpx2
 import mcp
 import pytest
 from mcp.client.streamable_http import streamable_http_client
+from tests.patience import PATIENT
 from tests.transports.bridges import HELLO, MODES, Mode, bridged, wired
 
 from toolgate.cli.trust import trust_command
@@ -20,7 +21,7 @@ CA = ".toolgate/tls/ca.pem"
 
 def asking(ca: Path | None) -> httpx2.Client:
     verify = ssl.create_default_context(cafile=ca) if ca else True
-    return httpx2.Client(verify=verify, trust_env=False, timeout=30)
+    return httpx2.Client(verify=verify, trust_env=False, timeout=PATIENT)
 
 
 def test_the_ca_verifies_it_on_every_name_and_a_second_start_uses_the_same(
@@ -93,7 +94,7 @@ async def test_the_python_client_and_the_bridge_connect(secure: tuple[str, str, 
             headers={"Authorization": f"Bearer {key}"},
             verify=ssl.create_default_context(cafile=ca),
             trust_env=False,
-            timeout=30,
+            timeout=PATIENT,
         ) as http:
             transport = streamable_http_client(f"{url}/mcp", http_client=http)
             async with mcp.Client(transport, mode=mode) as client:

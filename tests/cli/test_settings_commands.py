@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
+from tests.patience import PATIENT
 
 from toolgate.cli import checks
 from toolgate.cli.keys import days
@@ -253,7 +254,7 @@ def test_a_pipe_gets_no_escape_codes_and_a_terminal_does(
     except OSError:
         pass  # how a terminal says that the other side is gone
     os.close(ours)
-    assert terminal.wait(timeout=30) == 0
+    assert terminal.wait(timeout=PATIENT) == 0
     assert b"\x1b[" in said
 
 
@@ -271,6 +272,6 @@ def test_nothing_heavy_is_loaded_to_say_the_version(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENT,
     )
     assert ended.stdout.splitlines()[-1] == "[]"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from tests.patience import PATIENT
 
 pytestmark = pytest.mark.anyio
 PUBLIC = {"list_collections", "describe_collection", "health_check"}
@@ -120,7 +121,7 @@ def test_a_signal_ends_it_with_everything_stored(
         server.stdin.flush()
         assert "result" in json.loads(server.stdout.readline())
     server.send_signal(signal.SIGTERM)
-    out, err = server.communicate(timeout=30)
+    out, err = server.communicate(timeout=PATIENT)
     assert (server.returncode, out) == (0, "")
     assert "Traceback" not in err
     assert len(cli("audit", "--json").out.splitlines()) == 1

@@ -14,6 +14,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl
 from tests.identity.oauth.flow import PREFIX, query_of
 from tests.identity.pages import browsing, walk
+from tests.patience import PATIENT
 from tests.servers import Server
 
 REDIRECT = "http://localhost:3030/callback"
@@ -90,7 +91,7 @@ async def connected(
         callback_handler=person.answered,
         client_metadata_url=document,
     )
-    async with httpx2.AsyncClient(auth=provider, trust_env=False, timeout=30) as http:
+    async with httpx2.AsyncClient(auth=provider, trust_env=False, timeout=PATIENT) as http:
         transport = streamable_http_client(f"{server.url}{path}", http_client=http)
         async with mcp.Client(transport, mode=mode) as client:
             yield client, provider
@@ -109,6 +110,6 @@ async def revoke(server: Server, person: Person) -> None:
         form = {"token": str(token.refresh_token), "client_id": str(client.client_id)}
         assert (await http.post(f"{PREFIX}/revoke", data=form)).status_code == 200
         headers = {"Authorization": f"Bearer {token.access_token}"}
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + PATIENT
         while (await http.get("/v1/tools", headers=headers)).status_code != 401:
-            assert time.monotonic() < deadline, "a revoked token ends within a second"
+            assert time.monotonic() < deadline, "a revoked token does not end"

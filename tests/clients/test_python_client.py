@@ -11,6 +11,7 @@ import mcp_types as types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from tests.patience import PATIENT
 from tests.servers import Server
 
 from toolgate.app import packs
@@ -37,7 +38,7 @@ async def connected(
 ) -> AsyncGenerator[mcp.Client, None]:
     """A client with a holder's key."""
     headers = {"Authorization": f"Bearer {server.key_of(holder)}"}
-    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENT) as http:
         transport = streamable_http_client(f"{server.url}{path}", http_client=http)
         async with mcp.Client(transport, mode=mode) as client:
             yield client
@@ -146,7 +147,7 @@ async def test_without_a_key_no_client_connects(server: Server, mode: Mode) -> N
         statuses.append(answer.status_code)
 
     hooks = {"response": [note]}
-    async with httpx2.AsyncClient(trust_env=False, timeout=30, event_hooks=hooks) as http:
+    async with httpx2.AsyncClient(trust_env=False, timeout=PATIENT, event_hooks=hooks) as http:
         transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
         with pytest.raises(ExceptionGroup):
             async with mcp.Client(transport, mode=mode):
@@ -204,7 +205,7 @@ async def test_a_read_is_audited_as_a_call_of_its_tool(server: Server, mode: Mod
         "Authorization": f"Bearer {server.key_of('worker')}",
         "X-Request-Id": f"resource-{mode}",
     }
-    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENT) as http:
         transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
         async with mcp.Client(transport, mode=mode) as client:
             await client.read_resource("cybereco://schema/users")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.node import NodeUnavailable, find, install
+from tests.patience import PATIENT
 from tests.servers import Server
 
 from toolgate.app import packs
@@ -36,7 +37,7 @@ def looked(server: Server, holder: str, folder: Path) -> dict[str, Any]:
         f"{server.url}/mcp",
         str(folder / "calls.json"),
         cwd=home,
-        timeout=60,
+        timeout=PATIENT,
         env={"TOOLGATE_KEY": server.key_of(holder)},
     )
     assert done.returncode == 0, done.stderr

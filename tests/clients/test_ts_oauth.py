@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.node import NodeUnavailable, find, install
+from tests.patience import PATIENT
 from tests.servers import Server
 
 SCRIPT = "ts_oauth.mjs"
@@ -17,7 +18,7 @@ def test_the_client_goes_the_whole_way(server: Server, path: str) -> None:
     except NodeUnavailable as reason:
         pytest.skip(f"TypeScript client: {reason}")
     typed = {"TOOLGATE_TYPED": json.dumps({"key": server.key_of("user")})}
-    done = find().run(SCRIPT, f"{server.url}{path}", cwd=home, timeout=60, env=typed)
+    done = find().run(SCRIPT, f"{server.url}{path}", cwd=home, timeout=PATIENT, env=typed)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "tools": ["list_collections", "describe_collection", "get_user", "health_check"],

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.identity.oauth.flow import PREFIX, hidden
+from tests.patience import PATIENT
 from tests.servers import Server
 
 from . import node
@@ -66,7 +67,7 @@ def test_every_scenario_for_authorization_servers_passes(server: Server, tmp_pat
 
 def visit(url: str, key: str) -> None:
     """What a person does at the address that the suite prints."""
-    with httpx2.Client(trust_env=False, follow_redirects=True, timeout=30) as browser:
+    with httpx2.Client(trust_env=False, follow_redirects=True, timeout=PATIENT) as browser:
         page = browser.get(url)
         form = {**hidden(page), "key": key}
         page = browser.post(page.url.join(f"{PREFIX}/sign-in"), data=form)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.patience import PATIENT
 
 from .node import NodeUnavailable
 from .suite import REQUIREMENTS, run_suite
 
-READY_WITHIN = 30.0
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -71,9 +71,9 @@ def _free_port() -> int:
 
 def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
     """Until the endpoint speaks MCP, not only until something listens."""
-    deadline = time.monotonic() + READY_WITHIN
+    deadline = time.monotonic() + PATIENT
     accepted = {"Accept": "application/json, text/event-stream"}
-    with httpx2.Client(trust_env=False, timeout=READY_WITHIN, headers=accepted) as client:
+    with httpx2.Client(trust_env=False, timeout=PATIENT, headers=accepted) as client:
         while time.monotonic() < deadline:
             if server.poll() is not None:
                 pytest.fail(f"the server under test ended with {server.returncode}")
@@ -84,4 +84,4 @@ def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
             else:
                 assert answer.status_code == 200, answer.text
                 return
-    pytest.fail(f"the server under test did not answer within {READY_WITHIN:g} s")
+    pytest.fail(f"the server under test did not answer within {PATIENT:g} s")

@@ -11,6 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 from tests.databases import STARTS_A_SERVER
+from tests.patience import PATIENT
 from tests.statements import noted_statements
 
 from toolgate.db.engine import BUSY_MILLISECONDS, BadDatabaseUrl, Database
@@ -102,7 +103,7 @@ async def test_an_old_schema_on_postgresql_is_not_touched_unasked(postgres_datab
 
 async def test_everybody_may_upgrade_an_empty_database_at_once(database_url: str) -> None:
     databases = [Database(database_url) for _ in range(4)]
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as starts:
             for one in databases:
                 starts.start_soon(upgrade_at_start, one)
@@ -163,7 +164,7 @@ def start_all(processes: list[subprocess.Popen[str]]) -> list[subprocess.Popen[s
 
 
 def said(process: subprocess.Popen[str]) -> tuple[str, str]:
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=PATIENT)
     return out.strip(), errors
 
 

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from sqlalchemy import text
+from tests.patience import PATIENT
 
 from toolgate.db.engine import Database
 from toolgate.db.threads import Threads
@@ -19,11 +20,11 @@ async def test_a_cancelled_caller_waits_for_its_thread() -> None:
 
     def work() -> None:
         begun.set()
-        go_on.wait(5)
+        go_on.wait(PATIENT)
         finished.append(True)
 
     caller = asyncio.create_task(threads.run(work))
-    await asyncio.to_thread(begun.wait, 5)
+    await asyncio.to_thread(begun.wait, PATIENT)
     caller.cancel()
     await asyncio.wait([caller], timeout=0.05)
     assert not caller.done()
@@ -42,10 +43,10 @@ async def test_a_write_cancelled_in_its_thread_leaves_no_lock(tmp_path) -> None:
     def slow(connection) -> None:
         connection.execute(text("INSERT INTO t VALUES (1)"))
         begun.set()
-        go_on.wait(5)
+        go_on.wait(PATIENT)
 
     caller = asyncio.create_task(database.write(slow))
-    await asyncio.to_thread(begun.wait, 5)
+    await asyncio.to_thread(begun.wait, PATIENT)
     caller.cancel()
     go_on.set()
     with pytest.raises(asyncio.CancelledError):

@@ -14,7 +14,8 @@ from typing import Any
 
 import httpx2
 from tests.deploy.proxies import DEPLOY, PROXIES, Place, replaced
-from tests.servers import ROOT, STOPPED_WITHIN, stop, wait_until_ready
+from tests.patience import PATIENT
+from tests.servers import ROOT, stop, wait_until_ready
 
 ADMIN_KEY = "the-admin-key-of-the-deployed-server"
 PUBLIC_URL = 'public_url = "https://tools.example.com"'
@@ -110,7 +111,7 @@ def hosted(
 
 def _end(proxy: subprocess.Popen[Any]) -> None:
     proxy.terminate()
-    proxy.wait(STOPPED_WITHIN)
+    proxy.wait(PATIENT)
 
 
 def free_ports(count: int) -> list[int]:

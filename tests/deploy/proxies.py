@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from tests.deploy.certificates import make_certificate
-from tests.servers import READY_WITHIN, ROOT, pause
+from tests.patience import PATIENT
+from tests.servers import ROOT, pause
 
 DEPLOY = ROOT / "deploy"
 PATH = f"{os.environ['PATH']}:/usr/sbin"
@@ -165,14 +166,14 @@ def _without_rights(folder: Path) -> dict[str, Any]:
 def _wait_until_there(
     place: Place, certificate: str, process: subprocess.Popen[Any], said: Path
 ) -> None:
-    deadline = time.monotonic() + READY_WITHIN
+    deadline = time.monotonic() + PATIENT
     while time.monotonic() < deadline:
         assert process.poll() is None, said.read_text(encoding="utf-8")
         if _listens(place.outer) and (place.folder / certificate).is_file():
             return
         pause()
     process.kill()
-    pytest.fail(f"the proxy was not there within {READY_WITHIN:g} s")
+    pytest.fail(f"the proxy was not there within {PATIENT:g} s")
 
 
 def _listens(port: int) -> bool:

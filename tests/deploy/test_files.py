@@ -15,6 +15,7 @@ import pytest
 import yaml
 from tests.deploy.hosting import ADMIN_KEY, free_ports
 from tests.deploy.proxies import DEPLOY, PATH, replaced
+from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
 from toolgate.serving import DRAIN_SECONDS
@@ -82,7 +83,7 @@ def test_the_unit_is_accepted(tmp_path: Path) -> None:
         ["systemd-analyze", "verify", "--man=no", str(unit)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENT,
         check=False,
     )
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -109,7 +110,7 @@ def test_the_caddyfile_is_valid(tmp_path: Path) -> None:
         env={"PATH": PATH, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENT,
         check=False,
     )
     assert checked.returncode == 0, checked.stderr

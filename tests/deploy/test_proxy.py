@@ -13,6 +13,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from tests.deploy.hosting import ADMIN_KEY, ASKING, Host, hosted
 from tests.deploy.proxies import PROXIES
+from tests.patience import PATIENT
 
 from toolgate.settings import load
 
@@ -27,7 +28,6 @@ FORGED = {
 }
 STRANGER = "127.0.0.2"
 """An address of this machine that is not the trusted proxy's."""
-SECONDS = 20
 
 
 @pytest.fixture(scope="module", params=PROXIES)
@@ -56,7 +56,7 @@ async def session(host: Host, **options: Any) -> AsyncGenerator[mcp.Client, None
         headers={"Authorization": f"Bearer {ADMIN_KEY}"},
         verify=host.trust,
         trust_env=False,
-        timeout=SECONDS,
+        timeout=PATIENT,
     ) as http:
         transport = streamable_http_client(f"{host.url}/mcp", http_client=http)
         async with mcp.Client(transport, **options) as client:
@@ -88,7 +88,7 @@ async def test_events_arrive_while_their_stream_is_open(proxy: str) -> None:
         asked.append(params.message)
         return types.ElicitResult(action="accept", content={"username": "jane", "email": "j@x"})
 
-    with hosted(proxy, program=ASKING) as host, anyio.fail_after(SECONDS):
+    with hosted(proxy, program=ASKING) as host, anyio.fail_after(PATIENT):
         async with session(host, mode="legacy", elicitation_callback=answer) as client:
             called = await client.call_tool("test_elicitation", {"message": "Who are you?"})
     assert asked == ["Who are you?"]

@@ -21,6 +21,7 @@ from mcp.shared.subscriptions import ToolsListChanged
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.conftest import Opened
 from tests.extend.upstream import Upstream
+from tests.patience import PATIENT
 from tests.servers import Server, pause, running_server
 
 from toolgate.gate.principal import Role, of_role
@@ -30,7 +31,6 @@ pytestmark = pytest.mark.anyio
 OLD = "- {name: first, description: One, path: echo}\n"
 NEW = "- {name: second, description: Two, path: echo, role: user}\n"
 BAD = "- {name: third, description: Three, path: echo, role: boss}\n"
-WITHIN = 20.0
 USER = of_role(Role.USER, "u")
 
 
@@ -90,7 +90,7 @@ async def test_it_looks_at_each_pause(opened: Opened, tmp_path: Path) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(kit.app.own.reloader(catalogue, ready.receive).run)
             (tmp_path / "tools.yaml").write_text(NEW)
-            with anyio.fail_after(WITHIN):
+            with anyio.fail_after(PATIENT):
                 await pauses.send(None)
                 await changed.wait()
             tasks.cancel_scope.cancel()
@@ -132,13 +132,13 @@ async def test_a_running_server_announces_new_tools(
 
     with reloading(tmp_path_factory, upstream) as (server, file):
         headers = {"Authorization": f"Bearer {server.admin_key}"}
-        async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+        async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENT) as http:
             transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
             async with mcp.Client(transport, mode=mode, message_handler=heard) as client:
                 before = {one.name for one in (await client.list_tools()).tools}
                 assert client.server_capabilities.tools is not None
                 assert client.server_capabilities.tools.list_changed is True
-                with anyio.fail_after(WITHIN):
+                with anyio.fail_after(PATIENT):
                     if mode == "auto":
                         async with client.listen(tools_list_changed=True) as changes:
                             file.write_text(NEW)
@@ -158,7 +158,7 @@ def test_every_worker_looks_for_itself(
 ) -> None:
     with reloading(tmp_path_factory, upstream, server__workers=2) as (server, file):
         file.write_text(NEW)
-        deadline, in_a_row = time.monotonic() + 2 * WITHIN, 0
+        deadline, in_a_row = time.monotonic() + PATIENT, 0
         while in_a_row < 40:  # each on a connection of its own, so both workers answer some
             assert time.monotonic() < deadline
             with server.client() as client:
@@ -184,7 +184,7 @@ def test_the_command_reloads_and_keeps_the_old_tools_when_the_file_is_bad(
         assert running.call("get_document")[0] == 200
         file.write_text(BAD)
         reader.start()
-        reader.join(WITHIN)
+        reader.join(PATIENT)
         assert running.call("get_document")[0] == 200
     said = "".join(lines)
     assert "Your tool get_document replaces the built-in tool of its name." in said
@@ -229,7 +229,7 @@ async def test_on_stdio_a_client_is_told_too(
         cwd=tmp_path,
     )
     async with mcp.Client(stdio_client(server), mode=mode, message_handler=heard) as client:
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             if mode == "auto":
                 async with client.listen(tools_list_changed=True) as changes:
                     (tmp_path / "tools.yaml").write_text(NEW)

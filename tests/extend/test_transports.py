@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.upstream import Upstream
+from tests.patience import PATIENT
 from tests.servers import Server, running_server
 
 pytestmark = pytest.mark.anyio
@@ -111,7 +112,7 @@ def test_over_json_rpc(served: Server) -> None:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_over_mcp(served: Server, mode: Any, upstream: Upstream) -> None:
     headers = {"Authorization": f"Bearer {served.key_of('user')}"}
-    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENT) as http:
         transport = streamable_http_client(f"{served.url}/mcp", http_client=http)
         async with mcp.Client(transport, mode=mode) as client:
             tools = {one.name: one for one in (await client.list_tools()).tools}
@@ -144,7 +145,7 @@ async def test_over_mcp(served: Server, mode: Any, upstream: Upstream) -> None:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_answer_that_is_no_object_is_text(served: Server, mode: Any) -> None:
     headers = {"Authorization": f"Bearer {served.admin_key}"}
-    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENT) as http:
         transport = streamable_http_client(f"{served.url}/mcp", http_client=http)
         async with mcp.Client(transport, mode=mode) as client:
             answer = await client.call_tool("boss_list", {})

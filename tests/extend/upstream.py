@@ -10,9 +10,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import uvicorn
+from tests.patience import PATIENT
 from tests.servers import pause
-
-STARTED_WITHIN = 20.0
 
 
 @dataclass
@@ -81,7 +80,7 @@ def running_upstream() -> Iterator[Upstream]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + STARTED_WITHIN
+    deadline = time.monotonic() + PATIENT
     while not server.started:
         assert time.monotonic() < deadline, "the backend did not start"
         assert thread.is_alive()
@@ -92,4 +91,4 @@ def running_upstream() -> Iterator[Upstream]:
         yield app
     finally:
         server.should_exit = True
-        thread.join(STARTED_WITHIN)
+        thread.join(PATIENT)

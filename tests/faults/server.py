@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import PATIENT
 
 KEY = secrets.token_hex(16)
-STARTED_WITHIN = 40.0
-STOPPED_WITHIN = 20.0
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
@@ -53,7 +52,7 @@ class Running:
         return self.ask("POST", f"/v1/tools/{tool}", arguments, **named(request_id))
 
     def connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENT)
 
     def kill(self) -> None:
         """As a power cut would."""
@@ -63,7 +62,7 @@ class Running:
     def stop(self) -> int:
         """As an operator would; the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(STOPPED_WITHIN)
+        return self.process.wait(PATIENT)
 
 
 def named(request_id: str) -> dict[str, str]:
@@ -117,7 +116,7 @@ def served(data: Path, **settings: str) -> Iterator[Running]:
     reader.start()
     try:
         running = Running(process, _port(process.stdout, said), said)
-        until(lambda: _ready(running), STARTED_WITHIN)
+        until(lambda: _ready(running), PATIENT)
         yield running
     finally:
         process.kill()

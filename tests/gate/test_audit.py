@@ -24,6 +24,7 @@ from tests.gate.tools import (
     raising,
     storing,
 )
+from tests.patience import PATIENT
 
 from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.db.engine import Database
@@ -283,7 +284,7 @@ async def test_what_waits_is_stored_on_close(tmp_path: Path, database_url: str) 
 async def test_a_batch_is_stored_without_being_asked(kit: Kit) -> None:
     await kit.call("list_collections")
     count = text("SELECT count(*) FROM audit")
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENT):
         while await kit.app.gate.database.read(lambda c: c.scalar(count)) == 0:
             await anyio.lowlevel.checkpoint()
     assert len(await kit.audit_rows()) == 1

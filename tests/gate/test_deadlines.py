@@ -6,6 +6,7 @@ import contextlib
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.patience import PATIENT
 
 from toolgate.gate.deadlines import Deadline, Deadlines
 
@@ -30,7 +31,7 @@ async def test_each_that_is_over_is_stopped_and_the_next_ones_after_it() -> None
             await anyio.sleep_forever()
         ended.append(number)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
             for number in range(3):
                 tasks.start_soon(wait, number)

@@ -20,6 +20,7 @@ from tests.gate.tools import (
     only_row,
     storing,
 )
+from tests.patience import PATIENT
 
 from toolgate.gate.errors import RateLimited
 from toolgate.gate.limits import ALL_MISSES, MISSES, Bounds, Limits
@@ -181,7 +182,7 @@ async def test_a_call_that_takes_too_long_is_stopped(tmp_path: Path, effect: Eff
     run = waits if effect is Effect.READ else endless()
     tool = a_tool("db.slow", run, effect=effect)
     async with opened_kit(tmp_path, plugins=offer(tool), limits__seconds=0.05) as kit:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             stopped = await kit.call("db.slow")
         assert stopped.status == 504
         assert stopped.body["error"]["type"] == "timeout"
@@ -211,7 +212,7 @@ async def test_one_call_too_many_waits_until_another_has_ended(tmp_path: Path) -
     async with kit_of as kit, anyio.create_task_group() as calls:
         for _ in range(most + 1):
             calls.start_soon(kit.call, "db.wait")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await until(lambda: len(running) == most)
             await anyio.wait_all_tasks_blocked()
             assert len(running) == most
@@ -229,7 +230,7 @@ async def test_a_call_that_waits_for_its_turn_too_long_is_stopped(tmp_path: Path
         limits__seconds=0.1,
     )
     async with kit_of as kit:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             outcomes = await call_at_once(kit, 3, "db.wait")
         assert [one.status for one in outcomes] == [504] * 3
         assert not await is_stored(kit)
@@ -246,7 +247,7 @@ async def test_more_writers_than_threads_do_not_starve_each_other(
         created.append(outcome.status)
 
     async with kit_of as kit:
-        with anyio.fail_after(8):
+        with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as calls:
                 for _ in range(120):
                     calls.start_soon(create, kit)
@@ -268,7 +269,7 @@ async def test_a_cancelled_call_writes_nothing_but_its_audit_row(tmp_path: Path)
         assert not await is_stored(kit)
         row = await only_row(kit)
         assert (row["status"], row["error_type"]) == ("error", "cancelled")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             assert (await call_at_once(kit, 1, "list_collections"))[0].error is None
 
 

@@ -7,6 +7,7 @@ import anyio
 import pytest
 from sqlalchemy import Connection, create_engine, select, text, update
 from tests.databases import STARTS_A_SERVER
+from tests.patience import PATIENT
 
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit, audit_seals
@@ -329,7 +330,7 @@ async def test_sealers_and_writers_at_once_make_one_unbroken_chain(
         while writing:
             await sealer.seal()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as work:
             for number in range(writers):
                 work.start_soon(write, number)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENT
 
 from toolgate.app import opened
 from toolgate.gate.errors import RateLimited, Unavailable
@@ -16,8 +17,6 @@ from toolgate.gate.principal import ANONYMOUS
 from toolgate.settings import BadSettings, load
 
 pytestmark = pytest.mark.anyio
-
-STARTS_WITHIN = 10
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def valkey(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + STARTS_WITHIN
+    deadline = time.monotonic() + PATIENT
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -6,6 +6,7 @@ import random
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.patience import PATIENT
 
 from toolgate.gate.turns import Turns
 
@@ -43,7 +44,7 @@ async def test_a_turn_left_to_somebody_who_was_just_cancelled_goes_on_to_the_nex
     await anyio.lowlevel.checkpoint()
     turns.leave()  # to the first,
     first.cancel()  # which does not want it any more
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENT):
         await second
     assert turns.free == 0
     turns.leave()

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urljoin
 
 import httpx2
+from tests.patience import PATIENT
 
 MOST_PAGES = 20
 FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
@@ -18,7 +19,7 @@ CANCEL = re.compile(r'href="([^"]+/abort)"')
 async def browsing(request_id: str = "browsing") -> AsyncGenerator[httpx2.AsyncClient, None]:
     """A browser with cookies of its own; refusals are audited under `request_id`."""
     headers = {"X-Request-Id": request_id}
-    async with httpx2.AsyncClient(headers=headers, timeout=20, trust_env=False) as browser:
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENT, trust_env=False) as browser:
         yield browser
 
 

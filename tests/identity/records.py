@@ -6,12 +6,13 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager
 from typing import Any
 
+from tests.patience import PATIENT
 from tests.servers import Server
 
 
 @contextmanager
 def _database(server: Server) -> Generator[sqlite3.Connection]:
-    with closing(sqlite3.connect(server.data / "toolgate.db", timeout=10)) as connection:
+    with closing(sqlite3.connect(server.data / "toolgate.db", timeout=PATIENT)) as connection:
         yield connection
 
 

@@ -14,11 +14,11 @@ import anyio
 import mcp
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
+from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
 Mode = Literal["auto", "legacy"]
 MODES: list[Mode] = ["auto", "legacy"]
-WITHIN = 20.0
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("TOOLGATE_")}
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -79,7 +79,7 @@ class Backend:
 
     async def until(self, word: str, count: int) -> None:
         """Wait until a tool has noted something so many times."""
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             while self.noted(word) < count:  # noqa: ASYNC110 (another process notes it)
                 await anyio.sleep(0.02)
 
@@ -141,7 +141,7 @@ class Wire:
 
     def ended(self) -> tuple[int, bytes, str]:
         """Close its input: the exit code, what was left on standard output, standard error."""
-        out, err = self.process.communicate(timeout=WITHIN)
+        out, err = self.process.communicate(timeout=PATIENT)
         return self.process.returncode, out, err.decode()
 
 

@@ -9,14 +9,13 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+from tests.patience import PATIENT
 from tests.transports.mcp_requests import LEGACY, MODERN, envelope
 
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp import stdio
-
-WITHIN = 20.0
 
 
 class Peer:
@@ -45,7 +44,7 @@ class Peer:
     async def line(self) -> bytes:
         """The next line; empty when there are no more."""
         assert self._source is not None
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             while b"\n" not in self._came:
                 chunk = await anyio.to_thread.run_sync(
                     os.read, self._source, 1 << 20, abandon_on_cancel=True
@@ -84,7 +83,7 @@ class Peer:
     async def finish_and_be_heard(self) -> None:
         """Send no more, and wait until the server knows it."""
         self.finish()
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             await self.server._wire._end.wait()  # pyright: ignore[reportPrivateUsage]
         await quiet()
 
@@ -159,7 +158,7 @@ async def piped(
             tasks.start_soon(serve)
             yield peer
             peer.finish()
-            with anyio.fail_after(WITHIN):
+            with anyio.fail_after(PATIENT):
                 await peer.ended.wait()
     finally:
         peer.finish()

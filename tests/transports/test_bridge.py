@@ -10,7 +10,8 @@ import pytest
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ToolsListChanged
-from tests.transports.bridges import MODES, WITHIN, Backend, Mode, backend, bridged
+from tests.patience import PATIENT
+from tests.transports.bridges import MODES, Backend, Mode, backend, bridged
 
 pytestmark = pytest.mark.anyio
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
@@ -133,7 +134,7 @@ async def test_the_server_can_ask_the_client(server: Backend, mode: Mode) -> Non
 
 async def test_a_subscription_hears_of_changes(server: Backend) -> None:
     async with bridged(server.url, server.key, "auto") as client:
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             async with client.listen(tools_list_changed=True) as subscription:
                 assert subscription.honored.tools_list_changed is True
                 await client.call_tool("announce", {})
@@ -150,7 +151,7 @@ async def test_a_session_hears_of_changes(server: Backend) -> None:
 
     options = {"elicitation_callback": asked, "message_handler": handler}
     async with bridged(server.url, server.key, "legacy", **options) as client:
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             while not heard.is_set():  # the stream for it opens beside the first requests
                 await client.call_tool("announce", {})
                 await anyio.sleep(0.05)
@@ -211,7 +212,7 @@ async def test_after_a_restart_the_server_can_still_ask_and_announce(mortal: Bac
         await anyio.to_thread.run_sync(mortal.start)
         called = await client.call_tool("test_elicitation", {"message": "Who?"})
         assert called.is_error is False
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             while not heard.is_set():
                 await client.call_tool("announce", {})
                 await anyio.sleep(0.05)

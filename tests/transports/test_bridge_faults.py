@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import pytest
-from tests.transports.bridges import HELLO, META, WITHIN, Backend, Wire, backend, wired
+from tests.patience import PATIENT
+from tests.transports.bridges import HELLO, META, Backend, Wire, backend, wired
 
 JANE = {"collection": "users", "document_id": "abc123"}
 MEGABYTE = 1024 * 1024
@@ -248,7 +249,7 @@ def test_a_client_that_stops_reading_ends_it(server: Backend) -> None:
         assert wire.process.stdout is not None
         wire.process.stdout.close()
         wire.call(2, "list_collections")
-        assert wire.process.wait(WITHIN) == 0
+        assert wire.process.wait(PATIENT) == 0
         assert wire.process.stderr is not None
         assert b"Traceback" not in wire.process.stderr.read()
 
@@ -259,7 +260,7 @@ def test_a_signal_ends_it_in_the_middle_of_a_call(server: Backend, number: int) 
         works(wire)
         wire.call(2, "hold")
         wire.process.send_signal(number)
-        assert wire.process.wait(WITHIN) == 0
+        assert wire.process.wait(PATIENT) == 0
 
 
 def test_at_the_end_of_input_running_calls_may_finish(server: Backend) -> None:

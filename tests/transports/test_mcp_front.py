@@ -8,6 +8,7 @@ import mcp
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import Field
+from tests.patience import PATIENT
 from tests.servers import Server
 from tests.transports.conftest import Web, opened_web
 from tests.transports.mcp_requests import (
@@ -488,7 +489,7 @@ async def test_a_client_that_cannot_be_asked_gets_none(
 async def test_an_older_client_works_without_a_session(server: Server) -> None:
     headers = {"Authorization": f"Bearer {server.admin_key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http,
+        httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENT) as http,
         mcp.Client(
             streamable_http_client(f"{server.url}/mcp", http_client=http), mode="legacy"
         ) as client,

@@ -16,6 +16,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from tests.patience import PATIENT
 from tests.servers import ROOT, Server, running_server
 
 pytestmark = pytest.mark.anyio
@@ -149,7 +150,7 @@ async def ways(server: Server) -> AsyncGenerator[dict[str, Call], None]:
                 base_url=server.url,
                 headers={"Authorization": f"Bearer {server.key_of(holder)}"},
                 trust_env=False,
-                timeout=30,
+                timeout=PATIENT,
             )
             plain[holder] = await stack.enter_async_context(client)
         eras: dict[str, dict[str, mcp.Client]] = {}

@@ -10,6 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import pytest
+from tests.patience import PATIENT
 from tests.servers import Server
 from tests.transports.conftest import opened_web
 from tests.transports.mcp_requests import ERAS, message_of, tool_call
@@ -301,7 +302,7 @@ def raw(server: Server, target: bytes, method: bytes = b"GET") -> tuple[int, byt
         b"Connection: close",
         b"Authorization: Bearer " + server.admin_key.encode(),
     ]
-    with socket.create_connection((place.hostname or "", place.port or 0), timeout=10) as link:
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=PATIENT) as link:
         link.sendall(b"\r\n".join(lines) + b"\r\n\r\n")
         answer = b"".join(iter(lambda: link.recv(65536), b""))
     head, _, body = answer.partition(b"\r\n\r\n")

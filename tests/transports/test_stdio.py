@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.gate.tools import USER, Said, a_tool
+from tests.patience import PATIENT
 from tests.transports.mcp_requests import ERAS, LEGACY, META, MODERN, envelope
 from tests.transports.peers import INITIALIZED, Peer, call, cancel, hello, message, piped, quiet
 
@@ -372,7 +373,7 @@ async def test_only_so_many_calls_run_at_once(
     async with piped(gate) as peer:
         await peer.send(*(call("hold", {}, id=id) for id in range(3)))
         await peer.send(message("tools/list", id=3))
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENT):
             await held.started.wait()
         await quiet()
         assert taken == [0, 1, 2]
@@ -408,7 +409,7 @@ async def test_a_cancelled_call_ends_and_is_not_answered(
     async with piped(kit.app.gate) as peer:
         await peer.open(era)
         await peer.send(in_era(call("hold", {}, id=id), era))
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENT):
             await held.started.wait()
         await peer.send(cancel(named))
         await peer.send(in_era(call("list_collections", {}, id=2), era))
@@ -430,7 +431,7 @@ async def test_a_call_that_is_cancelled_at_once_is_not_answered(gate: Gate, held
 async def test_a_call_of_the_sdks_is_cancelled_by_it(gate: Gate, held: Held) -> None:
     async with piped(gate) as peer:
         await peer.send(call("talk", {}))
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENT):
             await held.started.wait()
         await peer.send(cancel(1), cancel("nothing"), call("list_collections", {}, id=2))
         assert (await peer.answer())["id"] == 2
@@ -466,7 +467,7 @@ async def test_what_runs_when_the_client_closes_its_end_is_answered(
     """By the short way, and by the SDK."""
     async with piped(gate) as peer:
         await peer.send(call(tool, {}))
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENT):
             await held.started.wait()
         await peer.finish_and_be_heard()
         held.go_on.set()
@@ -485,11 +486,11 @@ async def test_a_client_that_closes_its_other_end_ends_the_calls(kit: Kit, held:
     before = len(await kit.audit_rows())
     async with piped(kit.app.gate) as peer:
         await peer.send(call("hold", {}))
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENT):
             await held.started.wait()
         peer.leave()
         await peer.send(call("list_collections", {}, id=2))
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENT):
             await peer.ended.wait()
     assert isinstance(peer.problem, BrokenPipeError)
     assert ("stdio", "hold", "cancelled") in await rows_since(kit, before)

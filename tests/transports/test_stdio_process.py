@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import PATIENT
 from tests.servers import ROOT
 from tests.transports.mcp_requests import ERAS, LEGACY, MODERN
 from tests.transports.peers import INITIALIZED, call, hello, message
 
-WITHIN = 30.0
 OTHERS = ("TOOLGATE_", "PYTHONUNBUFFERED")
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
 
@@ -86,7 +86,7 @@ def test_a_file_for_standard_input_and_one_for_standard_output(tmp_path: Path) -
     asked.write_bytes(lines(hello(), INITIALIZED, *wanted))
     with asked.open("rb") as source, answered.open("wb") as target:
         server = mcp(tmp_path, stdin=source, stdout=target)
-        _, said = server.communicate(timeout=WITHIN)
+        _, said = server.communicate(timeout=PATIENT)
     assert server.returncode == 0
     assert b"Traceback" not in said
     answers = [json.loads(one) for one in answered.read_bytes().splitlines()]
@@ -97,7 +97,7 @@ def test_a_file_for_standard_input_and_one_for_standard_output(tmp_path: Path) -
 
 def test_no_standard_input(tmp_path: Path) -> None:
     server = mcp(tmp_path, stdin=subprocess.DEVNULL)
-    out, said = server.communicate(timeout=WITHIN)
+    out, said = server.communicate(timeout=PATIENT)
     assert (server.returncode, out) == (0, b"")
     assert b"Traceback" not in said
 
@@ -114,7 +114,7 @@ def test_a_client_that_does_not_read_any_more_ends_it(tmp_path: Path) -> None:
         server.stdout.close()
         server.stdin.write(lines(message("ping", era=LEGACY)))
         server.stdin.flush()
-        assert server.wait(WITHIN) == 1
+        assert server.wait(PATIENT) == 1
         assert server.stderr.read().decode().splitlines()[-1] == "Error: broken pipe."
 
 
@@ -133,7 +133,7 @@ def test_a_signal_ends_it_while_the_client_reads_nothing(
         server.stdin.write(lines(*(message("tools/list", id=id) for id in range(200))))
         server.stdin.flush()
         server.send_signal(number)
-        assert server.wait(WITHIN) == 0
+        assert server.wait(PATIENT) == 0
 
 
 def test_a_terminal(tmp_path: Path) -> None:
@@ -144,6 +144,6 @@ def test_a_terminal(tmp_path: Path) -> None:
         os.write(outside, lines(message("tools/list")))
         assert json.loads(server.stdout.readline())["id"] == 1
         os.write(outside, b"\x04")  # what ends a terminal's input
-        assert server.wait(WITHIN) == 0
+        assert server.wait(PATIENT) == 0
     os.close(inside)
     os.close(outside)

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import func, make_url, select
 from tests.databases import KINDS
 from tests.identity.oauth.crowd import Crowd, Person, gathered
+from tests.patience import PATIENT
 from tests.servers import Server, pause, running_server
 
 from toolgate.db.engine import Database
@@ -23,7 +24,6 @@ PEOPLE = {"sqlite": 200, "postgresql": 50}
 KILLED_AMONG = 60
 """Fewer do here: what counts are those on their way when the kill comes."""
 WORKERS = 2
-RESTARTED_WITHIN = 60
 
 
 @dataclass(frozen=True)
@@ -168,11 +168,11 @@ async def all_are_known(people: list[Person], crowd: Crowd) -> None:
 
 def replaced(running: Running, before: set[int]) -> int:
     """The worker that takes the killed one's place."""
-    deadline = time.monotonic() + RESTARTED_WITHIN
+    deadline = time.monotonic() + PATIENT
     while time.monotonic() < deadline:
         now = running.workers()
         if len(now) == WORKERS and now != before:
             [newcomer] = now - before
             return newcomer
         pause()
-    pytest.fail(f"there was no new worker within {RESTARTED_WITHIN} s")
+    pytest.fail(f"there was no new worker within {PATIENT} s")

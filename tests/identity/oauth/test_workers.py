@@ -7,6 +7,7 @@ import anyio
 import httpx2
 import pytest
 from tests.identity.oauth.flow import Flow, registered
+from tests.patience import PATIENT
 from tests.servers import Server, running_server
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +31,7 @@ async def http(workers: Server) -> AsyncIterator[httpx2.AsyncClient]:
 def browser(server: Server) -> httpx2.AsyncClient:
     """A browser that opens a connection for each request, so that either worker may get it."""
     limits = httpx2.Limits(max_keepalive_connections=0)
-    return httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60, limits=limits)
+    return httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=PATIENT, limits=limits)
 
 
 async def test_people_sign_in_at_once(workers: Server) -> None:
