@@ -19,7 +19,8 @@ from docs.tools_page import tools_page
 from toolgate.cli.main import commands
 from toolgate.gate import errors
 from toolgate.gate.errors import GateError
-from toolgate.gate.policy import built_in_rules
+from toolgate.gate.rule_schema import ACTIONS, VARIABLES, schema
+from toolgate.gate.rules import built_in_rules
 from toolgate.settings import BORROWED, OWN, PREFIX, described
 
 FOLDER = Path(__file__).parent / "reference"
@@ -187,8 +188,18 @@ def http_page() -> str:
     )
 
 
+def _looked_at() -> Iterator[tuple[str, str, str]]:
+    for variable, attributes in VARIABLES.items():
+        for name, one in attributes.items():
+            values = " or ".join(f"`{value}`" if value else '`""`' for value in one.values)
+            meaning = f"{one.meaning}: {values}" if values else one.meaning
+            yield f"`{variable}.{name}`", f"`{one.type}`", meaning
+    for name, meaning in ACTIONS.items():
+        yield f'`action == Action::"{name}"`', "", meaning
+
+
 def policies_page() -> str:
-    """The built-in rules."""
+    """The built-in rules, and what rules can look at."""
     parts = (p for name, text in built_in_rules().items() for p in (f"## {name}", _cedar(text)))
     return page(
         "Policies",
@@ -196,6 +207,10 @@ def policies_page() -> str:
         "denied; a `forbid` always wins. Your own rules come beside them: "
         "[Write a rule](../how-to/write-a-rule.md).",
         *parts,
+        "## What a rule can look at",
+        table(("in a rule", "type", "meaning"), _looked_at()),
+        "Every rule is checked against this schema, at start and by `toolgate doctor`:",
+        fenced(schema(), "text"),
     )
 
 

@@ -20,7 +20,9 @@ from toolgate.gate.context import Ports
 from toolgate.gate.limits import Bounds, Limits
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.policy import Policy, Switches, built_in_rules, rules_in
+from toolgate.gate.policy import Policy
+from toolgate.gate.rule_schema import Switches
+from toolgate.gate.rules import built_in_rules, rules_in
 from toolgate.gate.seals import Sealer
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
@@ -93,7 +95,7 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
     )
     gate = Gate(
         catalogue=catalogue,
-        policy=_policy(settings, catalogue),
+        policy=policy_of(settings, catalogue),
         limits=_limits(settings, catalogue),
         audit=AuditLog(database),
         database=database,
@@ -164,7 +166,8 @@ def _tool_names(names: Iterable[str], setting: str, catalogue: Catalogue) -> lis
     return [tool.name for tool in found.values() if tool]
 
 
-def _policy(settings: Settings, catalogue: Catalogue) -> Policy:
+def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
+    """The rules that ship and the operator's own, checked."""
     disabled = _tool_names(settings.policy.disabled, "policy.disabled", catalogue)
     rules = built_in_rules()
     if settings.policy.folder:

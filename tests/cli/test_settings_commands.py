@@ -56,7 +56,7 @@ def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:
     states = {one["check"]: one["state"] for one in cli("doctor", "--json").json}
     assert set(states) == {
         "settings", "data folder", "database", "admin key", "audit", "clock", "documents", "port",
-        "extras", "own tools",
+        "extras", "own tools", "rules",
     }  # fmt: skip
     assert "fail" not in states.values()
     assert "warn" not in {states[name] for name in ("admin key", "database", "audit", "clock")}
@@ -86,6 +86,54 @@ def test_doctor_says_what_to_do_about_each_failure(
     assert found["documents"][0] == "fail"
     assert found["port"][0] == "warn"
     assert "--port" in found["port"][1]
+
+
+MISSPELLED = 'forbid (principal, action, resource) when { resource.efect == "destroy" };'
+OVERFLOWS = "forbid (principal, action, resource) when { 9223372036854775807 + 1 == 0 };"
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        (MISSPELLED, "x.cedar, line 1: resource has no attribute efect. Did you mean effect?"),
+        (OVERFLOWS, "x.cedar, line 1"),
+        ('permit (principal, action, resource) when { resource.role == "x" };', 'is never "x"'),
+    ],
+)
+def test_doctor_names_a_rule_that_is_wrong(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, says: str
+) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules/x.cedar").write_text(rule)
+    monkeypatch.setenv("TOOLGATE_POLICY__FOLDER", "rules")
+    ended = cli("doctor", "--json")
+    assert ended.code == 1
+    failed = [one for one in ended.json if one["state"] == "fail"]
+    assert [one["check"] for one in failed] == ["rules"]
+    assert says in failed[0]["says"]
+
+
+def test_a_misspelled_rule_stops_the_start(process: Any, tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules/x.cedar").write_text(MISSPELLED)
+    ended = process("serve", "--port", "0", TOOLGATE_POLICY__FOLDER="rules")
+    assert (ended.code, ended.out) == (2, "")
+    assert "resource has no attribute efect. Did you mean effect?" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_why_tells_of_a_rule_that_fails(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules/x.cedar").write_text(OVERFLOWS)
+    cli("db", "upgrade")
+    monkeypatch.setenv("TOOLGATE_POLICY__FOLDER", "rules")
+    ended = cli("why", "admin", "get_document")
+    assert ended.code == 3
+    assert "policy-error" in ended.out
+    assert "x.cedar, line 1" in ended.out
+    assert "integer overflow" in ended.out
 
 
 def test_doctor_finds_a_toolgate_on_its_port(

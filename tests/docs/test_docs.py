@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import cedarpy
 import pytest
 import yaml
 from docs.generate import ENDPOINTS, FOLDER, error_classes, stale
@@ -19,7 +18,7 @@ from toolgate.app import packs
 from toolgate.cli.main import commands
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.limits import Bounds, Limits
-from toolgate.gate.policy import built_in_rules
+from toolgate.gate.rules import built_in_rules, check, rules_of
 from toolgate.settings import Settings, names
 
 pytestmark = pytest.mark.timeout(120)
@@ -70,7 +69,7 @@ def test_every_block_of_data_can_be_read(page: Path) -> None:
             case "yaml":
                 yaml.safe_load(block.text)
             case "cedar":
-                cedarpy.PolicySet.from_str(block.text)
+                check(rules_of({"": block.text}))
             case language:
                 assert language in ("console", "python", "sh", "text"), f"a block in {language!r}"
 

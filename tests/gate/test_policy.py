@@ -21,8 +21,10 @@ from tests.gate.tools import (
 )
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.policy import BadPolicy, Decision, Policy, Switches, built_in_rules
+from toolgate.gate.policy import Decision, Policy
 from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Principal, Role
+from toolgate.gate.rule_schema import Switches
+from toolgate.gate.rules import built_in_rules
 from toolgate.gate.tool import Effect
 from toolgate.settings import BadSettings
 from toolgate.testing import opened_kit
@@ -135,8 +137,7 @@ async def test_a_switched_off_tool_may_be_named_in_either_spelling(tmp_path: Pat
     plugins = offer(tool)
     async with opened_kit(tmp_path, plugins=plugins, policy__disabled="db_task_get") as kit:
         refused = await kit.call("db.task.get", ADMIN)
-    assert refused.error is not None
-    assert refused.error.kind == "access_denied"
+    assert refused.error_type == "not_found"
 
 
 @pytest.mark.parametrize(
@@ -241,106 +242,19 @@ async def test_a_read_only_gate_refuses_every_write_and_answers_every_read(
         assert kit.app.gate.policy.visible(ADMIN, tools) == tools
 
 
-async def test_a_tool_that_is_switched_off_is_seen_but_refused_to_everybody(
-    tmp_path: Path,
-) -> None:
+async def test_a_tool_that_is_switched_off_does_not_exist_for_anybody(tmp_path: Path) -> None:
     node = a_tool("node.list")
     kit_of = opened_kit(tmp_path, plugins=offer(node), policy__disabled=("node.list",))
     async with kit_of as kit:
         for who in (ADMIN, AGENTS[PM]):
             refused = await kit.call("node_list", who)
-            assert refused.status == 403
-            assert "switched off by the operator" in refused.body["error"]["message"]
-            assert kit.app.gate.policy.visible(who, [node]) == [node]
-        assert {row["rule"] for row in await kit.audit_rows()} == {"tool-switched-off"}
+            nothing = await kit.call("node_lost", who)
+            assert refused.raw == nothing.raw.replace(b"node_lost", b"node_list")
+            assert refused.error_type == "not_found"
+            assert kit.app.gate.policy.visible(who, [node]) == []
+        rules = {row["rule"] for row in await kit.audit_rows() if row["tool_name"] == node.name}
+        assert rules == {"tool-switched-off"}
         assert (await kit.call("list_collections")).error is None
-
-
-# An operator's own rules ----------------------------------------------------------------------
-
-USERS_READ = """
-@id("users-read-documents")
-permit (principal, action, resource)
-when { resource.name == "query_collection" && principal.roles.contains("user") };
-"""
-NOBODY_READS = """
-@id("closed-for-now")
-@says("Closed for now.")
-forbid (principal, action == Action::"call", resource)
-when { resource.name == "query_collection" };
-"""
-BROKEN = 'forbid (principal, action, resource) when { resource.no_such_thing == "x" };'
-
-
-def folder_with(tmp_path: Path, **files: str) -> Path:
-    folder = tmp_path / "rules"
-    folder.mkdir()
-    for name, text in files.items():
-        (folder / f"{name}.cedar").write_text(text, encoding="utf-8")
-    return folder
-
-
-async def test_an_own_rule_permits_what_no_built_in_rule_does(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, users=USERS_READ)
-    async with opened_kit(tmp_path, policy__folder=folder) as kit:
-        assert (await kit.call("query_collection", USER, collection="apps")).error is None
-        assert (await only_row(kit))["rule"] == "users-read-documents"
-        assert (await kit.call("get_document", USER)).error_type == "not_found"
-
-
-async def test_an_own_rule_forbids_what_the_built_in_ones_permit(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, users=USERS_READ, closed=NOBODY_READS)
-    async with opened_kit(tmp_path, policy__folder=folder) as kit:
-        for who in (ADMIN, USER):
-            refused = await kit.call("query_collection", who, collection="apps")
-            assert (refused.status, refused.body) == (403, {"error": "Closed for now."})
-        assert {row["rule"] for row in await kit.audit_rows()} == {"closed-for-now"}
-
-
-async def test_an_own_rule_needs_neither_a_name_nor_a_text(tmp_path: Path) -> None:
-    bare = 'forbid (principal, action == Action::"call", resource);'
-    folder = folder_with(tmp_path, bare=bare)
-    async with opened_kit(tmp_path, policy__folder=folder) as kit:
-        refused = await kit.call("list_collections")
-        row = await only_row(kit)
-        assert row["rule"].startswith("policy")
-        assert refused.body == {"error": f"Not allowed by rule {row['rule']!r}."}
-
-
-async def test_a_rule_that_fails_denies_everything(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, broken=BROKEN)
-    async with opened_kit(tmp_path, policy__folder=folder) as kit:
-        assert (await kit.call("list_collections")).error_type == "not_found"
-        row = await only_row(kit)
-        assert (row["decision"], row["rule"]) == ("deny", "policy-error")
-
-
-async def test_an_own_file_never_takes_the_place_of_a_built_in_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in built_in_rules():
-        (tmp_path / name).write_text("permit (principal, action, resource);", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    async with opened_kit(tmp_path / "data", policy__folder=Path()) as kit:
-        outcome = await kit.call("create_document", PUBLIC, collection="apps", data={})
-        assert outcome.body["error"] == DISABLED_WRITES
-
-
-@pytest.mark.parametrize(
-    "content", [b"permit (principal, action);", b"nonsense", b"// \xff"], ids=str
-)
-async def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
-    folder = folder_with(tmp_path, fine=USERS_READ)
-    (folder / "wrong.cedar").write_bytes(content)
-    with pytest.raises(BadPolicy, match=r"rules/wrong\.cedar: "):
-        async with opened_kit(tmp_path, policy__folder=folder):
-            pass
-
-
-async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadPolicy, match=r"rulez is not a folder \(setting policy\.folder\)"):
-        async with opened_kit(tmp_path, policy__folder=tmp_path / "rulez"):
-            pass
 
 
 # Every combination ----------------------------------------------------------------------------
@@ -389,10 +303,16 @@ def permits(case: Case) -> set[str]:
 
 
 def hides(case: Case) -> set[str]:
-    images = case.tool.name.startswith("sandbox.allowed_images.")
-    return (
-        {"allowed-images-are-for-the-pm"} if images and case.principal.agent_type != PM else set()
-    )
+    tool = case.tool
+    images = tool.name.startswith("sandbox.allowed_images.")
+    return {
+        name
+        for name, applies in {
+            "allowed-images-are-for-the-pm": images and case.principal.agent_type != PM,
+            "tool-switched-off": tool.name in case.switches.disabled,
+        }.items()
+        if applies
+    }
 
 
 def stops(case: Case) -> set[str]:
@@ -405,7 +325,6 @@ def stops(case: Case) -> set[str]:
             and writes
             and not switches.appdata_writes,
             "read-only-gate": writes and switches.read_only,
-            "tool-switched-off": tool.name in switches.disabled,
             "pm-may-not-add-images": tool.name == "sandbox.allowed_images.add"
             and not switches.pm_adds_images,
         }.items()

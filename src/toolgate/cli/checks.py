@@ -18,6 +18,7 @@ from toolgate.cli.serve import url_of
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from toolgate.gate.catalogue import Catalogue
     from toolgate.settings import Settings
 
 
@@ -174,18 +175,47 @@ def check_own_tools(settings: "Settings") -> Check:
     file = settings.extend.tools
     if file is None:
         return Check("own tools", State.OK, "none (setting extend.tools).")
+    try:
+        catalogue, many = _catalogue(settings)
+    except Exception as error:
+        found = problem("own tools", error)
+        return Check(found.name, found.state, " ".join(found.says.split()))
+    replaced = ", ".join(catalogue.replaced)
+    instead = f"; in place of built-in ones: {replaced}" if replaced else ""
+    return Check("own tools", State.OK, f"{file} has {many}{instead}.")
+
+
+def _catalogue(settings: "Settings") -> "tuple[Catalogue, int]":
+    """Every tool, and how many of them are the user's own."""
     from toolgate.app import packs
     from toolgate.extend.owning import Own
     from toolgate.gate.catalogue import Catalogue
 
+    if settings.extend.tools is None:
+        return Catalogue(packs()), 0
+    offer = Own(settings.extend.tools, settings.extend, settings.limits.result_bytes).offer
+    return Catalogue(packs(), offer), len(offer.tools)
+
+
+def check_rules(settings: "Settings") -> Check:
+    """Every rule names what there is, and none fails for any sort of caller and any tool."""
+    from toolgate.app import policy_of
+    from toolgate.gate.principal import ANONYMOUS, AgentType, Role, of_agent, of_role
+
+    callers = [ANONYMOUS, *(of_role(role, "doctor") for role in Role)]
+    callers += [of_agent(type_, "doctor") for type_ in AgentType]
     try:
-        offer = Own(file, settings.extend, settings.limits.result_bytes).offer
+        catalogue, _ = _catalogue(settings)
+        policy = policy_of(settings, catalogue)
     except Exception as error:
-        found = problem("own tools", error)
-        return Check(found.name, found.state, " ".join(found.says.split()))
-    replaced = ", ".join(Catalogue(packs(), offer).replaced)
-    instead = f"; in place of built-in ones: {replaced}" if replaced else ""
-    return Check("own tools", State.OK, f"{file} has {len(offer.tools)}{instead}.")
+        return problem("rules", error)
+    for principal in callers:
+        policy.visible(principal, catalogue)
+    if failures := list(policy.failures):
+        told = f"{failures[0]}. Until it is corrected, tools are hidden from everybody."
+        return Check("rules", State.FAIL, told)
+    own = f"the built-in ones and those in {settings.policy.folder}"
+    return Check("rules", State.OK, f"valid: {own if settings.policy.folder else 'built-in'}.")
 
 
 def _installed(module: str) -> bool:

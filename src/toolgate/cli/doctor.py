@@ -49,6 +49,7 @@ async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
     found += [one async for one in stores.check_database(settings)]
     found += [
         await stores.check_store(settings),
+        checks.check_rules(settings),
         checks.check_own_tools(settings),
         checks.check_port(settings),
         checks.check_extras(settings),

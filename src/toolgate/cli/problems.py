@@ -63,13 +63,15 @@ def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
         return str(error), ExitCode.USAGE
     from toolgate.db.engine import BadDatabaseUrl
     from toolgate.db.upgrades import OtherSchema
-    from toolgate.gate.policy import BadPolicy
+    from toolgate.gate.rules import BadPolicy
 
     if isinstance(error, BadDatabaseUrl | OtherSchema):
         return str(error), ExitCode.USAGE
     if isinstance(error, BadPolicy):
         why = " ".join(str(error).split())
-        return f"A rule cannot be read: {why}. Correct it (setting policy.folder).", ExitCode.USAGE
+        return f"The rules cannot be used. {why} Correct them; see `toolgate doctor`.", (
+            ExitCode.USAGE
+        )
     return None
 
 

@@ -18,18 +18,20 @@ STORE_SECONDS = 15
 
 
 async def check_store(settings: "Settings") -> Check:
-    """The rules can be read and the document store answers; tried on a database in passing."""
+    """The document store answers; tried on a database in passing."""
     import anyio
 
     from toolgate.app import opened
-    from toolgate.sections import DatabaseSettings, Extend
+    from toolgate.sections import DatabaseSettings, Extend, PolicySettings
 
     with tempfile.TemporaryDirectory() as folder:
         trial = settings.model_copy(
             update={
                 "data": Path(folder),
                 "database": DatabaseSettings(url=None),
-                "extend": Extend(),  # checked by itself
+                # Checked by themselves.
+                "extend": Extend(),
+                "policy": PolicySettings(),
             }
         )
         try:
@@ -43,7 +45,7 @@ async def check_store(settings: "Settings") -> Check:
         except Exception as error:
             return problem("documents", error)
     where = "Firestore answers" if settings.uses_firestore else "kept in the database"
-    return Check("documents", State.OK, f"{where}; {tools} tools, rules are valid.")
+    return Check("documents", State.OK, f"{where}; {tools} tools.")
 
 
 async def check_database(settings: "Settings") -> AsyncIterator[Check]:

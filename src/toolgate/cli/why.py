@@ -38,7 +38,7 @@ def why(
     The exit code is 0 when it may, 3 when not.
     """
     settings = load_settings(ctx, config, data)
-    decision = opening.wait_for(lambda: _decision(settings, principal, tool))
+    decision, failures = opening.wait_for(lambda: _decision(settings, principal, tool))
     if as_json:
         say_json(
             {
@@ -48,19 +48,25 @@ def why(
                 "allowed": decision.allowed,
                 "rule": decision.rule,
                 "says": decision.says,
+                "failures": failures,
             }
         )
     else:
         _explain(principal, tool, decision, _rule_text(settings, decision.rule))
+        for failure in failures:
+            say(f"{bad('Failed:')} {failure}.")
     raise typer.Exit(ExitCode.OK if decision.allowed else ExitCode.REFUSED)
 
 
-async def _decision(settings: "Settings", principal: str, tool: str) -> "Decision":
+async def _decision(
+    settings: "Settings", principal: str, tool: str
+) -> "tuple[Decision, list[str]]":
     from toolgate.app import opened
 
     async with opened(settings) as app:
         who = await principal_named(principal, app.keys)
-        return app.gate.policy.decide(who, tool_named(app.gate.catalogue, tool))
+        decision = app.gate.policy.decide(who, tool_named(app.gate.catalogue, tool))
+        return decision, list(app.gate.policy.failures)
 
 
 def _explain(principal: str, tool: str, decision: "Decision", text: str | None) -> None:
@@ -81,7 +87,7 @@ def _explain(principal: str, tool: str, decision: "Decision", text: str | None) 
 
 def _rule_text(settings: "Settings", rule: str) -> str | None:
     """The rule as its author wrote it."""
-    from toolgate.gate.policy import built_in_rules, rules_in
+    from toolgate.gate.rules import built_in_rules, rules_in
 
     own = rules_in(settings.policy.folder) if settings.policy.folder else {}
     begins = re.compile(rf'^@id\("{re.escape(rule)}"\).*?;[ \t]*$', re.DOTALL | re.MULTILINE)

@@ -5,24 +5,25 @@ and may it *call* the tool now.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import cedarpy
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.principal import Principal
+from toolgate.gate.rule_schema import CALLER, PRINCIPAL, TOOL, Switches, context, entities
+from toolgate.gate.rules import check, rules_of
+
+logger = logging.getLogger(__name__)
 
 NO_RULE = "no-rule-permits"
 POLICY_ERROR = "policy-error"
 MOST_CACHED = 20_000
-
-
-class BadPolicy(ValueError):
-    """A rule file cannot be read; the message says which and why."""
+CEDARS_NAME = re.compile(r"`policy(\d+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +34,22 @@ class Decision:
     allowed: bool
     rule: str
     says: str | None = None
-    """What the caller is told when a rule forbids."""
-
-
-@dataclass(frozen=True, slots=True)
-class Switches:
-    """The settings that rules may look at."""
-
-    appdata_writes: bool = False
-    read_only: bool = False
-    pm_adds_images: bool = False
-    disabled: frozenset[str] = frozenset()
+    """What the caller is told when a rule forbids a tool that it sees."""
 
 
 class Policy:
-    """The rules, parsed once; decisions are remembered per shape of caller and tool."""
+    """The rules, checked and parsed once; decisions are remembered per shape of caller and tool."""
 
     def __init__(self, sources: Mapping[str, str], switches: Switches) -> None:
-        self._rules = _parse(sources)
-        self._annotations = _annotations(self._rules)
-        self._context = {
-            "appdata_writes": switches.appdata_writes,
-            "read_only": switches.read_only,
-            "pm_adds_images": switches.pm_adds_images,
-            "disabled": sorted(switches.disabled),
-        }
+        self._each = rules_of(sources)
+        check(self._each)
+        text = "\n".join(rule.text for rule in self._each)
+        self._rules = cedarpy.PolicySet.from_str(text)
+        self._annotations = _annotations(text)
+        self._context = context(switches)
         self._known: dict[tuple[Any, ...], Decision] = {}
+        self.failures: dict[str, None] = {}
+        """Rules that failed while they were evaluated, and why; each is logged once."""
 
     def decide(self, principal: Principal, tool: AnyTool) -> Decision:
         """The decision for this caller and this tool."""
@@ -75,24 +66,26 @@ class Policy:
         return [tool for tool in tools if self.decide(principal, tool).visible]
 
     def _ask(self, principal: Principal, tool: AnyTool) -> Decision:
-        entities = [_principal_entity(principal), _tool_entity(tool)]
-        may_see, rule, _ = self._evaluate("see", tool, entities)
+        both = entities(principal, tool)
+        may_see, rule, says = self._evaluate("see", tool, both)
         if not may_see:
-            return Decision(visible=False, allowed=False, rule=rule)
-        may_call, rule, says = self._evaluate("call", tool, entities)
+            return Decision(visible=False, allowed=False, rule=rule, says=says)
+        may_call, rule, says = self._evaluate("call", tool, both)
         return Decision(visible=True, allowed=may_call, rule=rule, says=says)
 
     def _evaluate(
-        self, action: str, tool: AnyTool, entities: list[dict[str, Any]]
+        self, action: str, tool: AnyTool, both: Sequence[dict[str, Any]]
     ) -> tuple[bool, str, str | None]:
         request = {
-            "principal": {"type": "Principal", "id": "caller"},
+            "principal": {"type": PRINCIPAL, "id": CALLER},
             "action": {"type": "Action", "id": action},
-            "resource": {"type": "Tool", "id": tool.name},
+            "resource": {"type": TOOL, "id": tool.name},
             "context": self._context,
         }
-        result = cedarpy.is_authorized(request, self._rules, entities)  # pyright: ignore[reportUnknownMemberType]
-        if result.diagnostics.errors:
+        result = cedarpy.is_authorized(request, self._rules, list(both))  # pyright: ignore[reportUnknownMemberType]
+        if errors := result.diagnostics.errors:
+            # Without the rule that failed, the others' answer may be more than was meant.
+            self._note(errors)
             return False, POLICY_ERROR, None
         reasons = sorted(result.diagnostics.reasons)
         if not reasons:
@@ -100,69 +93,17 @@ class Policy:
         told = self._annotations.get(reasons[0], {})
         return result.allowed, told.get("id", reasons[0]), told.get("says")
 
+    def _note(self, errors: Iterable[str]) -> None:
+        for error in errors:
+            failure = CEDARS_NAME.sub(self._where, error)
+            if failure not in self.failures:
+                self.failures[failure] = None
+                logger.error("Tools are hidden because a rule failed: %s.", failure)
 
-def built_in_rules() -> dict[str, str]:
-    """The rules that ship with toolgate, by file name."""
-    folder = resources.files("toolgate.policies")
-    return {
-        file.name: file.read_text(encoding="utf-8")
-        for file in sorted(folder.iterdir(), key=lambda one: one.name)
-        if file.name.endswith(".cedar")
-    }
-
-
-def rules_in(folder: Path) -> dict[str, str]:
-    """An operator's own rules: every .cedar file of a folder."""
-    if not folder.is_dir():
-        raise BadPolicy(f"{folder} is not a folder (setting policy.folder).")
-    # Whole paths, so that no file takes the place of a built-in one.
-    return {str(file): _text(file) for file in sorted(folder.resolve().glob("*.cedar"))}
+    def _where(self, name: re.Match[str]) -> str:
+        return self._each[int(name[1])].place()
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise BadPolicy(f"{file}: {problem}") from problem
-
-
-def _parse(sources: Mapping[str, str]) -> cedarpy.PolicySet:
-    for name, text in sources.items():
-        try:
-            cedarpy.PolicySet.from_str(text)
-        except ValueError as problem:
-            raise BadPolicy(f"{name}: {problem}") from problem
-    return cedarpy.PolicySet.from_str("\n".join(sources.values()))
-
-
-def _annotations(rules: cedarpy.PolicySet) -> dict[str, dict[str, str]]:
-    parsed = json.loads(cedarpy.policies_to_json_str(str(rules)))
+def _annotations(text: str) -> dict[str, dict[str, str]]:
+    parsed = json.loads(cedarpy.policies_to_json_str(text))
     return {name: rule.get("annotations", {}) for name, rule in parsed["staticPolicies"].items()}
-
-
-def _principal_entity(principal: Principal) -> dict[str, Any]:
-    return {
-        "uid": {"type": "Principal", "id": "caller"},
-        "attrs": {
-            "kind": principal.kind.value,
-            "roles": sorted(role.value for role in principal.roles),
-            "agent_type": principal.agent_type.value if principal.agent_type else "",
-        },
-        "parents": [],
-    }
-
-
-def _tool_entity(tool: AnyTool) -> dict[str, Any]:
-    return {
-        "uid": {"type": "Tool", "id": tool.name},
-        "attrs": {
-            "name": tool.name,
-            "namespace": tool.namespace,
-            "pack": tool.pack.name,
-            "family": tool.family,
-            "role": tool.role.value,
-            "effect": tool.effect.value,
-            "open_world": tool.open_world,
-        },
-        "parents": [],
-    }

@@ -1,0 +1,133 @@
+"""What a rule can look at: attributes of the caller, of the tool, and the switches.
+
+Entities, the Cedar schema that rules are checked against, and the reference page are all made
+from these tables, so an attribute is there in all three or in none.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.principal import AgentType, Kind, Principal, Role
+from toolgate.gate.tool import Effect
+
+T = TypeVar("T")
+
+PRINCIPAL, TOOL, CALLER = "Principal", "Tool", "caller"
+"""The entity types, and the one id of every caller: a rule sees its kind, not the single one."""
+ACTIONS = {
+    "see": "whether the tool exists for the caller",
+    "call": "whether the caller may call it now",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """The settings that rules may look at."""
+
+    appdata_writes: bool = False
+    read_only: bool = False
+    pm_adds_images: bool = False
+    disabled: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Generic[T]):
+    """One attribute: its Cedar type, where its value comes from, and what it says."""
+
+    type: str
+    value: Callable[[T], Any]
+    meaning: str
+    values: tuple[str, ...] = ()
+    """All the values there are, where they can be counted; a rule that names another is wrong."""
+
+
+def _words(members: Iterable[str]) -> tuple[str, ...]:
+    return tuple(str(one) for one in members)
+
+
+OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
+    "kind": Attribute("String", lambda who: who.kind.value, "what sort of caller", _words(Kind)),
+    "roles": Attribute(
+        "Set<String>",
+        lambda who: sorted(role.value for role in who.roles),
+        "the caller's roles; none for an agent or without a key",
+        _words(Role),
+    ),
+    "agent_type": Attribute(
+        "String",
+        lambda who: who.agent_type.value if who.agent_type else "",
+        "the type of an agent, else empty",
+        (*_words(AgentType), ""),
+    ),
+}
+OF_TOOL: dict[str, Attribute[AnyTool]] = {
+    "name": Attribute("String", lambda tool: tool.name, "the tool's name"),
+    "namespace": Attribute(
+        "String", lambda tool: tool.namespace, "what stands before the first dot of the name"
+    ),
+    "pack": Attribute("String", lambda tool: tool.pack.name, "the pack it belongs to"),
+    "family": Attribute("String", lambda tool: tool.family, "the family within the pack"),
+    "role": Attribute("String", lambda tool: tool.role.value, "the role it asks for", _words(Role)),
+    "effect": Attribute("String", lambda tool: tool.effect.value, "what it does", _words(Effect)),
+    "open_world": Attribute(
+        "Bool", lambda tool: tool.open_world, "whether it reaches beyond the application"
+    ),
+}
+OF_CONTEXT: dict[str, Attribute[Switches]] = {
+    "appdata_writes": Attribute(
+        "Bool", lambda on: on.appdata_writes, "setting `appdata.writes`, or MCP_ENABLE_WRITES"
+    ),
+    "read_only": Attribute("Bool", lambda on: on.read_only, "setting `policy.read_only`"),
+    "pm_adds_images": Attribute(
+        "Bool", lambda on: on.pm_adds_images, "setting `policy.pm_adds_images`"
+    ),
+    "disabled": Attribute(
+        "Set<String>", lambda on: sorted(on.disabled), "setting `policy.disabled`"
+    ),
+}
+VARIABLES: dict[str, dict[str, Attribute[Any]]] = {
+    "principal": OF_PRINCIPAL,
+    "resource": OF_TOOL,
+    "context": OF_CONTEXT,
+}
+"""The attributes by the variable that a rule reads them from."""
+
+
+def schema() -> str:
+    """The same as a Cedar schema."""
+    actions = ", ".join(ACTIONS)
+    return (
+        f"entity {PRINCIPAL} {_record(OF_PRINCIPAL)};\n\n"
+        f"entity {TOOL} {_record(OF_TOOL)};\n\n"
+        f"action {actions} appliesTo {{\n"
+        f"  principal: {PRINCIPAL},\n  resource: {TOOL},\n"
+        f"  context: {_record(OF_CONTEXT, '  ')}\n}};\n"
+    )
+
+
+def _record(attributes: Mapping[str, Attribute[Any]], indent: str = "") -> str:
+    lines = [f"{indent}  {name}: {one.type}," for name, one in attributes.items()]
+    return "\n".join(["{", *lines, f"{indent}}}"])
+
+
+def entities(principal: Principal, tool: AnyTool) -> Sequence[dict[str, Any]]:
+    """The caller and the tool as Cedar wants them."""
+    return [
+        _entity(PRINCIPAL, CALLER, _values(OF_PRINCIPAL, principal)),
+        _entity(TOOL, tool.name, _values(OF_TOOL, tool)),
+    ]
+
+
+def context(switches: Switches) -> dict[str, Any]:
+    """The switches as Cedar wants them."""
+    return _values(OF_CONTEXT, switches)
+
+
+def _values(attributes: dict[str, Attribute[T]], one: T) -> dict[str, Any]:
+    return {name: attribute.value(one) for name, attribute in attributes.items()}
+
+
+def _entity(type_: str, id_: str, attributes: dict[str, Any]) -> dict[str, Any]:
+    return {"uid": {"type": type_, "id": id_}, "attrs": attributes, "parents": []}
