@@ -65,12 +65,20 @@ REQUEST_HEADERS = (
     ("`X-Dry-Run: true`", "on `/v1/tools/{name}`, `/rpc` and `/mcp`: all checks, nothing stored"),
     ("`x-project-id`, `x-project-slug`", "below `/api`: the project, by id or by slug"),
     ("cookie `projectId`", "below `/api`: the project, where no header names one"),
-    ("`Host`", "must be one of `server.allowed_hosts`, else 421"),
-    ("`Origin`", "if sent, on an allowed host or in `server.allowed_origins`, else 403"),
+    ("`Host`", "must be one of `server.allowed_hosts`, else 421; more than one: 400"),
+    (
+        "`Origin`",
+        "if sent, on an allowed host or in `server.allowed_origins`, else 403; a preflight "
+        "(`OPTIONS`) of an allowed origin needs no credentials",
+    ),
 )
 ANSWER_HEADERS = (
     ("`X-Request-Id`", "the id, yours or made up; also in the audit and the log"),
     ("`Retry-After`", "with 429: seconds to wait"),
+    (
+        "`Access-Control-Allow-Origin`, `Access-Control-Expose-Headers`, `Vary: Origin`",
+        "to a request with an allowed `Origin`, whatever the status; cookies are never asked for",
+    ),
     ("`WWW-Authenticate`", "with 401, and with 403 for a token without scope: how to get one"),
 )
 
@@ -126,6 +134,11 @@ def errors_page() -> str:
         "One tree of errors, worded in the dialect of the tool's pack. `kind` is the stable name: "
         "it stands in the audit. Over MCP a failed tool is a result with `isError: true`; only an "
         "unknown tool is a protocol error (-32602). On `/rpc` it is a JSON-RPC error.",
+        "A caller without good credentials gets one and the same 401 for every path, "
+        '`{"error": "Unauthorized. …"}`, so that no path tells whether it exists or whose it is. '
+        "Who is known gets every error of a path in the words of its pack: below `/api` and at "
+        "`/v1/tools/{name}` of a tool of `content` that is "
+        '`{"error": {"code": "…", "message": "…"}}`, also for 404, 405, 413 and 429.',
         table(("class", "kind", "HTTP", "content code", "JSON-RPC", "retry", "meaning"), rows),
         "`InvalidArguments` is -32301 when all that is wrong is a missing argument, and -32302 "
         "when all is of the wrong type or format. On `/rpc`, a body that is no JSON is -32700 and "

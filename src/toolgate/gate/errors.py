@@ -3,6 +3,7 @@
 GateError
 ├── InvalidArguments     the input breaks a rule of its schema
 │   └── TooLarge         the body is over the limit
+├── MethodNotAllowed     the path is there, but not for this method
 ├── UnknownTool          no such tool, or none that this caller may know of
 ├── Unauthenticated      no credentials, or not good ones
 │   └── TokenExpired     they were good once
@@ -91,6 +92,19 @@ class TooLarge(GateError):
     status = 413
     code = "BAD_REQUEST"
     rpc = -32300
+
+
+class MethodNotAllowed(GateError):
+    """The path exists, but not for this HTTP method; `allow` lists the ones it is for."""
+
+    kind = "method_not_allowed"
+    status = 405
+    code = "BAD_REQUEST"
+    rpc = -32600
+
+    def __init__(self, method: str, allow: str) -> None:
+        super().__init__(f"{printable(method)} is not possible here. Use {allow}.")
+        self.allow = allow
 
 
 class UnknownTool(GateError):

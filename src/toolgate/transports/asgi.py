@@ -7,7 +7,14 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited, TooLarge
+from toolgate.gate.errors import (
+    GateError,
+    InvalidArguments,
+    MethodNotAllowed,
+    Problem,
+    RateLimited,
+    TooLarge,
+)
 from toolgate.gate.principal import Principal
 
 Scope = MutableMapping[str, Any]
@@ -27,6 +34,9 @@ REQUEST_ID_HEADER = b"x-request-id"
 HEADERS = "toolgate.headers"
 HEAD = "toolgate.head"
 SEND = "toolgate.send"
+WHITE_SPACE = " \t"
+"""Around a header's value (RFC 9110, 5.6.3). Python strips far more by itself: a credential with a
+no-break space after it is another credential."""
 TOO_LARGE = "The request body is over the limit (setting limits.body_bytes)."
 
 
@@ -56,7 +66,25 @@ def headers_of(scope: Scope) -> dict[bytes, bytes]:
 def header(scope: Scope, name: bytes) -> str | None:
     """One request header without the white space around it, or None."""
     value = headers_of(scope).get(name)
-    return None if value is None else value.decode("latin-1").strip()
+    return None if value is None else value.decode("latin-1").strip(WHITE_SPACE)
+
+
+def cookies_of(scope: Scope) -> dict[str, str]:
+    """The cookies as browsers send them (RFC 6265, 5.4), by name, without quotes around a value.
+
+    Others' cookies may hold anything: the standard library gives up at the first it does not like.
+    Of two with the same name the first counts: browsers put the one with the longer path there.
+    """
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie"]
+    found: dict[str, str] = {}
+    for pair in ";".join(values).split(";"):
+        name, equals, value = pair.partition("=")
+        value = value.strip(WHITE_SPACE)
+        if len(value) > 1 and value[0] == value[-1] == '"':
+            value = value[1:-1]
+        if equals:
+            found.setdefault(name.strip(WHITE_SPACE), value)
+    return found
 
 
 class ClientGone(Exception):
@@ -131,4 +159,6 @@ def error_headers(error: GateError | None) -> Headers:
     """Headers an error asks for."""
     if isinstance(error, RateLimited):
         return [(b"retry-after", b"%d" % error.retry_after)]
+    if isinstance(error, MethodNotAllowed):
+        return [(b"allow", error.allow.encode())]
     return []

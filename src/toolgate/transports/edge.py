@@ -1,7 +1,8 @@
 """The outermost layer of HTTP: right host, right origin, a request id, and who is calling.
 
 Nothing behind it is reached without credentials, except `/healthz`, `/readyz` and the endpoints
-that give credentials out.
+that give credentials out. A caller without good credentials gets the same answer for every path,
+so that nothing tells which paths and packs there are.
 """
 
 import logging
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from toolgate.gate.dialects import NEUTRAL, Dialect
+from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import Forbidden, GateError, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
@@ -22,6 +23,7 @@ from toolgate.transports.asgi import (
     REQUEST_ID,
     REQUEST_ID_HEADER,
     SEND,
+    WHITE_SPACE,
     ASGIApp,
     ClientGone,
     Message,
@@ -31,6 +33,7 @@ from toolgate.transports.asgi import (
     header,
     send_json,
 )
+from toolgate.transports.cors import answer_headers, is_preflight, preflight_headers
 from toolgate.transports.heads import Head, Heads, key_of
 from toolgate.transports.strangers import note_refusal
 
@@ -57,7 +60,6 @@ class Edge:
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
         is_open: Callable[[str], bool],
-        dialect: Callable[[str], Dialect | None],
     ) -> None:
         self._inner = inner
         self._gate = gate
@@ -67,7 +69,6 @@ class Edge:
         self._hosts = frozenset(allowed_hosts) | public
         self._origins = frozenset(allowed_origins)
         self._is_open = is_open
-        self._dialect = dialect
         self.heads = heads
         self._served: dict[Told, Address] = {}
         """Addresses that were found good."""
@@ -78,32 +79,35 @@ class Edge:
             return
         head = self.heads.recall(key_of(scope))
         scope[REQUEST_ID] = request_id = _ids.new() if head else _request_id(scope)
+        origin = header(scope, b"origin") if head is None else None
+        if origin is not None and self._origin_allowed(origin):
+            send = _shared(send, origin)
         scope[SEND] = send
         send = _stamped(send, request_id)
         if head is not None:
             scope[HEAD] = head
             scope[PRINCIPAL], scope[ADDRESS] = head.principal, head.address
-        elif not await self._let_in(scope, send):
+        elif not await self._let_in(scope, send, origin):
             return
         try:
             await self._inner(scope, receive, send)
         except ClientGone:
             logger.debug("%s: the client left before its request was complete", request_id)
 
-    async def _let_in(self, scope: Scope, send: Send) -> bool:
+    async def _let_in(self, scope: Scope, send: Send, origin: str | None) -> bool:
         """Whether a request that comes in for the first time may; if not, it has been answered."""
         address = self._address(scope)
-        if address is None:
-            told = "This host name is not served here (setting server.allowed_hosts)."
-            await send_json(send, 421, {"error": told})
+        if address is None or not self._origin_allowed(origin):
+            await send_json(send, *_misdirected(scope, address))
             return False
-        if not self._origin_allowed(header(scope, b"origin")):
-            told = "This web origin may not call (setting server.allowed_origins)."
-            await send_json(send, 403, {"error": told})
+        if origin is not None and is_preflight(scope):
+            await _answer_preflight(scope, send)
             return False
         scope[ADDRESS] = address
-        if self._is_open(scope["path"]):
-            return True
+        return self._is_open(scope["path"]) or await self._authenticated(scope, send, address)
+
+    async def _authenticated(self, scope: Scope, send: Send, address: Address) -> bool:
+        """Whether the caller is known; if not, it has been answered."""
         try:
             if await self._identified(scope, address):
                 return True
@@ -117,6 +121,8 @@ class Edge:
 
     def _address(self, scope: Scope) -> Address | None:
         """Our address as the caller knows it; None where it is not served."""
+        if _host_twice(scope):
+            return None
         seen = self._addresses.seen(scope)
         known = self._served.get(seen)
         if known is None and self._host_allowed(seen[1]):
@@ -133,7 +139,9 @@ class Edge:
         if known is None:
             return False
         scope[PRINCIPAL] = known.principal
-        if header(scope, REQUEST_ID_HEADER) is None:  # one that is given is new every time
+        # A request id that is given is new every time; the answer to a web page has more headers
+        # than what is known of a head could say.
+        if header(scope, REQUEST_ID_HEADER) is None and header(scope, b"origin") is None:
             scope[HEAD] = head = Head(known.principal, address, known.until)
             self.heads.keep(key_of(scope), head)
         return True
@@ -153,9 +161,8 @@ class Edge:
     async def _refuse(
         self, scope: Scope, send: Send, refused: GateError, error: str | None
     ) -> None:
-        dialect = self._dialect(scope["path"]) or NEUTRAL
         challenge = (b"www-authenticate", _challenge_text(scope, error).encode())
-        await send_json(send, refused.status, dialect.failure(refused, False), [challenge])
+        await send_json(send, refused.status, NEUTRAL.failure(refused, False), [challenge])
 
     def _host_allowed(self, host: str | None) -> bool:
         if "*" in self._hosts:
@@ -171,7 +178,27 @@ class Edge:
 
 def _credential(scope: Scope) -> str | None:
     scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
-    return credential.strip() or None if scheme.lower() == "bearer" else None
+    return credential.strip(WHITE_SPACE) or None if scheme.lower() == "bearer" else None
+
+
+def _host_twice(scope: Scope) -> bool:
+    return sum(name == b"host" for name, _ in scope["headers"]) > 1
+
+
+def _misdirected(scope: Scope, address: Address | None) -> tuple[int, dict[str, str]]:
+    """The status and the body for a request that was not meant for us."""
+    if _host_twice(scope):
+        return 400, {"error": "The header Host is there more than once. Send one."}
+    if address is None:
+        told = "This host name is not served here (setting server.allowed_hosts)."
+        return 421, {"error": told}
+    return 403, {"error": "This web origin may not call (setting server.allowed_origins)."}
+
+
+async def _answer_preflight(scope: Scope, send: Send) -> None:
+    start = {"type": "http.response.start", "status": 204, "headers": preflight_headers(scope)}
+    await send(start)
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _challenge_text(scope: Scope, error: str | None) -> str:
@@ -202,3 +229,14 @@ def _stamped(send: Send, request_id: str) -> Send:
         await send(message)
 
     return stamped
+
+
+def _shared(send: Send, origin: str) -> Send:
+    """Answers that a page of an allowed origin may read."""
+
+    async def shared(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *answer_headers(origin)]
+        await send(message)
+
+    return shared

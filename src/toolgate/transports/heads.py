@@ -25,7 +25,8 @@ KNOWN_HEADS = "toolgate.heads"
 """Where connections find what is known, in the state of the server's lifespan."""
 LENGTH, CREDENTIAL = b"content-length", b"authorization"
 BEARER = b"uthorization: Bearer "
-NOT_REPEATABLE = {b"transfer-encoding", b"expect", b"upgrade"}
+NOT_REPEATABLE = {b"transfer-encoding", b"expect", b"upgrade", b"proxy-connection"}
+"""Headers that say how a request goes on; the parser reads the last one like `Connection`."""
 
 
 class Answer(NamedTuple):
@@ -141,7 +142,7 @@ def split_credential(raw: bytes) -> tuple[bytes, str] | None:
     if raw[at - len(BEARER) - 3 : at - len(BEARER)].lower() != b"\r\na":
         return None
     after = raw.find(b"\r", at)
-    credential = raw[at:after].strip()
+    credential = raw[at:after].strip(b" \t")
     return (raw[:at] + raw[after:], credential.decode("latin-1")) if credential else None
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import orjson
 
+from toolgate.gate.answers import fail_with
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import GateError
+from toolgate.gate.errors import GateError, MethodNotAllowed
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.transports.asgi import (
     Receive,
@@ -18,7 +19,6 @@ from toolgate.transports.asgi import (
     read_body,
     request_id_of,
     send,
-    send_json,
 )
 
 PREFIX = "/v1/tools"
@@ -35,11 +35,17 @@ class ToolRoutes:
         name = scope["path"].removeprefix(PREFIX).removeprefix("/")
         wanted = "POST" if name else "GET"
         if scope["method"] != wanted:
-            told = f"{scope['method']} is not possible here. Use {wanted}."
-            return await send_json(to, 405, {"error": told}, [(b"allow", wanted.encode())])
+            return await self._refuse(name, scope, to, MethodNotAllowed(scope["method"], wanted))
         if not name:
             return await self._list(scope, to)
         await self._call(name, scope, receive, to)
+
+    async def _refuse(self, name: str, scope: Scope, to: Send, error: GateError) -> None:
+        """Refuse a request that is no call, in the words of the tool where the caller sees it."""
+        tool = self._gate.catalogue.find(name)
+        seen = tool and self._gate.policy.decide(principal_of(scope), tool).visible
+        outcome = fail_with(error, tool if seen else None)
+        await send(to, outcome.status, outcome.raw, error_headers(error))
 
     async def _list(self, scope: Scope, to: Send) -> None:
         visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)

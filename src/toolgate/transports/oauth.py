@@ -26,6 +26,7 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    cookies_of,
     error_headers,
     header,
     read_body,
@@ -105,7 +106,7 @@ class OAuth:
             form=Parameters.read(body) if content_type == FORM else Parameters(),
             body=body,
             content_type=content_type,
-            cookies=_cookies(scope),
+            cookies=cookies_of(scope),
         )
 
 
@@ -136,13 +137,6 @@ def _worded(error: GateError) -> dict[str, str]:
         case _:
             code = "server_error"
     return {"error": code, "error_description": error.message}
-
-
-def _cookies(scope: Scope) -> dict[str, str]:
-    """The cookies, ours and others'; the standard library gives up at one it does not like."""
-    values = [value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie"]
-    pairs = [one.partition("=") for one in ";".join(values).split(";")]
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 async def _send(to: Send, answer: Answer) -> None:

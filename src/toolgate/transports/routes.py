@@ -6,7 +6,6 @@ the default. Validation, answer and audit are those of the tool.
 
 import re
 from collections.abc import Awaitable, Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -15,6 +14,7 @@ from toolgate.gate.dialects import Dialect
 from toolgate.gate.errors import (
     GateError,
     InvalidArguments,
+    MethodNotAllowed,
     NotFound,
     Problem,
     TooLarge,
@@ -27,6 +27,7 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    cookies_of,
     error_headers,
     header,
     parse_json,
@@ -74,18 +75,14 @@ class Routes:
                 return await self._call(tool, found.groupdict(), scope, receive, to)
         seen = self._gate.policy.visible(principal_of(scope), [tool for tool, _ in here])
         if not seen:
-            return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
+            return await self._refuse(scope, to, NotFound(NO_ROUTE))
         methods = ", ".join(sorted({tool.route.method for tool in seen if tool.route}))
-        told = Problem("method", "value", f"{scope['method']} is not possible here. Use {methods}.")
-        allow = (b"allow", methods.encode())
-        await self._refuse(scope, to, 405, InvalidArguments([told]), allow)
+        await self._refuse(scope, to, MethodNotAllowed(scope["method"], methods))
 
-    async def _refuse(
-        self, scope: Scope, to: Send, status: int, error: GateError, *headers: tuple[bytes, bytes]
-    ) -> None:
+    async def _refuse(self, scope: Scope, to: Send, error: GateError) -> None:
         dialect = self.dialect(scope["path"])
         assert dialect is not None
-        await send_json(to, status, dialect.failure(error, False), headers)
+        await send_json(to, error.status, dialect.failure(error, False), error_headers(error))
 
     async def _call(
         self, tool: AnyTool, path: dict[str, str], scope: Scope, receive: Receive, to: Send
@@ -112,7 +109,7 @@ class Routes:
             )
         )
         if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
-            return await self._refuse(scope, to, 404, NotFound(NO_ROUTE))
+            return await self._refuse(scope, to, NotFound(NO_ROUTE))
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
     async def _with_body(self, arguments: dict[str, Any], receive: Receive) -> Any:
@@ -137,7 +134,7 @@ class Routes:
                 told = "x-project-slug must be lower-case letters, digits and hyphens"
                 raise InvalidArguments([Problem("x-project-slug", "format", told)])
             return await self._find_project(slug) or NOBODYS
-        return _cookie(header(scope, b"cookie") or "", "projectId") or self._default
+        return cookies_of(scope).get("projectId") or self._default
 
 
 def _pattern(tool: AnyTool) -> Callable[[str], re.Match[str] | None]:
@@ -178,11 +175,3 @@ def _typed(value: str, schema: dict[str, Any]) -> Any:
         isinstance(one, int) for one in schema.get("enum", ())
     )
     return int(value) if whole and re.fullmatch(r"-?\d{1,18}", value, re.ASCII) else value
-
-
-def _cookie(text: str, name: str) -> str | None:
-    try:
-        found = SimpleCookie(text).get(name)
-    except CookieError:
-        return None
-    return found.value if found else None

@@ -83,7 +83,6 @@ def _edge(
         allowed_hosts=settings.server.allowed_hosts,
         allowed_origins=settings.server.allowed_origins,
         is_open=lambda path: path in OPEN_PATHS or (path not in routes and oauth.opens(path)),
-        dialect=own.dialect,
     )
 
 

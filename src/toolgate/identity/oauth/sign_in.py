@@ -14,6 +14,8 @@ from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
 
 WRONG = "That key is not right, or has ended."
 GUESSES = "sign-in"
+PASTED = " \t\r\n"
+"""What comes along when a key is copied; nothing else is taken off."""
 
 
 class SignInPage:
@@ -44,7 +46,7 @@ class SignInPage:
             await self._limits.check_misses(GUESSES, request.peer)
         except RateLimited as limited:
             return _shown(sign_in, limited.message, status=429, rule="oauth-too-many-guesses")
-        principal = await self._keys.identify((request.form.get("key") or "").strip())
+        principal = await self._keys.identify((request.form.get("key") or "").strip(PASTED))
         if principal is None or principal.kind is Kind.AGENT:
             await self._limits.missed(GUESSES, request.peer)
             await self._sign_ins.missed(sign_in)

@@ -17,6 +17,7 @@ from toolgate.transports.asgi import (
     HEAD,
     PRINCIPAL,
     REQUEST_ID,
+    WHITE_SPACE,
     ASGIApp,
     Message,
     Receive,
@@ -177,7 +178,7 @@ def _read(scope: Scope) -> Routing:
     for key, value in scope["headers"]:
         if key in ROUTING:
             twice = twice or key in found
-            found[key] = value.decode("latin-1").strip()
+            found[key] = value.decode("latin-1").strip(WHITE_SPACE)
         elif key == b"accept":
             accept += value
         elif key == b"content-type":
