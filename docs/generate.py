@@ -96,7 +96,9 @@ def settings_page() -> str:
         "An unknown name is an error at start that suggests the nearest known one. "
         "In the environment, a list is written with commas and a table as JSON.",
         "The file is `toolgate.toml` where the command runs, or the one named by `--config` or "
-        "`TOOLGATE_CONFIG`. `toolgate init` writes one with every setting in it.",
+        "`TOOLGATE_CONFIG`. `toolgate init` writes one with every setting in it. A relative path in "
+        "the file starts from the file's folder, the data folder's too; one in a variable or a flag "
+        "starts from the working folder.",
         table(("setting", "variable", "default", "meaning"), rows),
         "Further variables: " + "; ".join(own) + ".",
     )

@@ -89,6 +89,59 @@ def test_a_named_file_is_read_instead_of_the_usual_one() -> None:
     assert load(environment={"TOOLGATE_CONFIG": "toolgate.toml"}, file=other).server.port == 2
 
 
+def test_a_path_in_a_file_starts_from_the_files_folder() -> None:
+    Path("conf").mkdir()
+    file = written(
+        'data = "kept"\n[policy]\nfolder = "rules"\n[extend]\ntools = "/own/tools.py"\n'
+        '[database]\nurl = "sqlite:///db/x.db"\n[google]\ncredentials_file = "../g.json"\n',
+        "conf/toolgate.toml",
+    )
+    settings = load(environment={}, file=file)
+    assert settings.data == Path("conf/kept")
+    assert settings.policy.folder == Path("conf/rules")
+    assert settings.extend.tools == Path("/own/tools.py")
+    assert settings.database_url == "sqlite:///conf/db/x.db"
+    assert settings.google.credentials_file == Path("conf/../g.json")
+    assert load(environment={"TOOLGATE_CONFIG": str(file)}) == settings
+
+
+def test_every_setting_that_is_a_path_starts_from_the_files_folder() -> None:
+    paths = [name for name, one in described() if "Path" in str(one.annotation)]
+    assert "data" in paths
+    for name in paths:
+        section, _, key = name.rpartition(".")
+        text = f"[{section}]\n{key} = 'x'\n" if section else f"{key} = 'x'\n"
+        Path("conf").mkdir(exist_ok=True)
+        file = written(text, "conf/toolgate.toml")
+        assert value_of(load(environment={}, file=file), name) == Path("conf/x"), name
+
+
+def test_a_path_in_a_variable_or_a_flag_starts_from_the_working_folder() -> None:
+    Path("conf").mkdir()
+    file = written('data = "a"\n[policy]\nfolder = "b"\n', "conf/toolgate.toml")
+    environment = {"TOOLGATE_POLICY__FOLDER": "rules", "TOOLGATE_DATABASE__URL": "sqlite:///x.db"}
+    settings = load(environment=environment, file=file, flags={"data": "kept"})
+    assert (settings.data, settings.policy.folder) == (Path("kept"), Path("rules"))
+    assert settings.database_url == "sqlite:///x.db"
+
+
+def test_the_usual_data_is_beside_the_file_that_counts() -> None:
+    written("")
+    assert load(environment={}).data == Path(".toolgate")
+    Path("conf").mkdir()
+    file = written("", "conf/toolgate.toml")
+    assert load(environment={}, file=file).data == Path("conf/.toolgate")
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///:memory:", "sqlite:////whole/x.db", "postgresql://h/x"]
+)
+def test_an_address_that_is_no_relative_file_stays_as_it_is(url: str) -> None:
+    Path("conf").mkdir()
+    file = written(f'[database]\nurl = "{url}"\n', "conf/toolgate.toml")
+    assert load(environment={}, file=file).database.url == url
+
+
 VALUES: dict[str, tuple[str, Any]] = {
     "data": ("/data", Path("/data")),
     "admin_key": ("0123456789abcdef", "0123456789abcdef"),

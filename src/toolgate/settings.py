@@ -3,6 +3,9 @@
 A setting has one name in three spellings: `limits.seconds` in the file,
 `TOOLGATE_LIMITS__SECONDS` in the environment, and a flag where a command has one.
 Flags win over the environment, the environment over the file.
+
+A relative path in the file starts from the file's folder, so that the same file means the same from
+everywhere; one in a variable or a flag starts from the working folder.
 """
 
 import difflib
@@ -10,7 +13,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
@@ -18,6 +21,7 @@ from toolgate.sections import Section, Settings
 
 FILE_NAME = "toolgate.toml"
 PREFIX = "TOOLGATE_"
+SQLITE_FILE = "sqlite:///"
 
 
 class BadSettings(ValueError):
@@ -51,7 +55,8 @@ def load(
 ) -> Settings:
     """Read the settings from file, environment and flags (`{"server.port": 80}`)."""
     environment = os.environ if environment is None else environment
-    tree: dict[str, Any] = _read_file(file, environment)
+    used = file_used(file, environment)
+    tree: dict[str, Any] = _read_file(used) if used else {}
     for name, value in _from_environment(environment).items():
         _put(tree, name, value)
     for name, value in (flags or {}).items():
@@ -60,31 +65,70 @@ def load(
     return _validated(tree)
 
 
-def _read_file(file: Path | None, environment: Mapping[str, str]) -> dict[str, Any]:
+def file_used(
+    file: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Path | None:
+    """The settings file that counts: the named one, else the usual one if it is here."""
+    environment = os.environ if environment is None else environment
     given = environment.get("TOOLGATE_CONFIG")
     named = file or (Path(given) if given else None)
     path = named or Path(FILE_NAME)
-    if not path.is_file():
-        if named:
-            raise BadSettings(f"{path} is not there. Run `toolgate init` to write one.")
-        return {}
+    if path.is_file():
+        return path
+    if named:
+        raise BadSettings(f"{path} is not there. Run `toolgate init` to write one.")
+    return None
+
+
+def _read_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise BadSettings(f"{path} is not valid TOML: {problem}.") from problem
+    return _from_folder(path.parent, tree)
+
+
+def _from_folder(folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a file with every path in them seen from its folder, the data's too."""
+    for name, field in described():
+        section, dot, key = name.rpartition(".")
+        inner = tree.get(section, {}) if dot else tree
+        if not isinstance(inner, dict):
+            continue  # refused with the rest, when the settings are validated
+        values = cast("dict[str, Any]", inner)
+        if _is_path(field) and isinstance(value := values.get(key, field.default), str | Path):
+            values[key] = folder / value
+        elif name == "database.url" and isinstance(values.get(key), str):
+            values[key] = _file_from(folder, values[key])
+    return tree
+
+
+def _is_path(field: Any) -> bool:
+    return Path in (field.annotation, *get_args(field.annotation))
+
+
+def _file_from(folder: Path, url: str) -> str:
+    """The address of an embedded database, seen from a folder; `sqlite://` alone is no file."""
+    start, rest = url[: len(SQLITE_FILE)], url[len(SQLITE_FILE) :]
+    if start != SQLITE_FILE or not rest or rest.startswith(":"):
+        return url
+    return f"{SQLITE_FILE}{folder / rest}"
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for variable, name in BORROWED.items():
-        if environment.get(variable):
-            found[name] = environment[variable]
+    return {name: environment[variable] for variable, name in set_by(environment).items()}
+
+
+def set_by(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables that set something, each with the setting's name; later ones win."""
+    environment = os.environ if environment is None else environment
+    found = {variable: name for variable, name in BORROWED.items() if environment.get(variable)}
     for variable, value in environment.items():
         if not variable.startswith(PREFIX):
             continue
         name = OWN.get(variable, variable.removeprefix(PREFIX).lower().replace("__", "."))
         if name is not None and value:
-            found[name] = value
+            found[variable] = name
     return found
 
 

@@ -54,6 +54,61 @@ def test_claude_desktop_starts_toolgate_with_absolute_paths(
     }
 
 
+def test_a_client_that_starts_toolgate_gets_the_settings_file_that_counts(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def arguments(*more: str) -> list[str]:
+        told = cli("connect", "claude-desktop", "--json", *more).json
+        return told["config"]["mcpServers"]["toolgate"]["args"]
+
+    (tmp_path / "toolgate.toml").write_text("[policy]\nread_only = true\n")
+    here = ["--data", str(tmp_path / ".toolgate"), "--config", str(tmp_path / "toolgate.toml")]
+    assert arguments() == ["mcp", *here]
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/gate.toml").write_text('data = "kept"\n')
+    there = ["--data", str(tmp_path / "conf/kept"), "--config", str(tmp_path / "conf/gate.toml")]
+    assert arguments("--config", "conf/gate.toml") == ["mcp", *there]
+    monkeypatch.setenv("TOOLGATE_CONFIG", "conf/gate.toml")
+    assert arguments() == ["mcp", *there]
+
+
+def test_the_written_command_applies_the_rules_from_any_folder(
+    process: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = tmp_path / "gate"
+    (gate / "rules").mkdir(parents=True)
+    (gate / "rules/x.cedar").write_text(
+        'forbid (principal, action, resource) when { resource.name == "list_collections" };'
+    )
+    (gate / "toolgate.toml").write_text('[policy]\nfolder = "rules"\n')
+    monkeypatch.chdir(gate)
+    cli("db", "upgrade")
+    told = cli("connect", "claude-desktop", "--json").json
+    given = told["config"]["mcpServers"]["toolgate"]["args"]
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    about |= {"clientInfo": {"name": "test", "version": "1"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    ended = process(*given, input="".join(f"{json.dumps(one)}\n" for one in asked))
+    answers = {one["id"]: one for one in map(json.loads, ended.out.splitlines())}
+    listed = [tool["name"] for tool in answers[2]["result"]["tools"]]
+    assert "describe_collection" in listed
+    assert "list_collections" not in listed
+
+
+def test_settings_of_the_environment_are_named_since_they_are_not_written(
+    cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_POLICY__READ_ONLY", "true")
+    monkeypatch.setenv("TOOLGATE_DATA", "here")
+    told = cli("connect", "claude-desktop").err
+    assert "not in force for this client: TOOLGATE_POLICY__READ_ONLY. Put" in told
+    assert "not in force" not in cli("connect", "cursor").err
+
+
 def test_writing_keeps_what_is_there_and_a_copy_of_it(cli: Any, tmp_path: Path) -> None:
     file = tmp_path / ".vscode/mcp.json"
     file.parent.mkdir()

@@ -25,7 +25,7 @@ def test_init_writes_every_setting_and_changes_none(cli: Any, process: Any, tmp_
     assert process("init").code == 0
     text = (tmp_path / "toolgate.toml").read_text()
     assert tomllib.loads(text) == {name: {} for name in tomllib.loads(text)}
-    assert load(file=tmp_path / "toolgate.toml", environment={}) == Settings()
+    assert load(environment={}) == Settings()
     written = set(re.findall(r"^# (\w+) = ", text, re.MULTILINE))
     assert {name.rpartition(".")[2] for name in names()} <= written
 
@@ -42,7 +42,7 @@ def test_uncommented_defaults_are_valid_settings(cli: Any, tmp_path: Path) -> No
     active = re.sub(r'^# (\w+ = (?!"…"))', r"\1", file.read_text(), flags=re.MULTILINE)
     file.write_text(active)
     assert tomllib.loads(active)["server"]["port"] == 8765
-    assert load(file=file, environment={}) == Settings()
+    assert load(file=Path("toolgate.toml"), environment={}) == Settings()
 
 
 def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:

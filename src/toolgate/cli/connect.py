@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli.clients import CLIENTS, Client, Server, write
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, given, load_settings
 from toolgate.cli.output import note, say, say_json
 from toolgate.cli.problems import Stop
 from toolgate.cli.serve import url_of
@@ -68,7 +68,7 @@ def connect(
             key=key,
             variable=key_variable,
             command=_command(),
-            arguments=["mcp", "--url", endpoint] if url else _arguments(settings, config),
+            arguments=["mcp", "--url", endpoint] if url else _arguments(ctx, settings, config),
             ca=None if url else _ca(settings),
             signs_in=sign_in,
         )
@@ -82,6 +82,8 @@ def connect(
         say(f"{'Wrote' if written else 'Nothing to change in'} {found.file}.")
     if found.hint and not as_json:
         note(found.hint)
+    if "--data" in found.entry.get("args", ()):
+        _tell_of_variables()
 
 
 def _endpoint(settings: "Settings", url: str | None) -> str:
@@ -98,9 +100,23 @@ def _command() -> str:
     return str(beside) if beside.exists() else shutil.which("toolgate") or "toolgate"
 
 
-def _arguments(settings: "Settings", config: Path | None) -> list[str]:
-    given = ["mcp", "--data", str(settings.data.absolute())]
-    return [*given, "--config", str(config.absolute())] if config else given
+def _arguments(ctx: typer.Context, settings: "Settings", config: Path | None) -> list[str]:
+    """The command without a server: the same settings and data, from wherever it is started."""
+    from toolgate.settings import file_used
+
+    data = ["mcp", "--data", str(settings.data.absolute())]
+    used = file_used(config or given(ctx).config)
+    return [*data, "--config", str(used.absolute())] if used else data
+
+
+def _tell_of_variables() -> None:
+    """What is set here only, and would not hold where the client starts the command."""
+    from toolgate.settings import set_by
+
+    carried = ("data", "admin_key")
+    if lost := [variable for variable, name in set_by().items() if name not in carried]:
+        step = "Put them into the settings file, and connect again."
+        note(f"Not written, so not in force for this client: {', '.join(lost)}. {step}")
 
 
 def _ca(settings: "Settings") -> Path | None:
