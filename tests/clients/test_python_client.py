@@ -115,7 +115,10 @@ async def test_a_tools_error_is_a_result(client: mcp.Client) -> None:
         "get_document", {"collection": "users", "document_id": "nobody"}
     )
     assert called.is_error is True
-    assert called.structured_content == {"error": "Document nobody not found in users"}
+    assert called.structured_content is None
+    assert isinstance(called.content[0], types.TextContent)
+    told = json.loads(called.content[0].text)
+    assert told == {"error": "Document nobody not found in users"}
 
 
 async def test_an_unknown_tool_is_a_fault(client: mcp.Client) -> None:

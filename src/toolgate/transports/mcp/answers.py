@@ -39,7 +39,9 @@ class Answers:
             "content": [{"type": "text", "text": text}],
             "isError": outcome.error is not None,
         }
-        if isinstance(outcome.body, dict):  # older clients take nothing else
+        # A failure does not fit the declared output schema, which clients check; older clients
+        # take nothing but objects.
+        if outcome.error is None and isinstance(outcome.body, dict):
             result["structuredContent"] = orjson.Fragment(outcome.raw)
         if plain.modern:
             result["resultType"] = "complete"

@@ -199,7 +199,7 @@ class Handlers:
             return _given(outcome.native)
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
-            structured_content=_structured(outcome.body),
+            structured_content=_structured(outcome),
             is_error=outcome.error is not None,
         )
 
@@ -365,6 +365,7 @@ def _no_resource(uri: str) -> MCPError:
     return MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": uri})
 
 
-def _structured(body: Any) -> Any:
-    """The answer, where it is an object; older clients take nothing else."""
-    return body if isinstance(body, dict) else None  # pyright: ignore[reportUnknownVariableType]
+def _structured(outcome: Outcome) -> Any:
+    """The answer, where it fits the declared output schema, and older clients: a good object."""
+    fits = outcome.error is None and isinstance(outcome.body, dict)
+    return outcome.body if fits else None
