@@ -1,5 +1,6 @@
 """The official Python client through `toolgate mcp --url`, against a real server."""
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -92,7 +93,7 @@ async def test_many_calls_run_at_once(client: mcp.Client, server: Backend) -> No
 
     async def look(number: int) -> None:
         found = await client.call_tool("get_document", {**JANE, "document_id": f"no-{number}"})
-        results[number] = found.structured_content
+        results[number] = json.loads(found.content[0].text)  # type: ignore[union-attr]
 
     async with anyio.create_task_group() as held:
         for _ in range(8):

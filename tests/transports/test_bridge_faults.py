@@ -40,26 +40,43 @@ def clean(wire: Wire) -> str:
 
 
 @pytest.mark.parametrize(
-    ("line", "code"),
+    ("line", "code", "id"),
     [
-        (b"junk", -32700),
-        (b'{"jsonrpc": "2.0", "id": 1', -32700),
-        (b"\xff\xfe\x00", -32700),
-        (b"[" * 100_000, -32700),
-        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
-        (b"42", -32600),
-        (b'{"jsonrpc": "2.0"}', -32600),
-        (b'{"jsonrpc": "2.0", "id": [], "method": "ping"}', -32600),
+        (b"junk", -32700, None),
+        (b'{"jsonrpc": "2.0", "id": 1', -32700, None),
+        (b'{"jsonrpc": "2.0", "id": 1, "meth', -32700, 1),
+        (b"\xff\xfe\x00", -32700, None),
+        (b"[" * 100_000, -32700, None),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600, None),
+        (b"42", -32600, None),
+        (b'{"jsonrpc": "2.0"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": [], "method": "ping"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 18446744073709551616, "method": "ping"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', -32700, 1),
     ],
-    ids=["junk", "cut", "bytes", "deep", "batch", "number", "empty", "id"],
+    ids=[
+        "junk",
+        "cut",
+        "cut later",
+        "bytes",
+        "deep",
+        "batch",
+        "number",
+        "empty",
+        "id",
+        "null",
+        "long",
+        "surrogate",
+    ],
 )
 def test_a_line_that_is_no_message_is_told_and_the_next_one_counts(
-    server: Backend, line: bytes, code: int
+    server: Backend, line: bytes, code: int, id: int | None
 ) -> None:
     with wired(server.url, server.key) as wire:
         wire.write(line)
         answer = wire.answer()
-        assert (answer["id"], answer["error"]["code"]) == (None, code)
+        assert (answer["id"], answer["error"]["code"]) == (id, code)
         works(wire)
         assert clean(wire) == ""
 
@@ -68,7 +85,7 @@ def test_a_line_that_never_ends_is_left_out(server: Backend) -> None:
     with wired(server.url, server.key) as wire:
         wire.write(b'{"jsonrpc": "2.0", "id": 1, "method": "' + b"x" * 40 * MEGABYTE)
         answer = wire.answer()
-        assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+        assert (answer["id"], answer["error"]["code"]) == (1, -32700)
         assert "longer than 16777216 bytes" in answer["error"]["message"]
         works(wire)
         assert "longer than" in clean(wire)

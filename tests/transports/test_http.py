@@ -199,10 +199,19 @@ def test_a_body_that_is_no_object_is_refused(admin: httpx2.Client, body: Any) ->
 
 
 def test_deep_arguments_are_refused(admin: httpx2.Client) -> None:
-    body = '{"collection":"apps","data":' + '{"a":' * 500 + "1" + "}" * 500 + "}"
+    body = '{"collection":"apps","data":' + '{"a":' * 50 + "1" + "}" * 50 + "}"
     answer = admin.post("/v1/tools/create_document", content=body)
     assert answer.status_code == 400
     assert answer.json()["error"] == "data must not be nested more than 20 levels deep"
+
+
+def test_a_body_that_is_nested_very_deep_is_refused(admin: httpx2.Client) -> None:
+    body = (
+        '{"collection":"apps","filters":[{"field":"a","operator":' + "[" * 900 + "]" * 900 + "}]}"
+    )
+    answer = admin.post("/v1/tools/query_collection", content=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "The request body is nested more than 100 levels deep"
 
 
 def test_an_integer_over_64_bits_is_refused_and_not_rounded(admin: httpx2.Client) -> None:

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.anyio
 
 JANE = {"collection": "users", "document_id": "abc123"}
 INVALID_REQUEST, INVALID_PARAMS, UNSUPPORTED_VERSION = -32600, -32602, -32022
+PARSE_ERROR = -32700
 LONGEST = 100_000
 
 
@@ -286,17 +287,6 @@ async def test_a_tool_that_talks_to_the_client_is_the_sdks(
     assert taken == []
 
 
-async def test_lines_that_are_no_messages_are_left_out_and_audited(kit: Kit) -> None:
-    before = len(await kit.audit_rows())
-    async with piped(kit.app.gate) as peer:
-        await peer.write(b"no json\n\n  \r\n[]\n5\n\xff\n")
-        await peer.write(b'{"jsonrpc":"2.0","id":1,"method":["tools/call"]}\n')
-        assert (await peer.ask(call("list_collections", {}, id=2)))["id"] == 2
-    rows = await rows_since(kit, before)
-    unreadable = ("stdio", "(unreadable)", "invalid_arguments")
-    assert rows == [unreadable, unreadable, ("stdio", "list_collections", None)]
-
-
 # Many at once
 
 
@@ -448,7 +438,11 @@ async def test_a_line_over_the_limit_is_refused(kit: Kit, size: int) -> None:
     async with piped(kit.app.gate) as peer:
         await peer.write(b"x" * size + b"\n")
         told = await peer.answer()
-        assert (told["id"], told["error"]["code"]) == (None, INVALID_REQUEST)
+        assert (told["id"], told["error"]["code"]) == (None, PARSE_ERROR)
+        long = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "x" * size}).encode()
+        await peer.write(long + b"\n")
+        told = await peer.answer()
+        assert (told["id"], told["error"]["code"]) == (7, PARSE_ERROR)
         assert "limits.body_bytes" in told["error"]["message"]
         assert "result" in await peer.ask(call("list_collections", {}))
         padded = json.dumps(call("list_collections", {}, id=2)).encode()

@@ -27,6 +27,8 @@ Headers = Iterable[tuple[bytes, bytes]]
 DIGITS = b"0123456789"
 LONG = 19
 LONG_NUMBER = re.compile(rb"[0-9]{%d}" % LONG)
+MOST_NESTED = 100
+"""Levels; an answer that repeats a value has to fit the 254 that the serialiser takes."""
 JSON = (b"content-type", b"application/json")
 PRINCIPAL = "toolgate.principal"
 REQUEST_ID = "toolgate.request_id"
@@ -119,15 +121,32 @@ async def _rest_of_body(message: Message, receive: Receive, most: int) -> bytes:
 
 def parse_json(body: bytes) -> Any:
     """The body as JSON; integers keep every digit."""
-    # The quick parser rounds integers over 64 bits, which have 19 digits or more.
-    digits = len(body) - len(body.translate(None, DIGITS))
-    long = digits >= LONG and LONG_NUMBER.search(body) is not None
     try:
-        return json.loads(body) if long else orjson.loads(body)
+        found = orjson.loads(body)  # says what is valid: UTF-8, whole characters, finite numbers
+        if body.count(b"[") + body.count(b"{") > MOST_NESTED and _is_deep(found):
+            told = f"The request body is nested more than {MOST_NESTED} levels deep"
+            raise InvalidArguments([Problem("body", "range", told)])
+        # The quick parser rounds integers over 64 bits, which have 19 digits or more.
+        digits = len(body) - len(body.translate(None, DIGITS))
+        long = digits >= LONG and LONG_NUMBER.search(body) is not None
+        return json.loads(body) if long else found
     except (ValueError, RecursionError) as problem:
         raise InvalidArguments(
             [Problem("body", "format", f"The request body is not valid JSON: {problem}")]
         ) from None
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value is nested too deep; level by level, for it may be very deep."""
+    level = [value]
+    for _ in range(MOST_NESTED):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, list | dict)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return any(isinstance(one, list | dict) for one in level)
 
 
 async def send(

@@ -19,9 +19,9 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
+from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, failure, is_id
 
 MOST_IN_A_BATCH = 100
-PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 Answer = dict[str, Any]
 
 
@@ -34,7 +34,7 @@ class Rpc:
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one request."""
         if scope["method"] != "POST":
-            told = _failure(None, INVALID_REQUEST, "Use POST.")
+            told = failure(None, INVALID_REQUEST, "Use POST.")
             return await send_json(to, 405, told, [(b"allow", b"POST")])
         try:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
@@ -50,8 +50,8 @@ class Rpc:
         call = self._to_call(scope, "(unreadable)", None)
         self._gate.refuse(call, problem, "unreadable")
         if isinstance(problem, TooLarge):
-            return await send_json(to, 413, _failure(None, INVALID_REQUEST, problem.message))
-        await send_json(to, 200, _failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
+            return await send_json(to, 413, failure(None, INVALID_REQUEST, problem.message))
+        await send_json(to, 200, failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
 
     async def _answer(self, scope: Scope, message: Any) -> Answer | list[Answer] | None:
         if not isinstance(message, list):
@@ -59,7 +59,7 @@ class Rpc:
         batch = cast("list[Any]", message)
         if not 1 <= len(batch) <= MOST_IN_A_BATCH:
             told = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
-            return _failure(None, INVALID_REQUEST, told)
+            return failure(None, INVALID_REQUEST, told)
         answers = [await self._one(scope, one) for one in batch]
         return [one for one in answers if one is not None] or None
 
@@ -67,7 +67,7 @@ class Rpc:
         if problem := _malformed(message):
             call = self._to_call(scope, "(unreadable)", None)
             self._gate.refuse(call, InvalidArguments([]), "unreadable")
-            return _failure(None, INVALID_REQUEST, f"Invalid Request: {problem}")
+            return failure(None, INVALID_REQUEST, f"Invalid Request: {problem}")
         request = cast(Answer, message)
         call = self._to_call(scope, request["method"], request.get("params"))
         outcome = await self._gate.execute(call)
@@ -108,10 +108,7 @@ def _malformed(message: Any) -> str | None:
         return 'jsonrpc must be "2.0".'
     if not isinstance(request.get("method"), str):
         return "method must be a string."
-    if isinstance(request.get("id"), bool | list | dict):
-        return "id must be a string, a number or null."
+    id = request.get("id")
+    if id is not None and not isinstance(id, float) and not is_id(id):
+        return "id must be a string, a number of at most 64 bits or null."
     return None
-
-
-def _failure(id: Any, code: int, message: str) -> Answer:
-    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}

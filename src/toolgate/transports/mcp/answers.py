@@ -9,10 +9,9 @@ from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import UnknownTool
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
+from toolgate.transports.jsonrpc import INVALID_PARAMS, failure_line
 from toolgate.transports.mcp.listing import NAME, listed_tool
 from toolgate.transports.mcp.plain import META, Plain
-
-INVALID_PARAMS = -32602
 
 
 class Answers:
@@ -32,8 +31,7 @@ class Answers:
     def called(self, plain: Plain, outcome: Outcome) -> bytes:
         """The answer to a `tools/call`."""
         if isinstance(outcome.error, UnknownTool):
-            told = {"code": INVALID_PARAMS, "message": outcome.error.message}
-            return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "error": told})
+            return failure_line(plain.id, INVALID_PARAMS, outcome.error.message)
         text = outcome.raw.decode() if outcome.sentence is None else outcome.sentence
         result: dict[str, Any] = {
             "content": [{"type": "text", "text": text}],

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.errors import GateError, InvalidArguments, TooLarge, UnknownTool
+from toolgate.gate.errors import GateError, InvalidArguments, Problem, TooLarge, UnknownTool
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
@@ -32,6 +32,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.heads import Answer, Head, Heads, Pending, raw_key_of
+from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_rule, failure
 from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import Plain, plain_request
@@ -82,12 +83,15 @@ class Front:
         except TooLarge as problem:
             return await send_json(to, 413, self._refuse(scope, problem).body)
         routing = self._routing(scope)
-        pending = None
         try:
-            plain = _plain(routing, parse_json(body))
-            pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
+            message = parse_json(body)
         except InvalidArguments as problem:
-            self._refuse(scope, problem)  # for the audit; the SDK words the answer
+            return await self._malformed(scope, to, PARSE_ERROR, f"Parse error: {problem.message}")
+        plain = _plain(routing, message)
+        pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
+        if pending is None and (rule := broken_rule(message)):
+            # The SDK would carry some of these out and not answer them.
+            return await self._malformed(scope, to, INVALID_REQUEST, f"Invalid Request: {rule}")
         if pending is None:
             return await self._sdk(scope, _replayed(body, receive), to)
         answered = pending if isinstance(pending, Answer) else await pending
@@ -146,6 +150,10 @@ class Front:
         """A tool that is hidden goes the same way as one unknown."""
         tool = self._gate.catalogue.find(name)
         return tool is None or not self._gate.policy.decide(principal, tool).visible
+
+    async def _malformed(self, scope: Scope, to: Send, code: int, told: str) -> None:
+        self._refuse(scope, InvalidArguments([Problem("body", "format", told)]))
+        await send_json(to, 400, failure(None, code, told))
 
     def _refuse(self, scope: Scope, problem: GateError) -> Outcome:
         call = Call(

@@ -14,14 +14,13 @@ import anyio
 import anyio.to_thread
 import orjson
 
+from toolgate.transports.jsonrpc import Id
 from toolgate.transports.mcp.plain import CAPABILITIES, MODERN, PROTOCOL
 
 PATIENCE = 5.0
 """Seconds for what the SDK still works on when the client has closed its end."""
 ENDLESS = {"subscriptions/listen"}
 OPENING = "toolgate:opening"
-
-Id = str | int
 
 
 class Handover:

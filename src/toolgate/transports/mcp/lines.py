@@ -1,8 +1,16 @@
 """From bytes as they come to lines, each of bounded length."""
 
+from dataclasses import dataclass
 
+MOST_OF_TOO_LONG = 4096
+
+
+@dataclass(frozen=True, slots=True)
 class TooLong:
     """Stands for a line that was longer than it may be."""
+
+    beginning: bytes
+    """As much of it as is kept, for the id that may stand there."""
 
 
 Line = bytes | TooLong
@@ -11,7 +19,8 @@ Line = bytes | TooLong
 class Splitter:
     """Cuts a stream of bytes at its line ends; empty lines are left out.
 
-    Of a line that is too long nothing is kept, so the longest line bounds the memory used.
+    Of a line that is too long only its beginning is kept, so the longest line bounds the memory
+    used.
     """
 
     def __init__(self, longest: int) -> None:
@@ -35,12 +44,15 @@ class Splitter:
         self._kept.clear()
         self._skipping = False
         if skipped:
-            return [TooLong()]
+            return [TooLong(line)]
         return [line] if line.strip() else []
 
     def _keep(self, piece: bytes) -> None:
-        if self._skipping or len(self._kept) + len(piece) > self.longest:
+        if self._skipping:
+            return
+        if len(self._kept) + len(piece) > self.longest:
             self._skipping = True
-            self._kept.clear()
+            self._kept += piece[:MOST_OF_TOO_LONG]
+            del self._kept[MOST_OF_TOO_LONG:]
         else:
             self._kept += piece

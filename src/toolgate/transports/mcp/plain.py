@@ -7,6 +7,8 @@ any way is not plain: what is wrong with it is the SDK's to say (docs/decisions/
 from types import NoneType
 from typing import Any, NamedTuple
 
+from toolgate.transports.jsonrpc import LARGEST_ID, SMALLEST_ID
+
 MODERN = "2026-07-28"
 LEGACY = frozenset({"2025-06-18", "2025-11-25"})
 META = "io.modelcontextprotocol/"
@@ -19,7 +21,6 @@ LIST_KEYS = frozenset({"_meta"})
 OBJECT: Any = dict
 """JSON's name for it; a type checker would ask what is in it."""
 TEXT: Any = str
-IDS = (str, int)
 GIVEN = (dict, NoneType)
 NAMED = {"name": "", "version": ""}
 """In the place of a client that says nothing of itself."""
@@ -45,7 +46,8 @@ def plain_request(message: Any, protocol: str | None) -> Plain | None:
     if type(message) is not OBJECT or message.get("jsonrpc") != "2.0":
         return None
     id, method, params = message.get("id"), message.get("method"), message.get("params", {})
-    if type(id) not in IDS or method not in METHODS or type(params) is not OBJECT:
+    wordable = type(id) is str or (type(id) is int and SMALLEST_ID <= id <= LARGEST_ID)
+    if not wordable or method not in METHODS or type(params) is not OBJECT:
         return None
     name, arguments, meta = params.get("name", ""), params.get("arguments"), params.get("_meta", {})
     if type(name) is not TEXT or type(arguments) not in GIVEN or type(meta) is not OBJECT:

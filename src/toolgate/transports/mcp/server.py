@@ -367,5 +367,5 @@ def _no_resource(uri: str) -> MCPError:
 
 def _structured(outcome: Outcome) -> Any:
     """The answer, where it fits the declared output schema, and older clients: a good object."""
-    fits = outcome.error is None and isinstance(outcome.body, dict)
-    return outcome.body if fits else None
+    body: object = outcome.body
+    return body if outcome.error is None and isinstance(body, dict) else None  # pyright: ignore[reportUnknownVariableType]

@@ -9,16 +9,25 @@ import logging
 from typing import Any
 
 import anyio
-import orjson
 
-from toolgate.gate.errors import GateError, InvalidArguments, TooLarge
+from toolgate.gate.errors import GateError, InvalidArguments, Problem, TooLarge
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import parse_json
+from toolgate.transports.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Id,
+    broken_rule,
+    failure_line,
+    id_in,
+    id_of,
+)
 from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.claimed import claimed
-from toolgate.transports.mcp.handover import Handover, Id, correlated
+from toolgate.transports.mcp.handover import Handover, correlated
 from toolgate.transports.mcp.lines import Line, TooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
 from toolgate.transports.mcp.wire import Wire
@@ -29,7 +38,7 @@ TRANSPORT = "stdio"
 SDK = "toolgate.transports.mcp.streams"
 MOST_RUNNING = 256
 """Calls at once; while there are more, nothing new is read."""
-INVALID_REQUEST, INTERNAL_ERROR = -32600, -32603
+NAMES = {PARSE_ERROR: "Parse error", INVALID_REQUEST: "Invalid Request"}
 
 
 async def serve_stdio(gate: Gate, principal: Principal, *, underscore_names: bool) -> None:
@@ -89,15 +98,18 @@ class Client:
     def _take(self, line: Line) -> None:
         """Answer a message, or see that it is answered."""
         if isinstance(line, TooLong):
-            return self._refuse_length()
-        message = None
+            return self._refuse(self._over_the_limit(), PARSE_ERROR, id_in(line.beginning))
         try:
             message = parse_json(line)
         except InvalidArguments as problem:
-            self._refuse(problem)  # for the audit; the SDK does what is to be done
+            return self._refuse(problem, PARSE_ERROR, id_in(line))
         plain = plain_request(message, self._sdk.protocol)
         if plain is not None and self._is_simple(plain):
             self._answer(plain)
+        elif rule := broken_rule(message):
+            # The SDK leaves out what is no message, and its sender would wait for an answer.
+            problem = InvalidArguments([Problem("message", "format", rule)])
+            self._refuse(problem, INVALID_REQUEST, id_of(message))
         elif not self._cancelled(message):
             self._sdk.take(line)
 
@@ -175,13 +187,14 @@ class Client:
         scope.cancel()
         return True
 
-    def _refuse_length(self) -> None:
+    def _over_the_limit(self) -> TooLarge:
         longest = self._gate.limits.bounds.body_bytes
-        told = f"This line is over the limit of {longest} bytes (setting limits.body_bytes)."
-        self._refuse(TooLarge(told))
-        self._wire.write(_error(None, INVALID_REQUEST, told))
+        return TooLarge(
+            f"This line is over the limit of {longest} bytes (setting limits.body_bytes)."
+        )
 
-    def _refuse(self, problem: GateError) -> None:
+    def _refuse(self, problem: GateError, code: int, id: Id | None) -> None:
+        """Answer what is no message, under its id where that could be read."""
         call = Call(
             tool="(unreadable)",
             arguments=None,
@@ -190,13 +203,10 @@ class Client:
             transport=TRANSPORT,
         )
         self._gate.refuse(call, problem, "unreadable")
+        self._wire.write(failure_line(id, code, f"{NAMES[code]}: {problem.message}"))
 
 
 def _failed(plain: Plain, problem: Exception) -> bytes:
     """What is told of a fault of our own."""
     logger.error("MCP request failed", exc_info=problem)
-    return _error(plain.id, INTERNAL_ERROR, "Internal error")
-
-
-def _error(id: Id | None, code: int, told: str) -> bytes:
-    return orjson.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": told}})
+    return failure_line(plain.id, INTERNAL_ERROR, "Internal error")

@@ -10,6 +10,7 @@ from mcp.shared.message import SessionMessage
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
+from toolgate.transports.jsonrpc import INVALID_REQUEST, failure_line, id_in
 from toolgate.transports.mcp.handover import Handover
 from toolgate.transports.mcp.server import Caller, Raw, build_server
 
@@ -60,15 +61,12 @@ class Incoming(_Stream):
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        line = await self._handover.next()
-        if line is None:
-            raise StopAsyncIteration
-        try:
-            # The same leniency as the SDK's own: bytes that are no UTF-8 become question marks.
-            text = line.decode(errors="replace")
-            message = types.jsonrpc_message_adapter.validate_json(text, by_name=False)
-        except ValueError as problem:
-            return problem
+        message = None
+        while message is None:
+            line = await self._handover.next()
+            if line is None:
+                raise StopAsyncIteration
+            message = self._read(line)
         match message:
             case types.JSONRPCRequest():
                 self._handover.asked(message.id, message.method, message.params)
@@ -77,6 +75,15 @@ class Incoming(_Stream):
             case _:
                 pass  # an answer of the client's
         return SessionMessage(message)
+
+    def _read(self, line: bytes) -> types.JSONRPCMessage | None:
+        """The message on a line; one that the SDK cannot read is refused here."""
+        try:
+            return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            told = "Invalid Request: this is no message of MCP."
+            self._handover.write(failure_line(id_in(line), INVALID_REQUEST, told))
+            return None
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message."""

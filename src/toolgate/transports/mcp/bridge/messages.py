@@ -6,10 +6,16 @@ from typing import Any, cast
 
 import orjson
 
+from toolgate.transports.jsonrpc import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Id,
+    broken_rule,
+    id_in,
+    id_of,
+)
+
 META = "io.modelcontextprotocol/"
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-INTERNAL_ERROR = -32603
 HEADER_MISMATCH = -32020
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods whose target stands in the header Mcp-Name, and where the body has it."""
@@ -18,9 +24,10 @@ NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 class Unreadable(ValueError):
     """A line that is no JSON-RPC message."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, id: Id | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.id = id
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +72,11 @@ def read(line: bytes) -> Message:
     try:
         found: Any = orjson.loads(line)
     except ValueError as problem:
-        raise Unreadable(PARSE_ERROR, f"This line is not valid JSON: {problem}.") from None
-    if not isinstance(found, dict):
-        raise Unreadable(INVALID_REQUEST, "A message is one JSON object; batches are not possible.")
-    id, method = inner(found, "id"), inner(found, "method")
-    if not isinstance(id, str | int | float | None) or not isinstance(method, str | None):
-        raise Unreadable(INVALID_REQUEST, "The id or the method of this message is of no use.")
-    if method is None and id is None:
-        raise Unreadable(INVALID_REQUEST, "This message has neither a method nor an id.")
-    return Message(line, id, method, inner(found, "params"))
+        told = f"This line is not valid JSON: {problem}."
+        raise Unreadable(PARSE_ERROR, told, id_in(line)) from None
+    if rule := broken_rule(found):
+        raise Unreadable(INVALID_REQUEST, rule, id_of(found))
+    return Message(line, inner(found, "id"), inner(found, "method"), inner(found, "params"))
 
 
 def one_line(body: bytes) -> bytes:
@@ -85,11 +88,3 @@ def one_line(body: bytes) -> bytes:
         return body
     # The standard library keeps every digit of long numbers.
     return json.dumps(json.loads(body), ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def error_line(id: Any, code: int, message: str, data: Any = None) -> bytes:
-    """An error for a request."""
-    error = {"code": code, "message": message}
-    if data is not None:
-        error["data"] = data
-    return orjson.dumps({"jsonrpc": "2.0", "id": id, "error": error})

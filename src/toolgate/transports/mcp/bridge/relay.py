@@ -10,14 +10,12 @@ import httpx2
 import orjson
 from anyio.abc import TaskGroup
 
+from toolgate.transports.jsonrpc import INTERNAL_ERROR, PARSE_ERROR, failure_line, id_in, is_id
 from toolgate.transports.mcp.bridge.faults import Fault
 from toolgate.transports.mcp.bridge.lines import Lines
 from toolgate.transports.mcp.bridge.messages import (
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
     Message,
     Unreadable,
-    error_line,
     inner,
     read,
 )
@@ -110,11 +108,12 @@ class Relay:
         if isinstance(line, TooLong):
             told = f"This line is longer than {self._lines.longest} bytes and was left out."
             self._say(told)
-            return await self._lines.write(error_line(None, INVALID_REQUEST, told))
+            unread = id_in(line.beginning)
+            return await self._lines.write(failure_line(unread, PARSE_ERROR, told))
         try:
             message = read(line)
         except Unreadable as problem:
-            return await self._lines.write(error_line(None, problem.code, str(problem)))
+            return await self._lines.write(failure_line(problem.id, problem.code, str(problem)))
         if message.method == "notifications/cancelled" and self._cancelled(message):
             return None
         running = Running(message)
@@ -133,8 +132,8 @@ class Relay:
         To the newer protocol, and to a server that keeps no session, the end of the HTTP request
         is the cancellation.
         """
-        wanted = orjson.dumps(inner(message.params, "requestId"))
-        running = self._running.get(wanted)
+        wanted = inner(message.params, "requestId")
+        running = self._running.get(orjson.dumps(wanted)) if is_id(wanted) else None
         if running and (running.message.version or self._remote.session.id is None):
             running.scope.cancel()
             return True
@@ -174,7 +173,7 @@ class Relay:
 
     async def _fail(self, message: Message, told: str) -> None:
         if message.is_request:
-            await self._lines.write(error_line(message.id, INTERNAL_ERROR, told))
+            await self._lines.write(failure_line(message.id, INTERNAL_ERROR, told))
 
     def _listen(self) -> None:
         if self._tasks and self._remote.session.id and not self._listening:

@@ -13,6 +13,7 @@ import anyio
 import httpx2
 import orjson
 
+from toolgate.transports.jsonrpc import failure_line
 from toolgate.transports.mcp.bridge.faults import (
     Fault,
     NotReached,
@@ -21,7 +22,7 @@ from toolgate.transports.mcp.bridge.faults import (
     refused,
     unreachable,
 )
-from toolgate.transports.mcp.bridge.messages import HEADER_MISMATCH, Message, error_line, inner
+from toolgate.transports.mcp.bridge.messages import HEADER_MISMATCH, Message, inner
 from toolgate.transports.mcp.bridge.messages import one_line as in_one_line
 from toolgate.transports.mcp.bridge.mirrors import MARK, Mirrors, header_value
 from toolgate.transports.mcp.bridge.sessions import INITIALIZED, Session
@@ -178,7 +179,7 @@ class Remote:
             await self._learn(message)
             if self._mirrors.headers(message):
                 return await self._exchange(message, out)
-        await out(error_line(message.id, error["code"], error["message"], error.get("data")))
+        await out(failure_line(message.id, error["code"], error["message"], error.get("data")))
 
     async def _body(self, answer: httpx2.Response) -> bytes:
         found = bytearray()
