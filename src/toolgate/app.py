@@ -68,7 +68,7 @@ def packs() -> tuple[Offer, ...]:
 async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGenerator[App, None]:
     """Open everything; on leaving, store what waits and close."""
     settings.data.mkdir(parents=True, exist_ok=True)
-    database = Database(settings.database_url)
+    database = Database(settings.database_url, seconds=settings.limits.seconds)
     try:
         await upgrade_at_start(database)
         app = _assembled(settings, database, plugins)

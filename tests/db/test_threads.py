@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_cancelled_caller_waits_for_its_thread() -> None:
-    threads = Threads(1)
+    threads = Threads(1, grace=60)
     begun, go_on = threading.Event(), threading.Event()
     finished: list[bool] = []
 
@@ -32,7 +32,7 @@ async def test_a_cancelled_caller_waits_for_its_thread() -> None:
     with pytest.raises(asyncio.CancelledError):
         await caller
     assert finished == [True]
-    threads.close()
+    await threads.close()
 
 
 async def test_a_write_cancelled_in_its_thread_leaves_no_lock(tmp_path) -> None:

@@ -1,15 +1,33 @@
 """A write's transaction: opened at the first statement, committed once, with its audit row."""
 
-from collections.abc import Callable
+import contextlib
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from enum import Enum, auto
 from types import TracebackType
 from typing import Self, TypeVar
 
 import anyio
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from toolgate.db.threads import Threads
+from toolgate.db.connecting import interrupt_of
+from toolgate.db.outages import Outage, refused_by_server
+from toolgate.db.threads import Interrupt, Stopped, Threads, current_job
 
 T = TypeVar("T")
+
+
+class Fate(Enum):
+    """What became of a transaction."""
+
+    OPEN = auto()
+    COMMITTING = auto()
+    """Asked for and not confirmed: if it stays so, nobody here knows whether it is stored."""
+    COMMITTED = auto()
+    ENDED = auto()
+    """It stored nothing, and will not."""
 
 
 class Transaction:
@@ -21,32 +39,80 @@ class Transaction:
     would find none to go on.
     """
 
-    def __init__(self, engine: Engine, threads: Threads, turns: anyio.Semaphore) -> None:
+    def __init__(
+        self, engine: Engine, threads: Threads, turns: anyio.Semaphore, outage: Outage
+    ) -> None:
         self._engine = engine
         self._threads = threads
         self._turns = turns
+        self._outage = outage
         self._its_turn = False
         self._connection: Connection | None = None
+        self._interrupt: Interrupt | None = None
         self._abandoned = False
-        self.committed = False
+        self._lock = threading.Lock()
+        """Held for a look at what follows, which the event loop and a thread change."""
+        self._busy = False
+        """A thread uses the connection."""
+        self._left = False
+        """Nobody waits for that thread any more, so it closes the connection itself."""
+        self.fate = Fate.OPEN
+
+    @property
+    def committed(self) -> bool:
+        """Whether it is stored."""
+        return self.fate is Fate.COMMITTED
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it may be stored, without anybody here having been told."""
+        return self.fate is Fate.COMMITTING
+
+    def confirm(self) -> None:
+        """It is stored after all, as was found out elsewhere."""
+        self.fate = Fate.COMMITTED
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run a function on this transaction's connection, in a thread."""
         if not self._its_turn:
             await self._turns.acquire()
             self._its_turn = True
-        return await self._threads.run(self._run, work)
+        with self._outage.watched():
+            return await self._threads.run(self._run, work)
 
     def _run(self, work: Callable[[Connection], T]) -> T:
-        if self._connection is None:
-            connection = self._engine.connect()
-            try:
-                connection.begin()
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-        return work(self._connection)
+        with self._at_work():
+            if self._connection is None:
+                self._connection = self._begun()
+            return work(self._connection)
+
+    def _begun(self) -> Connection:
+        connection = self._engine.connect()
+        try:
+            connection.begin()
+            self._interrupt = interrupt_of(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _at_work(self) -> Generator[None, None, None]:
+        """Use the connection in this thread; close it afterwards if nobody else will."""
+        with self._lock:
+            if self._left:
+                raise Stopped
+            self._busy = True
+        try:
+            if not self._interruptible():
+                raise Stopped
+            yield
+        finally:
+            with self._lock:
+                self._busy = False
+                left = self._left
+            if left and self._connection is not None:
+                _roll_back(self._connection)
 
     def abandon(self) -> None:
         """Let the end of the block roll back (a dry run)."""
@@ -61,20 +127,64 @@ class Transaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        with self._lock:
+            self._left = self._busy
         try:
-            if self._connection is not None:
-                await self._threads.run(self._end, kind is None and not self._abandoned)
+            if self._connection is not None and not self._left:
+                await self._finish(kept=kind is None and not self._abandoned)
         finally:
+            with self._lock:
+                if self.fate is Fate.OPEN:
+                    self.fate = Fate.ENDED
             if self._its_turn:
                 self._turns.release()
 
+    async def _finish(self, *, kept: bool) -> None:
+        with self._outage.watched():
+            await self._threads.finish(self._end, kept)
+
     def _end(self, kept: bool) -> None:
         assert self._connection is not None
+        if not self._interruptible() or not kept or not self._may_commit():
+            return _roll_back(self._connection)
         try:
-            if kept:
-                self._connection.commit()
-                self.committed = True
-            else:
-                self._connection.rollback()
+            self._connection.commit()
+            self.fate = Fate.COMMITTED
+        except DBAPIError as problem:
+            if refused_by_server(problem):
+                self.fate = Fate.ENDED
+            raise
         finally:
-            self._connection.close()
+            _close(self._connection)
+
+    def _interruptible(self) -> bool:
+        """Let this thread be interrupted; False, and done, where that was asked for already."""
+        job = current_job()
+        if job is None or self._interrupt is None:
+            return True
+        try:
+            job.uses(self._interrupt)
+        except Stopped:
+            self._interrupt()
+            return False
+        return True
+
+    def _may_commit(self) -> bool:
+        """Say that the commit is asked for, unless nobody waits for it any more."""
+        with self._lock:
+            if self.fate is not Fate.OPEN:
+                return False
+            self.fate = Fate.COMMITTING
+            return True
+
+
+def _roll_back(connection: Connection) -> None:
+    # One that cannot be rolled back is lost, and rolled back by the database.
+    with contextlib.suppress(SQLAlchemyError):
+        connection.rollback()
+    _close(connection)
+
+
+def _close(connection: Connection) -> None:
+    with contextlib.suppress(SQLAlchemyError):
+        connection.close()

@@ -4,14 +4,15 @@ A write's row commits with the write. Rows of reads and refusals are collected, 
 and sealed with it: on a clean stop all of them, after a crash all but the last batch.
 """
 
-import contextlib
+import asyncio
 import logging
 from collections.abc import Sequence
 
 import anyio
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select, text, update
 
 from toolgate.db.engine import Database
+from toolgate.db.outages import Outage, told
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
 from toolgate.gate.records import Ended, Record, gently, record_of, store
@@ -20,6 +21,8 @@ from toolgate.gate.seals import store_sealed
 logger = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.25
+LATE_SECONDS = 0.25
+"""So long a batch may take to be stored; then calls wait until it is."""
 BATCH_ROWS = 250
 MOST_WAITING = 20_000
 
@@ -36,6 +39,9 @@ class AuditLog:
         self._waiting: list[Ended] = []
         self._unstored: list[Record] = []
         """Rows that could not be stored, or of which that is not known."""
+        self._uncertain: list[Record] = []
+        """Rows of writes that may be stored together with their rows."""
+        self._outage = Outage(logger, "Storing audit rows, without which no call is answered,")
         self._wake = anyio.Event()
         self._failing = False
         self.blocked = False
@@ -45,11 +51,13 @@ class AuditLog:
 
     async def make_room(self) -> None:
         """Where `blocked`: store what waits; raise `AuditUnavailable` when that is not possible."""
-        if not self._failing:
-            with contextlib.suppress(Exception):
-                await self.flush()
         if self._failing:
             raise AuditUnavailable
+        try:
+            async with asyncio.timeout(self._database.patience):
+                await self.flush()
+        except Exception as problem:
+            raise AuditUnavailable from problem
 
     def soon(self, ended: Ended) -> None:
         """Keep a call for the next batch; past a bound, where calls are refused, only count."""
@@ -94,33 +102,75 @@ class AuditLog:
         )
         try:
             with anyio.CancelScope(shield=True):
-                await self._database.write(lambda connection: connection.execute(ended))
-        except Exception:
-            logger.exception("audit row %s could not be completed", begun.id)
+                async with self._database.answering(writes=True):
+                    await self._database.write(lambda connection: connection.execute(ended))
+        except Exception as problem:
+            logger.error(  # noqa: TRY400 (the database tells of itself)
+                "audit row %s could not be completed: %s", begun.id, told(problem)
+            )
+
+    def unless_stored(self, row: Record, error_type: str | None) -> None:
+        """Store a write's row with this end, unless it turns out to be stored with the write."""
+        if len(self._uncertain) < MOST_WAITING:
+            self._uncertain.append(row._replace(status="error", error_type=error_type))
+
+    async def has(self, row: Record) -> bool:
+        """Whether a row is stored."""
+        same = select(audit.c.id).where(audit.c.id == row.id)
+        async with self._database.answering():
+            return await self._database.read(lambda c: c.execute(same).first()) is not None
 
     async def flush(self) -> None:
         """Store everything that waits."""
         async with self._flushing:
-            batch, self._waiting = self._waiting, []
-            if not batch and not self._unstored:
-                return
-            try:
-                with anyio.CancelScope(shield=True):
-                    await self._database.write(lambda connection: self._store(connection, batch))
-                self._failing = self.blocked = False
-                self._unstored = []
-                self._tell_dropped()
-            except BaseException:
-                self._waiting = batch + self._waiting
-                self._failing = self.blocked = True
-                raise
+            if self._waiting or self._unstored:
+                late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._hold_calls)
+                try:
+                    await self._flush()
+                finally:
+                    late.cancel()
+            if self._uncertain:
+                await self._settle()
 
-    def _store(self, connection: Connection, batch: list[Ended]) -> None:
-        """Make the rows and store them. Made once: by their ids they are known again."""
-        self._unstored += [record_of(one) for some in gently(batch) for one in some]
-        batch.clear()
+    def _hold_calls(self) -> None:
+        self.blocked = True
+
+    async def _flush(self) -> None:
+        batch, self._waiting = self._waiting, []
+        made: list[Record] = []
+        try:
+            with anyio.CancelScope(shield=True):
+                async with self._database.answering(writes=True):
+                    await self._database.write(lambda c: self._store(c, batch, made))
+            self._failing = self.blocked = False
+            self._unstored = []
+            self._tell_dropped()
+            self._outage.worked()
+        except BaseException as problem:
+            # Rows are made once: by their ids they are known again.
+            self._unstored += made
+            self._waiting = self._waiting if made else batch + self._waiting
+            self._failing = self.blocked = True
+            self._outage.failed(problem)
+            raise
+
+    def _store(self, connection: Connection, batch: list[Ended], made: list[Record]) -> None:
+        """Make the rows and store them."""
+        made[:] = [record_of(one) for some in gently(batch) for one in some]
         keep = _store_missing if self._failing else store_sealed
-        keep(connection, self._unstored)
+        keep(connection, [*self._unstored, *made])
+
+    async def _settle(self) -> None:
+        """Store rows of writes whose commit was not confirmed, unless they are there."""
+        rows, self._uncertain = self._uncertain, []
+        try:
+            with anyio.CancelScope(shield=True):
+                async with self._database.answering(writes=True):
+                    await self._database.write(lambda c: _store_unless_committing(c, rows))
+        except BaseException as problem:
+            self._uncertain = rows + self._uncertain
+            if not isinstance(problem, Exception):
+                raise
 
     def _tell_dropped(self) -> None:
         if self.dropped:
@@ -136,7 +186,14 @@ class AuditLog:
             try:
                 await self.flush()
             except Exception:
-                logger.exception("audit rows could not be stored; calls are refused meanwhile")
+                logger.debug("audit rows could not be stored", exc_info=True)
+
+
+def _store_unless_committing(connection: Connection, records: Sequence[Record]) -> None:
+    """The commit may still be on its way: then its row cannot be stored by us, and need not be."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL lock_timeout = '50ms'"))
+    _store_missing(connection, records)
 
 
 def _store_missing(connection: Connection, records: Sequence[Record]) -> None:

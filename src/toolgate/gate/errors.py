@@ -15,6 +15,7 @@ GateError
 ├── RateLimited          too many calls
 ├── QuotaExceeded        an allowance is used up
 ├── TimedOut             the call took too long
+├── OutcomeUnknown       a write that may or may not be stored
 ├── Unavailable          something this call needs does not answer
 │   └── ForgeUnavailable the forge (GitHub) fails or does not answer
 ├── RouteFailed          the route behind a user's own tool refuses or fails
@@ -210,6 +211,21 @@ class TimedOut(GateError):
     code = "SERVER_ERROR"
     rpc = -32502
     retryable = True
+
+
+class OutcomeUnknown(GateError):
+    """A write was asked for and not confirmed: it may or may not be stored."""
+
+    kind = "outcome_unknown"
+    status = 504
+    code = "SERVER_ERROR"
+    rpc = -32502
+
+    def __init__(self, tool: str, audit_id: str) -> None:
+        super().__init__(
+            f"The database did not confirm what {tool} wrote: it may or may not be stored. Look "
+            f"before you ask again. Audit id: {audit_id}"
+        )
 
 
 class Unavailable(GateError):

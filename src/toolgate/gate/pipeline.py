@@ -3,15 +3,16 @@
 transport -> identity -> catalogue -> policy -> limits -> parse -> handler -> audit -> dialect
 """
 
+import contextlib
 import logging
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoConnection
+from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.db.engine import Database
+from toolgate.db.outages import is_outage
 from toolgate.db.transactions import Transaction
 from toolgate.gate.answers import Outcome, answer_with, fail_with
 from toolgate.gate.audit import AuditLog, AuditUnavailable
@@ -21,6 +22,7 @@ from toolgate.gate.errors import (
     Forbidden,
     GateError,
     Internal,
+    OutcomeUnknown,
     TimedOut,
     Unavailable,
     UnknownTool,
@@ -71,6 +73,10 @@ class Write:
     """The row of a write outside the database, once it is stored."""
     tx: Transaction | None = None
     """The transaction of a write, with its row in it."""
+    row: Record | None = None
+    """That row."""
+    outcome: Outcome | None = None
+    """What is answered if it is stored."""
 
     def record(self, error_type: str | None) -> Record:
         """The audit row."""
@@ -109,6 +115,8 @@ class Gate:
                 work = tool.handler(self._context(call), args)
                 answer = await bounded(self.limits.turns, self.limits.deadlines, work)
                 outcome = answer_with(answer, tool, self.limits.bounds.result_bytes)
+                if self.audit.blocked:
+                    await self.audit.make_room()
             else:
                 write = Write(call, tool, decision, started)
                 work = self._write(write, args)
@@ -116,7 +124,7 @@ class Gate:
             error_type = None
             return outcome
         except Exception as error:
-            outcome = fail_with(told(error, call), tool if decision.visible else None)
+            outcome = await self._failed(call, tool if decision.visible else None, write, error)
             error_type = outcome.error_type
             return outcome
         finally:
@@ -149,13 +157,14 @@ class Gate:
         if write.tool.outside or not self.ports.documents.joins_transaction:
             return await self._write_outside(write, args)
         async with self.database.transaction() as tx:
-            outcome = await self._run(write, args, tx)
+            write.outcome = await self._run(write, args, tx)
             write.tx = tx
             if write.call.dry_run:
                 tx.abandon()
             else:
-                await self.audit.within(tx, write.record(None))
-        return outcome
+                write.row = write.record(None)
+                await self.audit.within(tx, write.row)
+        return write.outcome
 
     async def _write_outside(self, write: Write, args: Any) -> Outcome:
         """A write that cannot join: its audit row is there first, then completed."""
@@ -171,12 +180,34 @@ class Gate:
         async with self.database.transaction() as tx:
             return await self._run(write, args, tx)
 
+    async def _failed(
+        self, call: Call, tool: AnyTool | None, write: Write | None, error: Exception
+    ) -> Outcome:
+        """What is answered after an error; not always a failure."""
+        if write and (done := await self._stored_after_all(write, error)):
+            return done
+        if write and write.row and write.tx and write.tx.uncertain:
+            return fail_with(OutcomeUnknown(write.tool.name, write.row.id), tool)
+        return fail_with(told(error, call), tool)
+
+    async def _stored_after_all(self, write: Write, error: Exception) -> Outcome | None:
+        """The answer of a write that was stored, whatever came after: its deadline, a lost line."""
+        if not write.tx or not write.row:
+            return None
+        if write.tx.uncertain and not isinstance(error, TimeoutError):
+            with contextlib.suppress(SQLAlchemyError):
+                if await self.audit.has(write.row):
+                    write.tx.confirm()
+        return write.outcome if write.tx.committed else None
+
     async def _note_write(self, write: Write, error_type: str | None) -> None:
         """Audit and count a write, as far as its row is not there already."""
         if write.tx is not None and error_type is None and write.call.dry_run:
             error_type = "dry_run"
         if write.begun is not None:
             await self.audit.complete(write.begun, write.record(error_type))
+        elif write.tx is not None and write.tx.uncertain and write.row is not None:
+            self.audit.unless_stored(write.row, error_type)
         elif write.tx is None or not write.tx.committed:
             return self._note(write.call, write.tool, write.decision, write.started, error_type)
         seconds = time.perf_counter() - write.started
@@ -236,8 +267,7 @@ def told(error: Exception, call: Call) -> GateError:
         case StoreUnavailable():
             logger.warning("%s: %s", call.request_id, error, exc_info=error)
             return Unavailable(str(error))
-        case OperationalError() | InterfaceError() | NoConnection():
-            logger.warning("%s: %s", call.request_id, error, exc_info=error)
+        case _ if is_outage(error):
             return Unavailable("The database does not answer. Try again later.")
         case AuditUnavailable():
             return Unavailable("The audit log cannot be written, so nothing is answered now.")

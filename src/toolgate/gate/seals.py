@@ -20,6 +20,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, insert, select, text, update
 
 from toolgate.db.engine import Database
+from toolgate.db.outages import is_outage
 from toolgate.db.tables import audit, audit_seals
 from toolgate.gate.records import STARTED, Record, gently, store, store_numbered, timestamp
 
@@ -51,8 +52,9 @@ class Sealer:
             await anyio.sleep(SEAL_SECONDS)
             try:
                 await self.seal()
-            except Exception:
-                logger.exception("audit rows could not be sealed; trying again")
+            except Exception as problem:
+                if not is_outage(problem):
+                    logger.exception("audit rows could not be sealed; trying again")
 
     async def seal(self) -> int:
         """Seal all rows that have none; return how many."""
@@ -62,9 +64,10 @@ class Sealer:
         return total
 
     async def _seal_batch(self) -> int:
-        if await self._database.read(_nothing_new):
-            return 0
-        return await self._database.write(_seal)
+        async with self._database.answering(writes=True):
+            if await self._database.read(_nothing_new):
+                return 0
+            return await self._database.write(_seal)
 
 
 def _nothing_new(connection: Connection) -> bool:

@@ -1,0 +1,44 @@
+"""Errors of the database without the values of the statement that failed.
+
+SQLAlchemy leaves parameters out (`hide_parameters`), but the database's own words repeat them: "Key
+(id)=(…) already exists". They must reach neither a log nor a traceback.
+"""
+
+from typing import Any
+
+from sqlalchemy.exc import DBAPIError
+
+HARMLESS = ("08", "25", "28", "3D", "40", "53", "55", "57", "58", "XX")
+"""Classes of SQLSTATE whose messages speak of the server: connection, transaction, sign-in, name,
+rollback, resources, locks, operator, system, internal. All others may quote what was asked."""
+HARMLESS_SQLITE = ("no such table", "unable to", "cannot ")
+GENERAL = "SQLITE_ERROR"
+
+
+def without_values(error: BaseException) -> None:
+    """Leave in an error's message only what is not from the statement's values."""
+    if not isinstance(error, DBAPIError) or error.orig is None:
+        return
+    origin = error.orig
+    kept = _kept(origin)
+    origin.args = (kept,)
+    error.args = (f"({type(origin).__module__}.{type(origin).__name__}) {kept}",)
+
+
+def _kept(origin: BaseException) -> str:
+    said = " ".join(str(origin).split())
+    state = getattr(origin, "sqlstate", None)
+    if isinstance(state, str):
+        return f"{_primary(origin, state)} [{state}]"
+    if getattr(origin, "sqlite_errorname", None) == GENERAL:
+        return said if said.startswith(HARMLESS_SQLITE) else f"the statement failed [{GENERAL}]"
+    return said
+
+
+def _primary(origin: Any, state: str) -> str:
+    told = origin.diag
+    if state.startswith(HARMLESS):
+        return " ".join((told.message_primary or "").split())
+    places = [told.table_name, told.column_name, told.constraint_name]
+    where = ", ".join(name for name in places if name)
+    return f"{type(origin).__name__}{f' ({where})' if where else ''}"

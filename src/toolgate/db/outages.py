@@ -1,0 +1,103 @@
+"""A database that fails: told when it begins, once a minute, and when it is over."""
+
+import logging
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import (
+    DatabaseError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    ProgrammingError,
+)
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from toolgate.db.threads import Closed
+from toolgate.throttled_log import ThrottledLog
+
+QUIET_SECONDS = 5.0
+"""So long nothing fails before an outage is over: where one thing works and another does not, it is
+not over each time the one does."""
+OF_THE_STATEMENT = (IntegrityError, DataError, ProgrammingError, NotSupportedError)
+CANCELLED_BY_US = ("57014", "SQLITE_INTERRUPT")
+CUT_OFF = ("08", "57")
+"""Classes of SQLSTATE after which it is not known what became of a commit: the connection failed,
+or an operator ended it."""
+
+
+class NoAnswer(NoConnection):
+    """The database did not answer in time."""
+
+
+def code_of(error: DBAPIError) -> str | None:
+    """The database's own code for an error; None where none came from it."""
+    origin = error.orig
+    found = getattr(origin, "sqlstate", None) or getattr(origin, "sqlite_errorname", None)
+    return found if isinstance(found, str) else None
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether the database fails, and not what was asked of it."""
+    if isinstance(error, NoConnection | Closed | InterfaceError):
+        return True
+    if not isinstance(error, DatabaseError) or isinstance(error, OF_THE_STATEMENT):
+        return False
+    return code_of(error) not in CANCELLED_BY_US
+
+
+def refused_by_server(error: DBAPIError) -> bool:
+    """Whether a commit that failed is known to have stored nothing."""
+    code = code_of(error)
+    return code is not None and not code.startswith(CUT_OFF)
+
+
+def told(error: BaseException) -> str:
+    """One line on what is wrong."""
+    origin = error.orig if isinstance(error, DBAPIError) and error.orig else error
+    return " ".join(str(origin).split()) or type(origin).__name__
+
+
+class Outage:
+    """Whether something fails at present; the log has a few lines for it, not one for each time."""
+
+    def __init__(
+        self,
+        logger: logging.Logger,
+        what: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log = ThrottledLog(logger, clock=clock)
+        self._what = what
+        self._clock = clock
+        self._last = 0.0
+        self.on = False
+        """Whether it failed and has not worked for a while since."""
+
+    def failed(self, error: BaseException) -> None:
+        """Note a failure."""
+        self.on = True
+        self._last = self._clock()
+        self._log.happened("%s fails: %s", self._what, told(error))
+
+    def worked(self) -> None:
+        """Note that it works; where it failed, for long enough to believe it."""
+        if self.on and self._clock() - self._last >= QUIET_SECONDS:
+            self.on = False
+            self._log.over("%s works again", self._what)
+
+    @contextmanager
+    def watched(self) -> Generator[None, None, None]:
+        """Note how the block ends."""
+        try:
+            yield
+        except Exception as error:
+            if is_outage(error):
+                self.failed(error)
+            raise
+        else:
+            if self.on:
+                self.worked()

@@ -1,0 +1,204 @@
+"""PostgreSQL goes silent: every caller is answered in time, and told the truth."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.databases import STARTS_A_SERVER
+from tests.faults.line import SilentLine, silent_line
+
+from toolgate.db.outages import NoAnswer
+from toolgate.gate.pipeline import Gate
+from toolgate.testing import Kit, opened_kit
+
+pytestmark = [pytest.mark.anyio, STARTS_A_SERVER]
+
+SECONDS = 1.0
+IN_TIME = 10.0
+"""Far more than a call may take, for a busy machine; far less than TCP would."""
+NEW: dict[str, Any] = {"collection": "apps", "document_id": "x", "data": {"a": 1}}
+
+
+@pytest.fixture
+async def silent(
+    tmp_path: Path, postgres_database: str
+) -> AsyncIterator[tuple[SilentLine, Kit]]:
+    async with silent_line(postgres_database) as (line, url):
+        settings = {"database__url": url, "limits__seconds": SECONDS}
+        async with opened_kit(tmp_path, writes=True, **settings) as kit:
+            yield line, kit
+            line.resume()
+
+
+async def in_time(kit: Kit, tool: str, **arguments: Any) -> tuple[int, float]:
+    began = time.monotonic()
+    async with asyncio.timeout(IN_TIME):
+        outcome = await kit.call(tool, **arguments)
+    return outcome.status, time.monotonic() - began
+
+
+async def test_a_read_and_a_write_are_answered_at_their_deadline(
+    silent: tuple[SilentLine, Kit],
+) -> None:
+    line, kit = silent
+    assert (await kit.call("get_document", collection="apps", document_id="x")).status == 404
+    line.freeze()
+    read, write = await asyncio.gather(
+        in_time(kit, "get_document", collection="apps", document_id="x"),
+        in_time(kit, "create_document", **NEW),
+    )
+    assert read[0] in (503, 504)
+    assert write[0] in (503, 504)
+    print(f"answered after {read[1]:.2f} s and {write[1]:.2f} s; limit {SECONDS} s")
+    line.cut()
+    line.resume()
+    await answers_again(kit)
+    assert (await kit.call("create_document", **NEW)).status == 200
+
+
+async def answers_again(kit: Kit) -> None:
+    async with asyncio.timeout(30):
+        while (await kit.call("get_document", collection="apps", document_id="y")).status != 404:
+            await asyncio.sleep(0.05)
+
+
+async def test_many_calls_at_once_are_all_answered_and_hold_nothing_up(
+    silent: tuple[SilentLine, Kit],
+) -> None:
+    line, kit = silent
+    line.freeze()
+    asked = [in_time(kit, "get_document", collection="apps", document_id="x") for _ in range(100)]
+    answers = asyncio.gather(*asked)
+    healthy = await kit.call("list_collections")
+    assert healthy.status in (200, 503)
+    assert {status for status, _ in await answers} <= {503, 504}
+    line.cut()
+    line.resume()
+    await answers_again(kit)
+
+
+async def test_the_gate_itself_waits_no_longer_for_a_key_than_a_call_may_take(
+    silent: tuple[SilentLine, Kit],
+) -> None:
+    line, kit = silent
+    made = await kit.app.keys.create(days=1)
+    line.freeze()
+    async with asyncio.timeout(IN_TIME):
+        with pytest.raises(NoAnswer):
+            await kit.app.keys.look_up(made.key)
+
+
+async def test_closing_does_not_wait_for_a_silent_database(
+    tmp_path: Path, postgres_database: str
+) -> None:
+    async with silent_line(postgres_database) as (line, url):
+        async with opened_kit(tmp_path, database__url=url, limits__seconds=SECONDS) as kit:
+            await kit.call("list_collections")
+            line.freeze()
+            began = time.monotonic()
+        print(f"closed after {time.monotonic() - began:.2f} s")
+        assert time.monotonic() - began < IN_TIME
+
+
+async def test_after_closing_a_call_is_refused_and_not_a_defect(
+    tmp_path: Path, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened_kit(tmp_path, writes=True, database__url=database_url) as kit:
+        gate: Gate = kit.app.gate
+    assert (await kit.call("create_document", **NEW)).status == 503
+    await gate.database.close()
+    assert not [one for one in caplog.records if one.exc_info]
+
+
+# A commit that is not confirmed ---------------------------------------------------------------
+
+
+async def rows_of(kit: Kit) -> list[tuple[str, str, str | None]]:
+    rows = await kit.audit_rows()
+    return [(row["id"], row["tool_name"], row["error_type"]) for row in rows]
+
+
+@pytest.mark.parametrize("then", ["cut", "silent"])
+async def test_a_commit_whose_answer_is_lost_leaves_one_row_and_the_truth_is_told(
+    silent: tuple[SilentLine, Kit], then: str
+) -> None:
+    line, kit = silent
+    line.watch_for = b"COMMIT"
+    asked = asyncio.create_task(kit.call("create_document", **NEW))
+    async with asyncio.timeout(IN_TIME):
+        await line.asked.wait()
+        line.watch_for = b""
+        if then == "cut":
+            line.cut()
+            line.resume()
+        outcome = await asked
+    line.cut()
+    line.resume()
+    await answers_again(kit)
+    (row,) = [one for one in await rows_of(kit) if one[1] == "create_document"]
+    stored = (await kit.call("get_document", collection="apps", document_id="x")).status == 200
+    if stored:
+        assert row[2] is None
+        assert outcome.status in (200, 504)
+    if outcome.status == 504:
+        assert outcome.error_type == "outcome_unknown"
+        assert row[0] in outcome.body["error"]
+    else:
+        assert outcome.status == (200 if stored else 503)
+
+
+async def test_a_write_that_was_not_stored_leaves_its_one_row_under_the_same_id(
+    silent: tuple[SilentLine, Kit],
+) -> None:
+    """The commit never reached the database."""
+    line, kit = silent
+    commit = asyncio.Event()
+    within = kit.app.gate.audit.within
+
+    async def then_freeze(tx: Any, record: Any) -> None:
+        await within(tx, record)
+        line.freeze()
+        commit.set()
+
+    object.__setattr__(kit.app.gate.audit, "within", then_freeze)
+    asked = asyncio.create_task(kit.call("create_document", **NEW))
+    async with asyncio.timeout(IN_TIME):
+        await commit.wait()
+        outcome = await asked
+    assert outcome.error_type == "outcome_unknown"
+    line.cut()
+    line.resume()
+    await answers_again(kit)
+    async with asyncio.timeout(30):
+        while not (rows := [one for one in await rows_of(kit) if one[1] == "create_document"]):
+            await asyncio.sleep(0.05)
+    assert [one[2] for one in rows] == ["outcome_unknown"]
+    assert rows[0][0] in outcome.body["error"]
+    assert (await kit.call("get_document", collection="apps", document_id="x")).status == 404
+
+
+# The log --------------------------------------------------------------------------------------
+
+
+async def test_an_outage_is_told_in_a_few_lines_without_a_traceback(
+    silent: tuple[SilentLine, Kit], caplog: pytest.LogCaptureFixture
+) -> None:
+    line, kit = silent
+    caplog.set_level(logging.INFO)
+    line.freeze()
+    line.cut()
+    for _ in range(20):
+        await asyncio.gather(
+            *(kit.call("get_document", collection="apps", document_id="x") for _ in range(20))
+        )
+        line.cut()
+    told = [one.getMessage() for one in caplog.records]
+    assert 1 <= len(told) <= 6, told
+    assert not [one for one in caplog.records if one.exc_info]
+    line.cut()
+    line.resume()
+    await answers_again(kit)
