@@ -1,5 +1,6 @@
 """The composition root: settings in, a gate out. Nobody else knows adapters."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from toolgate.adapters.sql.content import SqlContent
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.background import beside
 from toolgate.db.engine import Database
+from toolgate.db.outages import told
 from toolgate.db.upgrades import upgrade_at_start
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, Offer
@@ -36,6 +38,9 @@ from toolgate.transports.address import Addresses
 if TYPE_CHECKING:
     from toolgate.extend.owning import Own
 
+CLOSE_SECONDS = 3.0
+"""How long the last audit rows may take; a database that is silent must not hold up the end."""
+
 logger = logging.getLogger(__name__)
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -57,6 +62,17 @@ class App:
         """Raise unless the database and the document store answer."""
         await self.gate.database.check()
         await self.gate.ports.documents.check()
+
+    async def store_what_waits(self) -> None:
+        """Store and seal the last audit rows, unless the database does not answer."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self.gate.audit.flush()
+                await self.sealer.seal()
+        except Exception as problem:
+            logger.error(  # noqa: TRY400 (the database tells of itself)
+                "the last audit rows could not be stored: %s", told(problem)
+            )
 
 
 def packs() -> tuple[Offer, ...]:
@@ -131,11 +147,7 @@ def _work(app: App) -> list[Work]:
 
 
 async def _close(app: App) -> None:
-    try:
-        await app.gate.audit.flush()
-        await app.sealer.seal()
-    except Exception:
-        logger.exception("the last audit rows could not be stored")
+    await app.store_what_waits()
     if app.own:
         await app.own.close()
     await app.gate.ports.documents.close()

@@ -8,6 +8,9 @@ from typing import Any
 
 import anyio
 
+STOP_SECONDS = 1.5
+"""How long the work may take to end when it is asked to, and then when it is cancelled."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -26,9 +29,19 @@ async def beside(*work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerat
     finally:
         for scope in scopes:
             scope.cancel()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, Exception):
-                logger.error("background work failed", exc_info=ended)
+        await _end(tasks)
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait until every task has ended by itself; a little later it is cancelled itself."""
+    _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
+    for task in late:
+        task.cancel()
+    if late:
+        await asyncio.wait(late, timeout=STOP_SECONDS)
+    for task in tasks:
+        if task.done() and not task.cancelled() and (failed := task.exception()):
+            logger.error("background work failed", exc_info=failed)
 
 
 async def _within(scope: anyio.CancelScope, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

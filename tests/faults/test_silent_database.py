@@ -24,9 +24,7 @@ NEW: dict[str, Any] = {"collection": "apps", "document_id": "x", "data": {"a": 1
 
 
 @pytest.fixture
-async def silent(
-    tmp_path: Path, postgres_database: str
-) -> AsyncIterator[tuple[SilentLine, Kit]]:
+async def silent(tmp_path: Path, postgres_database: str) -> AsyncIterator[tuple[SilentLine, Kit]]:
     async with silent_line(postgres_database) as (line, url):
         settings = {"database__url": url, "limits__seconds": SECONDS}
         async with opened_kit(tmp_path, writes=True, **settings) as kit:
@@ -62,7 +60,7 @@ async def test_a_read_and_a_write_are_answered_at_their_deadline(
 
 async def answers_again(kit: Kit) -> None:
     async with asyncio.timeout(30):
-        while (await kit.call("get_document", collection="apps", document_id="y")).status != 404:
+        while (await kit.call("get_document", collection="apps", document_id="y")).status != 404:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
@@ -174,7 +172,7 @@ async def test_a_write_that_was_not_stored_leaves_its_one_row_under_the_same_id(
     line.resume()
     await answers_again(kit)
     async with asyncio.timeout(30):
-        while not (rows := [one for one in await rows_of(kit) if one[1] == "create_document"]):
+        while not (rows := [one for one in await rows_of(kit) if one[1] == "create_document"]):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert [one[2] for one in rows] == ["outcome_unknown"]
     assert rows[0][0] in outcome.body["error"]

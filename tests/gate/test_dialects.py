@@ -1,6 +1,7 @@
 """Five dialects: how each words success and failure, through the whole gate."""
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from toolgate.gate.errors import (
     InvalidArguments,
     MethodNotAllowed,
     NotFound,
+    OutcomeUnknown,
     Problem,
     QuotaExceeded,
     RateLimited,
@@ -88,6 +90,15 @@ EVERY_ERROR = [
     Expected(ResultTooLarge("Long."), "Long.", "size_limit_exceeded", 422, "BAD_REQUEST", -32300),
     Expected(RateLimited("Slower.", 7), "Slower.", "rate_limited", 429, "RATE_LIMITED", -32400),
     Expected(TimedOut("Too slow."), "Too slow.", "timeout", 504, "SERVER_ERROR", -32502),
+    Expected(
+        OutcomeUnknown("put", "r1"),
+        "The database did not confirm what put wrote: it may or may not be stored. "
+        "Look before you ask again. Audit id: r1",
+        "outcome_unknown",
+        504,
+        "SERVER_ERROR",
+        -32502,
+    ),
     Expected(Unavailable("Gone."), "Gone.", "unavailable", 503, "SERVER_ERROR", -32500),
     Expected(
         Internal("r1"),
@@ -414,6 +425,7 @@ async def test_a_failure_that_belongs_to_no_pack_is_a_plain_sentence(tmp_path: P
 async def test_a_cause_goes_to_the_log_and_never_to_the_caller(
     tmp_path: Path, pack: str, error: Exception, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.DEBUG)
     failing = raising(error, cause=ValueError(SECRET))
     outcome = await outcome_of(tmp_path, pack, failing, effect=Effect.WRITE)
     assert outcome.error_type == kind

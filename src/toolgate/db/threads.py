@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 import anyio
+from sqlalchemy.exc import SQLAlchemyError
 
 GRACE_SECONDS = 0.5
 """How long work may go on when its caller is cancelled, and then to end once interrupted."""
@@ -23,7 +24,7 @@ Interrupt = Callable[[], None]
 _thread = threading.local()
 
 
-class Closed(Exception):
+class Closed(SQLAlchemyError):
     """The threads are ended; there is no new work."""
 
 
@@ -101,7 +102,7 @@ class Threads:
         try:
             begun = self._pool.submit(job.run, work)
         except RuntimeError as ended:
-            raise Closed from ended
+            raise Closed("The database is closed.") from ended
         self._running[begun] = job
         begun.add_done_callback(self._forget)
         return begun, job
@@ -115,7 +116,7 @@ class Threads:
             return await asyncio.shield(ended)
         except asyncio.CancelledError:
             if begun.cancelled():
-                raise Closed from None
+                raise Closed("The database is closed.") from None
             if needed or not begun.cancel():
                 with anyio.CancelScope(shield=True):
                     await self._stop(ended, job)

@@ -1,5 +1,6 @@
 """How much one caller may ask for."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
 
+from toolgate.db.outages import Outage
 from toolgate.gate.counting import Counter
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
@@ -18,7 +20,11 @@ from toolgate.gate.principal import Principal
 from toolgate.gate.strangers import Strangers, too_many
 from toolgate.gate.turns import Turns
 
+logger = logging.getLogger(__name__)
+
 MEMORY = "async+memory://"
+REDIS_SECONDS = 5.0
+"""How long the counter store may take to answer."""
 MISSES = RateLimitItemPerMinute(20)
 """Wrong guesses a minute from one place."""
 ALL_MISSES = RateLimitItemPerMinute(1000)
@@ -59,6 +65,7 @@ class Limits:
         self._own = Counter() if store_url == MEMORY else None
         self._refusals = Counter()
         self.strangers = Strangers(None if store_url == MEMORY else self._counters)
+        self._outage = Outage(logger, "The counter store")
         self.turns = Turns(bounds.concurrency)
         self.deadlines = Deadlines(bounds.seconds)
 
@@ -104,7 +111,7 @@ class Limits:
             if common and await self._counters.test(MISSES, what, peer):
                 return
         except StorageError as problem:
-            raise Unavailable("Guesses cannot be counted now, so none is answered.") from problem
+            raise self._away("Guesses", problem) from None
         raise RateLimited("Too many wrong answers. Try again in a minute.", retry_after=60)
 
     async def missed(self, what: str, peer: str) -> None:
@@ -113,7 +120,11 @@ class Limits:
             if await self._counters.hit(ALL_MISSES, what):
                 await self._counters.hit(MISSES, what, peer)
         except StorageError as problem:
-            raise Unavailable("Guesses cannot be counted now, so none is answered.") from problem
+            raise self._away("Guesses", problem) from None
+
+    def _away(self, what: str, problem: StorageError) -> Unavailable:
+        self._outage.failed(problem)
+        return Unavailable(f"{what} cannot be counted now, so none is answered.")
 
     async def close(self) -> None:
         """Give the counter's connections back."""
@@ -122,11 +133,14 @@ class Limits:
 
     async def _count(self, item: RateLimitItemPerMinute, key: tuple[str, ...]) -> None:
         try:
-            if await self._counters.hit(item, *key):
+            counted = await self._counters.hit(item, *key)
+            if self._outage.on:
+                self._outage.worked()
+            if counted:
                 return
             window = await self._counters.get_window_stats(item, *key)
         except StorageError as problem:
-            raise Unavailable("Calls cannot be counted now, so none is answered.") from problem
+            raise self._away("Calls", problem) from None
         raise _too_many(item, key, window.reset_time - time.time())
 
 
@@ -146,5 +160,6 @@ def _connection(url: str) -> tuple[dict[str, Any], Callable[[], Awaitable[None]]
         from redis.asyncio import ConnectionPool  # noqa: PLC0415
     except ImportError as missing:
         raise ConfigurationError("redis is not installed") from missing
-    pool: Any = ConnectionPool.from_url(url.removeprefix("async+"))  # pyright: ignore[reportUnknownMemberType]
+    wait = {"socket_timeout": REDIS_SECONDS, "socket_connect_timeout": REDIS_SECONDS}
+    pool: Any = ConnectionPool.from_url(url.removeprefix("async+"), **wait)  # pyright: ignore[reportUnknownMemberType]
     return {"implementation": "redispy", "connection_pool": pool}, pool.aclose

@@ -6,7 +6,7 @@ transport -> identity -> catalogue -> policy -> limits -> parse -> handler -> au
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,6 +28,7 @@ from toolgate.gate.errors import (
     UnknownTool,
     printable,
 )
+from toolgate.gate.failures import FailureLog
 from toolgate.gate.limits import Limits
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.parsing import parse
@@ -95,6 +96,7 @@ class Gate:
     database: Database
     ports: Ports
     metrics: Metrics
+    failures: FailureLog = field(default_factory=FailureLog)
 
     async def execute(self, call: Call) -> Outcome:
         """Answer the call. Failures are answers too; only cancellation is raised."""
@@ -188,7 +190,7 @@ class Gate:
             return done
         if write and write.row and write.tx and write.tx.uncertain:
             return fail_with(OutcomeUnknown(write.tool.name, write.row.id), tool)
-        return fail_with(told(error, call), tool)
+        return fail_with(told(error, call, self.failures), tool)
 
     async def _stored_after_all(self, write: Write, error: Exception) -> Outcome | None:
         """The answer of a write that was stored, whatever came after: its deadline, a lost line."""
@@ -253,19 +255,19 @@ def refusal(call: Call, decision: Decision) -> GateError:
     return Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
 
 
-def told(error: Exception, call: Call) -> GateError:
+def told(error: Exception, call: Call, failures: FailureLog) -> GateError:
     """The error as the caller may know it; what is not its business goes to the log."""
     match error:
         case GateError():
             if error.__cause__ is not None:
-                logger.warning("%s: %s", call.request_id, error.message, exc_info=error)
+                failures.note(call.request_id, printable(call.tool), error)
             return error
         case TimeoutError():
             return TimedOut(
                 f"{printable(call.tool)} took too long and was stopped. Ask for less, or again."
             )
         case StoreUnavailable():
-            logger.warning("%s: %s", call.request_id, error, exc_info=error)
+            failures.note(call.request_id, printable(call.tool), error)
             return Unavailable(str(error))
         case _ if is_outage(error):
             return Unavailable("The database does not answer. Try again later.")

@@ -115,7 +115,7 @@ class Edge:
         except InsufficientScope:
             await self._forbid(scope, send)
         except SQLAlchemyError:
-            logger.warning("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
+            logger.debug("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
             await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})
         return False
 

@@ -80,7 +80,7 @@ class OAuth:
             headers = error_headers(refused)
             return await send_json(to, refused.status, _worded(refused), headers)
         except (SQLAlchemyError, StoreUnavailable):
-            logger.warning("%s: sign-in is not possible now", request_id_of(scope), exc_info=True)
+            logger.debug("%s: sign-in is not possible now", request_id_of(scope), exc_info=True)
             refused = Unavailable("Signing in is not possible now. Try again later.")
             return await send_json(to, refused.status, _worded(refused))
         if answer.rule is not None:
