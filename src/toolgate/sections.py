@@ -59,6 +59,10 @@ class Server(Section):
     https: bool = Field(
         default=False, description="Serve HTTPS with a certificate made on the spot."
     )
+    known_heads: bool = Field(
+        default=True,
+        description="Answer requests whose headers came a moment ago without parsing them again.",
+    )
 
 
 class DatabaseSettings(Section):
@@ -115,6 +119,22 @@ class LimitSettings(Section):
         default=64, ge=1, description="Calls that run at once; further ones wait."
     )
     seconds: float = Field(default=60.0, gt=0, description="Longest time for one call.")
+    head_bytes: int = Field(
+        default=64 * 1024, ge=1024, description="Longest request line and headers together."
+    )
+    head_lines: int = Field(default=100, ge=16, description="Most headers of a request.")
+    head_seconds: float = Field(
+        default=10.0, gt=0, description="Longest time until a request's headers have arrived."
+    )
+    body_seconds: float = Field(
+        default=30.0, gt=0, description="Longest time until a request's body has arrived."
+    )
+    connections: int | None = Field(
+        default=None,
+        ge=16,
+        description="Open connections of one process; unless set, as many as its limit of open "
+        "files allows, 10000 at most.",
+    )
 
 
 class AppData(Section):

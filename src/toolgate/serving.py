@@ -1,12 +1,11 @@
 """Running the HTTP server: one process or several, all alike."""
 
-import asyncio
 import gc
 import socket
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -15,15 +14,22 @@ from toolgate.app import opened
 from toolgate.gate.catalogue import Offer
 from toolgate.settings import Settings, hand_down, handed_down
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
+from toolgate.transports.connection_check import connection_class
+from toolgate.transports.connection_table import (
+    CONNECTION_TABLE,
+    ConnectionTable,
+    backlog,
+    open_files,
+)
 from toolgate.transports.edge import Edge
 from toolgate.transports.heads import KNOWN_HEADS
+from toolgate.transports.peers import Peers
 from toolgate.transports.web import web_app
 
 if TYPE_CHECKING:
     from toolgate.certificates import Ready
 
 DRAIN_SECONDS = 10
-BACKLOG = 2048
 STARTUP_FAILED = 3
 HEALTHCHECK_SECONDS = 20
 """A worker that is silent for so long is replaced; a dead one at once. On a busy machine one that
@@ -54,9 +60,12 @@ class Application:
             await self._open.aclose()
             await send({"type": "lifespan.startup.failed", "message": str(problem)})
             raise
-        scope["state"][KNOWN_HEADS] = edge.heads
+        table = ConnectionTable(self._settings.limits, Peers(self._settings.server).of_connection)
+        scope["state"].update({KNOWN_HEADS: edge.heads, CONNECTION_TABLE: table})
+        table.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        table.stop()
         await self._open.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -85,7 +94,7 @@ def listening(settings: Settings) -> socket.socket:
     except OSError:
         bound.close()
         raise
-    bound.listen(BACKLOG)
+    bound.listen(backlog(open_files()))
     bound.set_inheritable(True)
     return bound
 
@@ -99,15 +108,6 @@ def certified(settings: Settings) -> "Ready":
     return ensure(settings.data, names_for(server.host, server.allowed_hosts))
 
 
-def _connections() -> "type[asyncio.Protocol] | Literal['auto']":
-    """Our own connections where their parser is installed."""
-    try:
-        from toolgate.transports.connections import Connection  # noqa: PLC0415
-    except ImportError:
-        return "auto"
-    return Connection
-
-
 def run(settings: Settings, bound: socket.socket) -> None:
     """Serve on a bound socket until told to stop; finish running calls, store what waits."""
     tls = certified(settings).files if settings.server.https else None
@@ -115,7 +115,10 @@ def run(settings: Settings, bound: socket.socket) -> None:
         "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
         workers=settings.server.workers,
-        http=_connections(),
+        http=connection_class(known_heads=settings.server.known_heads),  # pyright: ignore[reportArgumentType]
+        ws="none",
+        backlog=backlog(open_files()),
+        h11_max_incomplete_event_size=settings.limits.head_bytes,
         lifespan="on",
         log_level="warning",
         access_log=False,

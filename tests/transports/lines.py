@@ -12,9 +12,15 @@ from tests.transports.mcp_requests import Request
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from toolgate.sections import LimitSettings
+from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
 from toolgate.transports.connections import Connection
 from toolgate.transports.edge import Edge
 from toolgate.transports.heads import KNOWN_HEADS
+
+IDLE_SECONDS, HEAD_SECONDS, BODY_SECONDS = 1000, 2000, 3000
+"""So long that no test is as slow, however busy the machine."""
+PATIENT = LimitSettings(head_seconds=HEAD_SECONDS, body_seconds=BODY_SECONDS)
 
 
 class Pipe(asyncio.Transport):
@@ -24,6 +30,7 @@ class Pipe(asyncio.Transport):
         super().__init__({"peername": (peer, 4711), "sockname": ("127.0.0.1", 80)})
         self.written = bytearray()
         self.closed = False
+        self.ended = False
         self.reading = True
 
     def write(self, data: Any) -> None:
@@ -32,6 +39,15 @@ class Pipe(asyncio.Transport):
 
     def close(self) -> None:
         self.closed = True
+
+    def abort(self) -> None:
+        self.closed = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -63,8 +79,10 @@ class Line:
     peer: str = "127.0.0.1"
     requests: int = 0
     """How many requests went through ASGI."""
+    connections: type[Any] = Connection
+    table: ConnectionTable = field(default_factory=lambda: ConnectionTable(PATIENT))
     pipe: Pipe = field(init=False)
-    server: Connection = field(init=False)
+    server: Any = field(init=False)
 
     def __post_init__(self) -> None:
         edge = self.web.app
@@ -74,11 +92,30 @@ class Line:
             self.requests += 1
             await edge(scope, receive, send)
 
-        config = Config(counted, http=Connection, access_log=False, log_config=None)
+        config = Config(
+            counted,
+            http=self.connections,
+            ws="none",
+            access_log=False,
+            log_config=None,
+            timeout_keep_alive=IDLE_SECONDS,
+            h11_max_incomplete_event_size=self.table.limits.head_bytes,
+        )
         loop = asyncio.get_running_loop()
-        self.server = Connection(config, ServerState(), {KNOWN_HEADS: edge.heads}, loop)
+        state = {KNOWN_HEADS: edge.heads, CONNECTION_TABLE: self.table}
+        self.server = self.connections(config, ServerState(), state, loop)
         self.pipe = Pipe(self.peer)
         self.server.connection_made(self.pipe)
+
+    async def hang_up(self) -> None:
+        """Leave as a client does, and let the server notice."""
+        self.pipe.closed = True
+        self.server.connection_lost(None)
+        await self.until(lambda: not self.server.tasks)
+
+    def later(self, seconds: float) -> None:
+        """Let the table look at its connections as if so much time had passed."""
+        self.table.sweep(self.server.loop.time() + seconds)
 
     def feed(self, *pieces: bytes) -> None:
         for piece in pieces:

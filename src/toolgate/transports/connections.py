@@ -9,12 +9,15 @@ pieces takes the ordinary way through uvicorn (docs/decisions/0017).
 import asyncio
 import logging
 from collections.abc import Coroutine, Hashable
+from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from toolgate.transports.asgi import Scope
 from toolgate.transports.heads import KNOWN_HEADS, RAW_HEAD, Answer, Heads, Pending
+from toolgate.transports.limited import Phase
+from toolgate.transports.limited_httptools import LimitedHttpTools
 
 logger = logging.getLogger(__name__)
 
@@ -27,25 +30,24 @@ JSON = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %
 CLOSE = b"connection: close\r\n"
 
 
-class Connection(HttpToolsProtocol):
+class Connection(LimitedHttpTools):
     """A connection of a client, which sends one request after the other."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._heads: Heads | None = self.app_state.get(KNOWN_HEADS)
         self._peer: Hashable = None
-        self._idle = True
-        """Whether the parser waits for a new request."""
         self._raw_key: Hashable = None
         """The key of the head that is about to be parsed."""
-        self._incomplete = b""
+        self._incomplete: list[bytes] = []
         """A known request whose body is not complete yet."""
+        self._missing = 0
+        """How many bytes of it are still to come."""
         self._task: asyncio.Task[None] | None = None
         """The answer that is being made."""
         self._queued: list[bytes] = []
         """What came meanwhile."""
         self._closing = False
-        self._answered_at = 0.0
         self._default_headers: list[tuple[bytes, bytes]] | None = None
         self._default_lines = b""
 
@@ -61,8 +63,14 @@ class Connection(HttpToolsProtocol):
             self.flow.pause_reading()
             return
         if self._incomplete:
-            data, self._incomplete = self._incomplete + data, b""
-        if not (self._idle and self._heads and self._handle_known(self._heads, data)):
+            self._incomplete.append(data)
+            self._missing -= len(data)
+            if self._missing > 0:
+                return
+            data, self._incomplete, self._phase = b"".join(self._incomplete), [], Phase.IDLE
+        if not (
+            self._phase is Phase.IDLE and self._heads and self._handle_known(self._heads, data)
+        ):
             super().data_received(data)
 
     def _handle_known(self, heads: Heads, data: bytes) -> bool:
@@ -75,11 +83,15 @@ class Connection(HttpToolsProtocol):
             return False
         raw, length = found
         self._raw_key = key = (self._peer, raw)
-        known: Any = heads.recall(key) or heads.without_credential(key)
-        if not known or not known.respond or length > MAX_HELD or len(data) > end + length:
+        missing = end + length - len(data)
+        known: Any = heads.recall(key)
+        if known is None and not missing:  # a stranger's body is not waited for here
+            known = heads.without_credential(key)
+        if not known or not known.respond or length > MAX_HELD or missing < 0:
             return False
-        if len(data) < end + length:
-            self._incomplete = data
+        if missing:
+            self._incomplete, self._missing = [data], missing
+            self._expect(Phase.BODY, self._limits.body_seconds)
             return True
         pending: Pending = known.respond(known, data[end:])
         if pending is None:
@@ -134,41 +146,32 @@ class Connection(HttpToolsProtocol):
             b"".join((STATUS_LINE[answer.status], self._default_lines, head, body))
         )
         self.server_state.total_requests += 1
-        self._answered_at = self.loop.time()
+        self._deadline = self.loop.time() + self.timeout_keep_alive
+        if not self._authenticated:
+            self._authenticated = True
+            self._table.has_credentials(self)
         if self._closing:
             self.transport.close()
-        elif self.timeout_keep_alive_task is None:
-            self._schedule_idle_check(self.timeout_keep_alive)
-
-    def _schedule_idle_check(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(
-            seconds, self.timeout_keep_alive_handler
-        )
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Leave when nothing came for long.
-
-        Looked at now and then: a timer for each request, as uvicorn has, would cost too much.
-        """
-        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
-        if self._task is not None or self._incomplete:
-            left = self.timeout_keep_alive
-        if left > 0:
-            self._schedule_idle_check(left)
-        else:
-            super().timeout_keep_alive_handler()
 
     def on_message_begin(self) -> None:
         """Tell the application by what this head can be known again."""
         super().on_message_begin()
-        self._idle = False
         scope: Scope = self.scope  # pyright: ignore[reportAssignmentType]
         scope[RAW_HEAD], self._raw_key = self._raw_key, None
 
-    def on_message_complete(self) -> None:
-        """Note that the parser is at the end of a request."""
-        super().on_message_complete()
-        self._idle = True
+    def refuse(self, status: HTTPStatus, told: str) -> None:
+        """Hold no part of a request that is refused."""
+        self._incomplete = []
+        super().refuse(status, told)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request that is complete is being answered."""
+        return self._task is not None or super().is_answering
+
+    @property
+    def _is_discarding(self) -> bool:
+        return not self._incomplete and super()._is_discarding
 
     def shutdown(self) -> None:
         """Leave when what is being answered is answered."""

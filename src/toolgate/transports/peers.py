@@ -34,6 +34,11 @@ class Peers:
         strangers = (one for one in _forwarded(scope) if one is None or not self._trusted(one))
         return _place(next(strangers, None) or nearest)
 
+    def of_connection(self, host: str) -> str | None:
+        """Where a connection comes from; None for a trusted proxy, behind which are many."""
+        address = _read(host)
+        return None if address and self._trusted(address) else _place(address)
+
     def _trusted(self, address: Ip) -> bool:
         return any(address in network for network in self._proxies)
 

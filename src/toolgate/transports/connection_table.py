@@ -1,0 +1,203 @@
+"""The open connections of this process: how many there may be, and which have to go.
+
+Every process may open a limited number of files, and a connection is one. Before that limit is
+reached, connections that have not sent a good credential are closed, the oldest first, so that
+health checks and clients with credentials always get in.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from toolgate.sections import LimitSettings
+from toolgate.throttled_log import ThrottledLog
+from toolgate.transports.connection_log import RefusedRequests
+
+logger = logging.getLogger(__name__)
+
+CONNECTION_TABLE = "toolgate.connections"
+"""Where connections find their table, in the state of the server's lifespan."""
+MAX_DEFAULT = 10_000
+MAX_BACKLOG = 2048
+OTHER_FILES = 64
+"""Files that are no connections of clients: the database, the log, the event loop's own."""
+SWEEP_SECONDS = 1.0
+CALM_SECONDS = 60.0
+
+
+class Closable(Protocol):
+    """A connection as the table sees it."""
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether a credential that was sent here was accepted."""
+        ...
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request is being answered: never closed for others."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is between requests."""
+        ...
+
+    def check_deadline(self, now: float) -> None:
+        """Close if the client took too long."""
+
+    def drop(self) -> None:
+        """Close at once."""
+
+
+class ConnectionTable:
+    """Knows every open connection, closes those that are late and those that are too many."""
+
+    def __init__(
+        self,
+        limits: LimitSettings,
+        peer_of: Callable[[str], str | None] = str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limits = limits
+        self.peer_of = peer_of
+        """Whom an address stands for; None for one that stands for many."""
+        self.capacity = limits.connections or default_capacity(open_files())
+        self.share = max(1, self.capacity // 2)
+        """How many of them one peer may have without credentials."""
+        self._clock = clock
+        self._open: dict[Closable, str | None] = {}
+        """Every connection, the oldest first, and its peer; None for a peer that is not counted."""
+        self._strangers: dict[Closable, None] = {}
+        """Those without credentials."""
+        self._of_peer: dict[str, dict[Closable, None]] = {}
+        """Those without credentials, by peer."""
+        self._full = ThrottledLog(logger, clock=clock)
+        self._crowded = ThrottledLog(logger, clock=clock)
+        self._refused = RefusedRequests()
+        self._calm_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, connection: Closable, peer: str | None) -> bool:
+        """Enter a new connection, at the expense of older ones if need be; False if none can go."""
+        if peer is not None and len(self._of_peer.get(peer, ())) >= self.share:
+            self._make_room_for(peer)
+        if len(self._open) >= self.capacity and not self._make_room():
+            return False
+        self._open[connection] = peer
+        self._strangers[connection] = None
+        if peer is not None:
+            self._of_peer.setdefault(peer, {})[connection] = None
+        return True
+
+    def remove(self, connection: Closable) -> None:
+        """Forget a connection that is closed."""
+        if connection in self._open:
+            self.has_credentials(connection)
+            del self._open[connection]
+
+    def has_credentials(self, connection: Closable) -> None:
+        """Note that a connection is a stranger's no more."""
+        self._strangers.pop(connection, None)
+        peer = self._open.get(connection)
+        if peer is not None and (others := self._of_peer.get(peer)) is not None:
+            others.pop(connection, None)
+            if not others:
+                del self._of_peer[peer]
+
+    def sweep(self, now: float) -> None:
+        """Close what is late; called every second with the event loop's time."""
+        for connection in list(self._open):
+            connection.check_deadline(now)
+        if self._clock() >= self._calm_at:
+            self._full.over("There is room for connections again.")
+            self._crowded.over("No address has too many connections without credentials any more.")
+
+    def start(self) -> None:
+        """Sweep every second from now on."""
+        self._refused.install()
+        loop = asyncio.get_running_loop()
+
+        def tick() -> None:
+            self._timer = loop.call_later(SWEEP_SECONDS, tick)
+            self.sweep(loop.time())
+            self._refused.flush()
+
+        self._timer = loop.call_later(SWEEP_SECONDS, tick)
+
+    def stop(self) -> None:
+        """Sweep no more."""
+        self._refused.remove()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _make_room_for(self, peer: str) -> None:
+        self._calm_at = self._clock() + CALM_SECONDS
+        self._crowded.happened(
+            "%s has %d connections without credentials (half of limits.connections); "
+            "its oldest are closed.",
+            peer,
+            self.share,
+        )
+        self._drop_first(self._of_peer[peer])
+
+    def _make_room(self) -> bool:
+        self._calm_at = self._clock() + CALM_SECONDS
+        self._full.happened(
+            "All %d connections are taken (setting limits.connections); "
+            "the oldest without credentials are closed, then the oldest that are idle.",
+            self.capacity,
+        )
+        if self._drop_first(self._strangers):
+            return True
+        return self._drop_first(one for one in self._open if one.is_idle)
+
+    def _drop_first(self, candidates: Iterable[Closable]) -> bool:
+        """Close the first of these that can be closed."""
+        known: list[Closable] = []
+        found = None
+        for one in candidates:
+            if one in self._strangers and one.has_credentials:
+                known.append(one)
+            elif not one.is_answering:
+                found = one
+                break
+        for one in known:
+            self.has_credentials(one)
+        if found is None:
+            return False
+        self.remove(found)
+        found.drop()
+        return True
+
+
+def open_files() -> int | None:
+    """How many files this process may have open; None where nothing limits them."""
+    with contextlib.suppress(ImportError):  # not on Windows
+        import resource  # noqa: PLC0415
+
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return None if soft == resource.RLIM_INFINITY else soft
+    return None
+
+
+def backlog(files: int | None) -> int:
+    """How many connections the system may hold for us until we accept them.
+
+    All of them may be accepted at once, before a single one can be closed, so there have to be
+    files for them.
+    """
+    return MAX_BACKLOG if files is None else max(16, min(MAX_BACKLOG, files // 4))
+
+
+def default_capacity(files: int | None) -> int:
+    """How many connections there may be, unless it is set."""
+    if files is None:
+        return MAX_DEFAULT
+    return max(16, min(MAX_DEFAULT, files - backlog(files) - OTHER_FILES))

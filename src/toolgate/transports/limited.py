@@ -1,0 +1,212 @@
+"""Limits of an HTTP connection: how long its heads may be, and how long it may take to send them.
+
+These hold before anything is known of the client. uvicorn has no such limits: its parsers keep
+whatever comes, for as long as it takes.
+"""
+
+import asyncio
+import math
+from enum import Enum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+
+from toolgate.sections import LimitSettings
+from toolgate.transports.asgi import PRINCIPAL, Scope
+from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.flow_control import FlowControl
+    from uvicorn.server import ServerState
+
+TOO_LARGE = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+LINGER_SECONDS = 5.0
+"""How long a client whose request was refused unread may go on sending it."""
+TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
+TOO_SLOW = "The request did not arrive in time (setting limits.{})."
+NO_ROOM = "All connections are taken. Try again later."
+
+
+class Phase(Enum):
+    """What the server expects from the client."""
+
+    IDLE = 1
+    """A new request, of which nothing has come yet."""
+    HEAD = 2
+    """The rest of a request line and of the headers."""
+    BODY = 3
+    """The rest of a body."""
+    REFUSED = 4
+    """Nothing any more."""
+
+
+class Limited(asyncio.Protocol):
+    """What the connections of either of uvicorn's parsers have in common; a mixin."""
+
+    if TYPE_CHECKING:
+        # What uvicorn's protocols have.
+        app_state: dict[str, Any]
+        client: tuple[str, int] | None
+        cycle: Any
+        flow: FlowControl
+        loop: asyncio.AbstractEventLoop
+        scope: Scope
+        server_state: ServerState
+        timeout_keep_alive: int
+        transport: asyncio.Transport
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        table: ConnectionTable | None = self.app_state.get(CONNECTION_TABLE)
+        self._table = ConnectionTable(LimitSettings()) if table is None else table
+        self._limits = self._table.limits
+        self._phase = Phase.IDLE
+        self._deadline = math.inf
+        """When the client must have sent what is expected; the table looks every second."""
+        self._authenticated = False
+        self._unparsed = 0
+        """Bytes of a head, or between parts of a body, that have not led anywhere yet."""
+        self._discarded = 0
+
+    def connection_made(self, transport: Any) -> None:
+        """Take the client in if there is room."""
+        super().connection_made(transport)
+        self._expect(Phase.IDLE, self._limits.head_seconds)
+        peer = self._table.peer_of(self.client[0]) if self.client else None
+        if not self._table.add(self, peer):
+            self._respond(HTTPStatus.SERVICE_UNAVAILABLE, NO_ROOM)
+            self._phase = Phase.REFUSED
+            self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave the place to others."""
+        super().connection_lost(exc)
+        self._table.remove(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand to the parser no more of a head than a head may have."""
+        if self._is_refused or self._is_discarding:
+            self._discard(len(data))
+        while data and not self._is_refused:
+            room = self._limits.head_bytes - self._unparsed
+            piece = data if self._phase is Phase.BODY else data[:room]
+            data = data[len(piece) :]
+            self._unparsed = 0 if self._parse(piece) else self._unparsed + len(piece)
+            if self._unparsed >= self._limits.head_bytes and not self._is_refused:
+                self.refuse(TOO_LARGE, TOO_LONG.format("head_bytes"))
+
+    def _parse(self, data: bytes) -> bool:
+        """Parse what came; whether a head or a part of a body was completed by it."""
+        raise NotImplementedError
+
+    @property
+    def _is_refused(self) -> bool:
+        """Whether nothing is read any more."""
+        return self._phase is Phase.REFUSED
+
+    @property
+    def _is_discarding(self) -> bool:
+        """Whether the body that comes is of a request that has its answer."""
+        return self._phase is Phase.BODY and self.cycle.response_complete
+
+    def _discard(self, size: int) -> None:
+        """Throw away what is not wanted: a client may send all of it before it reads its answer."""
+        self._discarded += size
+        if self._discarded > self._limits.body_bytes:
+            self.transport.abort()
+
+    def _expect(self, phase: Phase, seconds: float) -> None:
+        self._phase = phase
+        self._deadline = self.loop.time() + seconds
+
+    def refuse(self, status: HTTPStatus, told: str) -> None:
+        """Answer a request that is not complete, read no further, and close.
+
+        Where an earlier request is still being answered, that answer is the last one.
+        """
+        cycle, phase = self.cycle, self._phase
+        self._expect(Phase.REFUSED, LINGER_SECONDS)
+        if self.transport.is_closing():
+            return
+        if cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False
+            if phase is not Phase.BODY:
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:
+                return self.transport.close()
+        self._respond(status, told)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    def _respond(self, status: HTTPStatus, told: str) -> None:
+        body = orjson.dumps({"error": told})
+        defaults = [b"%b: %b\r\n" % one for one in self.server_state.default_headers]
+        head = (
+            b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()),
+            *defaults,
+            b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body),
+            b"connection: close\r\n\r\n",
+        )
+        self.transport.write(b"".join((*head, body)))
+
+    def send_400_response(self, msg: str) -> None:
+        """Read no further after a request that cannot be parsed."""
+        if not self._is_refused:
+            self._phase = Phase.REFUSED
+            cast(Any, super()).send_400_response(msg)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, but not for long."""
+        self._deadline = self.loop.time() + self.timeout_keep_alive
+        self._discarded = 0
+        if not self._authenticated and self.has_credentials:
+            self._authenticated = True
+            self._table.has_credentials(self)
+        cast(Any, super()).on_response_complete()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Leave it to the table, which knows all deadlines; uvicorn has a timer for this one."""
+
+    # What the table asks
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether a credential that was sent here was accepted."""
+        return self._authenticated or (self.scope is not None and PRINCIPAL in self.scope)  # pyright: ignore[reportUnnecessaryComparison]
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request that is complete is being answered."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or cycle.disconnected:
+            return False
+        return self._phase is not Phase.BODY or self.flow.read_paused
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is between requests."""
+        return self._phase is Phase.IDLE and not self.is_answering
+
+    def check_deadline(self, now: float) -> None:
+        """Close if what is expected did not come in time."""
+        if now < self._deadline or self.is_answering:
+            return
+        phase = self._phase
+        if self.transport.is_closing() or phase is Phase.REFUSED:
+            self.drop()
+        elif phase is Phase.HEAD:
+            self.refuse(HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW.format("head_seconds"))
+        elif phase is Phase.BODY and not self._is_discarding:
+            self.refuse(HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW.format("body_seconds"))
+        else:
+            self.transport.close()
+
+    def drop(self) -> None:
+        """Close; at once where it is a stranger's, who may not have read its last answer."""
+        if self.has_credentials:
+            self.transport.close()
+        else:
+            self.transport.abort()

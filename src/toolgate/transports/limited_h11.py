@@ -1,0 +1,46 @@
+"""uvicorn's connections with h11's parser, within limits: for where httptools is not installed."""
+
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send, send_json
+from toolgate.transports.limited import TOO_LARGE, TOO_LONG, Limited, Phase
+
+
+class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """A connection of a client, which sends one request after the other."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.app: Any = _limited(self.app, self._limits.head_lines)
+
+    def _parse(self, data: bytes) -> bool:
+        before, last = self._phase, self.scope
+        H11Protocol.data_received(self, data)
+        if self._is_refused:
+            return True
+        phase, is_new = self._current_phase(), self.scope is not last
+        if phase is Phase.HEAD and (is_new or before is not phase):
+            self._expect(phase, self._limits.head_seconds)
+        elif phase is Phase.BODY and is_new:
+            self._expect(phase, self._limits.body_seconds)
+        self._phase = phase
+        return is_new or phase is Phase.BODY  # h11 itself limits what stands between its parts
+
+    def _current_phase(self) -> Phase:
+        state = self.conn.their_state
+        if state is h11.SEND_BODY:
+            return Phase.BODY
+        return Phase.HEAD if state is h11.IDLE and self.conn.trailing_data[0] else Phase.IDLE
+
+
+def _limited(app: Any, most: int) -> ASGIApp:
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
+        if len(scope["headers"]) <= most:
+            return await app(scope, receive, send)
+        told = {"error": TOO_LONG.format("head_lines")}
+        await send_json(send, TOO_LARGE, told, [(b"connection", b"close")])
+
+    return limited

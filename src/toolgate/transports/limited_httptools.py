@@ -1,0 +1,56 @@
+"""uvicorn's connections with httptools' parser, within limits."""
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from toolgate.transports.limited import TOO_LARGE, TOO_LONG, Limited, Phase
+
+
+class TooManyHeaders(Exception):
+    """A request has more headers than it may."""
+
+
+class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """A connection of a client, which sends one request after the other."""
+
+    _progress = False
+    """Whether a head or a part of a body was completed since this was last looked at."""
+
+    def _parse(self, data: bytes) -> bool:
+        self._progress = False
+        HttpToolsProtocol.data_received(self, data)
+        if not self._is_refused and self._has_too_many_headers():
+            self._refuse_headers()
+        return self._progress
+
+    def _has_too_many_headers(self) -> bool:
+        return self.headers is not None and len(self.headers) > self._limits.head_lines  # pyright: ignore[reportUnnecessaryComparison]
+
+    def _refuse_headers(self) -> None:
+        self.refuse(TOO_LARGE, TOO_LONG.format("head_lines"))
+
+    def on_message_begin(self) -> None:
+        """Wait for the rest of the head."""
+        super().on_message_begin()
+        self._expect(Phase.HEAD, self._limits.head_seconds)
+
+    def on_headers_complete(self) -> None:
+        """Let the application have the request, and wait for its body."""
+        if self._has_too_many_headers():
+            self._refuse_headers()
+            raise TooManyHeaders  # ends the parser's work
+        super().on_headers_complete()
+        self.headers = []  # what comes now are trailers: not the request's, and not more of them
+        self._progress = True
+        self._expect(Phase.BODY, self._limits.body_seconds)
+
+    def on_body(self, body: bytes) -> None:
+        """Note that the body goes on."""
+        super().on_body(body)
+        self._progress = True
+
+    def on_message_complete(self) -> None:
+        """Note that the parser is at the end of a request."""
+        super().on_message_complete()
+        self.headers = []
+        self._progress = True
+        self._phase = Phase.IDLE
