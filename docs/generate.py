@@ -56,6 +56,7 @@ ENDPOINTS = (
         "tokens for a code or a refresh token; also `/token`",
     ),
     ("`POST /backend-manager/mcp/revoke`", "nothing", "end a token; also `/revoke`"),
+    ("`GET /`", "nothing", "what this is, as a page or as text; `/favicon.ico` and `.svg`"),
     ("`GET /healthz`", "nothing", "the process is alive"),
     ("`GET /readyz`", "nothing", "200 when database and document store answer, else 503"),
 )

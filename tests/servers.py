@@ -73,6 +73,7 @@ def running_server(tmp_path_factory: pytest.TempPathFactory, **settings: Any) ->
         "admin_key": admin_key,
         "appdata.writes": True,
         "limits.calls_per_minute": 0,
+        "limits.sign_ins_per_minute": 100_000,
         **flags,
     }
     command = [sys.executable, "-m", "tests.server_process", json.dumps(flags)]

@@ -204,6 +204,7 @@ def _limits(settings: Settings, catalogue: Catalogue) -> Limits:
         tool_calls_per_minute=dict(zip(names, single.values(), strict=True)),
         refusals_per_minute=limits.refusals_per_minute,
         guesses_per_minute=limits.guesses_per_minute,
+        sign_ins_per_minute=limits.sign_ins_per_minute,
         body_bytes=limits.body_bytes,
         result_bytes=limits.result_bytes,
         concurrency=limits.concurrency,

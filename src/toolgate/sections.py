@@ -107,6 +107,12 @@ class LimitSettings(Section):
         description="Wrong credentials a minute that are looked up for one address "
         "(IPv6: one /64).",
     )
+    sign_ins_per_minute: int = Field(
+        default=60,
+        ge=1,
+        description="Clients that one address may register in a minute, and sign-ins it may begin; "
+        "of token requests and pages ten times as many.",
+    )
     store: str = Field(
         default="async+memory://",
         repr=False,
@@ -220,6 +226,17 @@ class OAuth(Section):
     """Tokens that clients get for the people who sign in."""
 
     registration: bool = Field(default=True, description="Whether clients may register themselves.")
+    client_documents: bool = Field(
+        default=True,
+        description="Whether a client's id may be the address of a document about it, which is "
+        "then fetched. Set it to false where this server cannot reach other hosts: clients then "
+        "register.",
+    )
+    admin_key_client: bool = Field(
+        default=False,
+        description="Whether an admin key may be the client id, from everywhere. On loopback "
+        "it may always; elsewhere the key would stand in addresses and their logs.",
+    )
     access_minutes: float = Field(default=15, gt=0, le=1440, description="Life of an access token.")
     refresh_days: float = Field(
         default=30, gt=0, le=3650, description="Life of a refresh token that is not used."

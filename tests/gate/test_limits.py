@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -23,7 +23,6 @@ from tests.gate.tools import (
 from tests.patience import PATIENT
 
 from toolgate.gate.errors import RateLimited
-from toolgate.gate.limits import ALL_MISSES, MISSES, Bounds, Limits
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
@@ -277,41 +276,3 @@ async def until(true: Callable[[], bool]) -> None:
     """Let others run until something is so; the caller sets the deadline."""
     while not true():
         await anyio.lowlevel.checkpoint()
-
-
-# Wrong guesses --------------------------------------------------------------------------------
-
-
-async def test_wrong_guesses_from_everywhere_have_a_common_limit_and_little_memory(
-    clock: Clock,
-) -> None:
-    limits = Limits(Bounds())
-    for number in range(ALL_MISSES.amount):
-        await limits.check_misses("sign-in", f"place-{number}")
-        await limits.missed("sign-in", f"place-{number}")
-    for number in range(ALL_MISSES.amount):
-        with pytest.raises(RateLimited):
-            await limits.check_misses("sign-in", f"other-{number}")
-        await limits.missed("sign-in", f"other-{number}")
-    await limits.check_misses("something else", "place-1")
-    counters = cast(Any, limits)._counters.storage
-    assert len(counters.storage) <= 2 * ALL_MISSES.amount + 2
-    assert not [name for name in counters.storage if "other" in name]
-    clock.now += 180
-    await limits.check_misses("sign-in", "place-1")
-    await limits.missed("sign-in", "place-1")
-    await anyio.lowlevel.checkpoint()  # what is too old is thrown away beside
-    await anyio.lowlevel.checkpoint()
-    assert len(counters.storage) <= 4
-
-
-async def test_wrong_guesses_are_counted_for_each_place(clock: Clock) -> None:
-    limits = Limits(Bounds())
-    for _ in range(MISSES.amount):
-        await limits.check_misses("sign-in", "here")
-        await limits.missed("sign-in", "here")
-    with pytest.raises(RateLimited):
-        await limits.check_misses("sign-in", "here")
-    await limits.check_misses("sign-in", "there")
-    clock.now += 120
-    await limits.check_misses("sign-in", "here")

@@ -136,7 +136,7 @@ WRONG = [
     ('when {\n  resource.nmae == "x" }', 4, "resource has no attribute nmae. Did you mean name?"),
     ('when { resource["nmae"] == "x" }', 3, "resource has no attribute nmae. Did you mean name?"),
     ("when {\n\n context.readonly }", 5, "no attribute readonly. Did you mean read_only?"),
-    ("when { principal.zzz }", 3, "no attribute zzz. There is: kind, roles, agent_type."),
+    ("when { principal.zzz }", 3, "zzz. There is: kind, roles, agent_type, read_only."),
     ("unless { principal has rols }", 3, "principal has no attribute rols. Did you mean roles?"),
     ('when { resource.role == "admn" }', 3, 'resource.role is never "admn". Did you mean admin?'),
     ('when { "reed" != resource.effect }', 3, 'effect is never "reed". Did you mean read?'),

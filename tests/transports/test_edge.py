@@ -22,7 +22,6 @@ GUARDED = [
     ("GET", "/openapi.json"),
     ("GET", "/metrics"),
     ("GET", "/nothing/here"),
-    ("GET", "/"),
 ]
 WRONG_CREDENTIALS = {
     "none": {},

@@ -16,6 +16,9 @@ Whose = Annotated[
     str, typer.Argument(metavar="ID", help="A grant's id, or a user or key: all of theirs.")
 ]
 
+MAY = {"tools": "read, write", "tools:read": "read"}
+"""What the scopes of a grant mean."""
+
 
 def group() -> typer.Typer:
     """The commands about grants."""
@@ -39,7 +42,7 @@ def list_(
         return say_json(rows)
     if not rows:
         return say("No client is allowed to act for anybody.")
-    table(("id", "client", "for", "since", "until"), map(_row, rows))
+    table(("id", "client", "for", "may", "since", "until"), map(_row, rows))
 
 
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
@@ -54,6 +57,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         row["id"],
         row["client_name"] or row["client_id"],
         f"user {row['user_id']}" if row["user_id"] else f"key {row['key_id']}",
+        MAY.get(row["scope"], "nothing"),
         row["created_at"][:10],
         row["expires_at"][:10],
     )

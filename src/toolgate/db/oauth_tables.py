@@ -17,7 +17,10 @@ clients = Table(
     Column("uri", Text),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False),
+    # When a person last allowed it something, or it was given tokens; NULL until then.
+    Column("used_at", Time),
     Index(None, "expires_at"),
+    Index(None, "used_at", "created_at"),
 )
 
 sign_ins = Table(

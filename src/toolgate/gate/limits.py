@@ -25,10 +25,6 @@ logger = logging.getLogger(__name__)
 MEMORY = "async+memory://"
 REDIS_SECONDS = 5.0
 """How long the counter store may take to answer."""
-MISSES = RateLimitItemPerMinute(20)
-"""Wrong guesses a minute from one place."""
-ALL_MISSES = RateLimitItemPerMinute(1000)
-"""Wrong guesses a minute from everywhere; also how many places are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +35,7 @@ class Bounds:
     tool_calls_per_minute: dict[str, int] = field(default_factory=dict[str, int])
     refusals_per_minute: int = 60
     guesses_per_minute: int = 20
+    sign_ins_per_minute: int = 60
     body_bytes: int = 4 * 1024 * 1024
     result_bytes: int = 4 * 1024 * 1024
     concurrency: int = 64
@@ -103,24 +100,6 @@ class Limits:
         wait = self._refusals.hit(principal.id, self.bounds.refusals_per_minute)
         if wait is not None:
             raise too_many(wait)
-
-    async def check_misses(self, what: str, peer: str) -> None:
-        """Raise `RateLimited` when too many wrong guesses of something came within a minute."""
-        try:
-            common = await self._counters.test(ALL_MISSES, what)
-            if common and await self._counters.test(MISSES, what, peer):
-                return
-        except StorageError as problem:
-            raise self._away("Guesses", problem) from None
-        raise RateLimited("Too many wrong answers. Try again in a minute.", retry_after=60)
-
-    async def missed(self, what: str, peer: str) -> None:
-        """Count a wrong guess; from a place only as long as everywhere is not too much."""
-        try:
-            if await self._counters.hit(ALL_MISSES, what):
-                await self._counters.hit(MISSES, what, peer)
-        except StorageError as problem:
-            raise self._away("Guesses", problem) from None
 
     def _away(self, what: str, problem: StorageError) -> Unavailable:
         self._outage.failed(problem)

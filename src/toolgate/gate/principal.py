@@ -58,13 +58,15 @@ class Principal:
     roles: frozenset[Role] = frozenset()
     agent_type: AgentType | None = None
     user_id: str | None = None
+    read_only: bool = False
+    """Whether the person who allowed this client to act for them chose reading only."""
     bound: dict[str, str] = field(default_factory=dict[str, str], hash=False)
     """Ids this caller is tied to: project_id, task_id, job_id."""
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:
         """All that policy looks at; callers of one shape get the same decisions."""
-        return (self.kind, self.roles, self.agent_type)
+        return (self.kind, self.roles, self.agent_type, self.read_only)
 
     @cached_property
     def audited(self) -> Audited:

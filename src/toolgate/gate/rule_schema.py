@@ -61,6 +61,11 @@ OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
         "the type of an agent, else empty",
         (*_words(AgentType), ""),
     ),
+    "read_only": Attribute(
+        "Bool",
+        lambda who: who.read_only,
+        "whether a client acts for a person who allowed it reading only",
+    ),
 }
 OF_TOOL: dict[str, Attribute[AnyTool]] = {
     "name": Attribute("String", lambda tool: tool.name, "the tool's name"),

@@ -17,12 +17,12 @@ from toolgate.db.tables import keys as key_table
 from toolgate.gate.principal import Principal, Role, of_person, of_role
 from toolgate.gate.records import timestamp
 from toolgate.identity.keys import SETTING_KEY_ID, Keys, in_force, principal_of_key
-from toolgate.identity.oauth import opaque
+from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.users import Users
 
 REMEMBERED_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
-SCOPE = "tools"
+SCOPE = scopes.TOOLS
 
 TOKEN = Prepared(
     select(
@@ -118,7 +118,7 @@ class Credentials:
         if token_id is not None:
             return await self._token(credential, token_id, until)
         principal = await self.keys.look_up(credential)
-        return Known(await self._promoted(principal), until=until) if principal else None
+        return Known(await self.promoted(principal), until=until) if principal else None
 
     async def _token(self, credential: str, token_id: str, until: float) -> Known | None:
         row = await self._database.look_up(TOKEN, {"id": token_id})
@@ -130,8 +130,8 @@ class Credentials:
         principal = self._holder(row)
         if principal is None:
             return None
-        scoped = SCOPE in row.scope.split()
-        return Known(await self._promoted(principal), row.resource, scoped, until)
+        principal = replace(await self.promoted(principal), read_only=scopes.reads_only(row.scope))
+        return Known(principal, row.resource, scopes.opens_tools(row.scope), until)
 
     def _holder(self, row: Row[Any]) -> Principal | None:
         """Who the grant is of; nobody any more when the key it was signed in with has ended."""
@@ -142,7 +142,7 @@ class Credentials:
             return of_role(Role.ADMIN, SETTING_KEY_ID) if same else None
         return principal_of_key(row) if row.id is not None and in_force(row) else None
 
-    async def _promoted(self, principal: Principal) -> Principal:
+    async def promoted(self, principal: Principal) -> Principal:
         """A user whose record says admin is one everywhere."""
         user_id = principal.user_id
         if Role.USER not in principal.roles or user_id is None:

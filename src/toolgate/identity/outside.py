@@ -23,7 +23,7 @@ class Outside:
     """Who signs people in (None: a page of ours), and where clients describe themselves."""
 
     provider: Provider | None
-    documents: ClientDocuments
+    documents: ClientDocuments | None
 
 
 @asynccontextmanager
@@ -34,7 +34,8 @@ async def outside(
     private = settings.oauth.private_client_documents
     async with Fetcher() as fetcher, GuardedFetcher(allow_private=private) as guarded:
         signs_in = provider or _provider(settings.sign_in, fetcher)
-        yield Outside(signs_in, ClientDocuments(guarded))
+        documents = ClientDocuments(guarded) if settings.oauth.client_documents else None
+        yield Outside(signs_in, documents)
 
 
 def check(sign_in: SignIn) -> None:

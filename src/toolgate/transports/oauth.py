@@ -6,6 +6,7 @@ What succeeds is audited with the write it makes, what is refused up to the stra
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,12 +14,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, TooLarge, Unavailable
 from toolgate.gate.pipeline import Call, Gate, ended_now
 from toolgate.gate.policy import Decision
-from toolgate.gate.principal import Kind, Principal
+from toolgate.gate.principal import Principal
 from toolgate.gate.records import record_of
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unreadable, failure
 from toolgate.identity.oauth.noting import Note
-from toolgate.identity.oauth.server import Endpoint
+from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.server import ALIASES, Endpoint
 from toolgate.identity.oauth.token import FORM
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.address import ADDRESS, Address
@@ -40,13 +42,13 @@ logger = logging.getLogger(__name__)
 
 WELL_KNOWN = "/.well-known/"
 MOST_BODY = 64 * 1024
-# Each of these leaves a row, or looks something up elsewhere.
-COUNTED = {
-    paths.REGISTER: "oauth-register",
-    "/register": "oauth-register",
-    paths.AUTHORIZE: "oauth-authorize",
-    "/authorize": "oauth-authorize",
-}
+# The first two leave a row each; the others are reads, unless somebody brings a secret of ours.
+RARE = {paths.REGISTER, paths.AUTHORIZE}
+OFTEN = {paths.TOKEN, paths.REVOKE, paths.SIGN_IN, paths.CONSENT, paths.CALLBACK}
+OFTEN_FOR_ONE_RARE = 10
+PAGES = {paths.AUTHORIZE, paths.SIGN_IN, paths.CONSENT, paths.CALLBACK}
+"""What a person sees in a browser."""
+WAIT = "Wait a little, then go back to the application and try again."
 
 
 class OAuth:
@@ -71,41 +73,69 @@ class OAuth:
         if scope["method"] not in endpoint.methods:
             allow = (b"allow", ", ".join(endpoint.methods).encode())
             return await send_json(to, 405, {"error": "Method not allowed"}, [allow])
+        path: str = ALIASES.get(scope["path"]) or scope["path"]
         try:
-            await self._count(scope["path"])
+            await self._count(path, self._peer(scope))
             answer = await endpoint(await self._request(scope, receive))
         except Unreadable as problem:
-            answer = failure("invalid_request", str(problem), "oauth-bad-request")
+            rule = "oauth-bad-request"
+            answer = (
+                error_page(self._bare(scope), str(problem), rule)
+                if path in PAGES
+                else failure("invalid_request", str(problem), rule)
+            )
         except GateError as refused:
-            headers = error_headers(refused)
-            return await send_json(to, refused.status, _worded(refused), headers)
+            return await self._refuse(refused, path, scope, to)
         except (SQLAlchemyError, StoreUnavailable):
             logger.debug("%s: sign-in is not possible now", request_id_of(scope), exc_info=True)
             refused = Unavailable("Signing in is not possible now. Try again later.")
-            return await send_json(to, refused.status, _worded(refused))
+            return await self._refuse(refused, path, scope, to)
         if answer.rule is not None:
             await note_refusal(self._gate, scope, Forbidden("refused"), answer.rule)
         await _send(to, answer)
 
-    async def _count(self, path: str) -> None:
-        if path in COUNTED:
-            stranger = Principal(kind=Kind.ANONYMOUS, id=COUNTED[path])
-            await self._gate.limits.admit(stranger, path)
+    async def _count(self, path: str, peer: str) -> None:
+        """Each peer by itself, so that nobody can shut the others out."""
+        most = self._gate.limits.bounds.sign_ins_per_minute
+        if path in OFTEN:
+            most *= OFTEN_FOR_ONE_RARE
+        elif path not in RARE:
+            return
+        await self._gate.limits.strangers.admit(path, peer, most)
 
-    async def _request(self, scope: Scope, receive: Receive) -> Request:
+    async def _refuse(self, refused: GateError, path: str, scope: Scope, to: Send) -> None:
+        """A person is told on a page, a program in JSON."""
+        if path not in PAGES:
+            headers = error_headers(refused)
+            return await send_json(to, refused.status, _worded(refused), headers)
+        headers = [(name.decode(), value.decode()) for name, value in error_headers(refused)]
+        status = refused.status
+        told = error_page(
+            self._bare(scope), refused.message, None, *headers, status=status, then=WAIT
+        )
+        return await _send(to, told)
+
+    def _bare(self, scope: Scope) -> Request:
+        """The request without what came with it."""
         address: Address = scope[ADDRESS]
-        body = await read_body(receive, MOST_BODY) if scope["method"] == "POST" else b""
-        content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
         return Request(
             method=scope["method"],
             base=address.base,
             resources=address.resources,
             peer=self._peer(scope),
             note=_noting(self._gate, scope),
+        )
+
+    async def _request(self, scope: Scope, receive: Receive) -> Request:
+        body = await read_body(receive, MOST_BODY) if scope["method"] == "POST" else b""
+        content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+        return replace(
+            self._bare(scope),
             query=Parameters.read(scope["query_string"]),
             form=Parameters.read(body) if content_type == FORM else Parameters(),
             body=body,
             content_type=content_type,
+            accept=header(scope, b"accept") or "",
             cookies=cookies_of(scope),
         )
 

@@ -1,11 +1,15 @@
 """All HTTP transports behind one edge."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from toolgate.background import beside
 from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import Credentials
+from toolgate.identity.oauth.consent import ToolCounts
 from toolgate.identity.oauth.server import Parts, endpoints
 from toolgate.identity.outside import Outside, outside
 from toolgate.identity.providers import Provider
@@ -94,9 +98,17 @@ def _parts(gate: Gate, credentials: Credentials, settings: Settings, others: Out
         access_seconds=settings.oauth.access_minutes * 60,
         refresh_seconds=settings.oauth.refresh_days * 86400,
         registration=settings.oauth.registration,
+        count_tools=partial(_count_tools, gate),
+        admin_key_client=settings.oauth.admin_key_client,
         provider=others.provider,
         documents=others.documents,
     )
+
+
+def _count_tools(gate: Gate, principal: Principal) -> ToolCounts:
+    """How many tools somebody may see, by effect."""
+    visible = gate.policy.visible(principal, gate.catalogue)
+    return Counter(tool.effect.value for tool in visible)
 
 
 def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:

@@ -12,7 +12,8 @@ BASE = "http://127.0.0.1"
 @pytest.fixture(scope="module")
 async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
     """One application for the tests of a module."""
-    async with opened_web(tmp_path_factory.mktemp("web")) as opened:
+    folder = tmp_path_factory.mktemp("web")
+    async with opened_web(folder, limits__sign_ins_per_minute=10_000) as opened:
         yield opened
 
 

@@ -209,17 +209,6 @@ async def test_an_unknown_client_is_told_on_a_page(web: Web, flow: Flow) -> None
     assert await audited(web, "unknown-client") == "oauth-unknown-client"
 
 
-async def test_the_admin_key_is_no_client_and_is_not_repeated(
-    web: Web, flow: Flow, caplog: pytest.LogCaptureFixture
-) -> None:
-    answer = await flow.authorize(named("key-as-client"), client_id=ADMIN_KEY)
-    unknown = await flow.authorize(client_id="mcp_" + "0" * 32)
-    assert (answer.status_code, answer.text) == (400, unknown.text)
-    [row] = await web.audit_rows("key-as-client")
-    assert row["rule"] == "oauth-unknown-client"
-    assert ADMIN_KEY not in str(row) + answer.text + caplog.text
-
-
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "code_challenge"])
 async def test_a_parameter_given_twice_is_refused(web: Web, flow: Flow, name: str) -> None:
     question = [*flow.question().items(), (name, "https://evil.example/")]
@@ -380,7 +369,7 @@ async def test_another_client_cannot_revoke(web: Web, flow: Flow) -> None:
 
 async def test_a_client_whose_registration_is_gone_is_told_so(web: Web, flow: Flow) -> None:
     made = await flow.tokens(ADMIN_KEY)
-    for client_id in ("mcp_" + "0" * 32, ADMIN_KEY):
+    for client_id in ("mcp_" + "0" * 32, "x" * 32):
         flow.client_id = client_id
         answer = await flow.refresh(made["refresh_token"], named(f"gone-{len(client_id)}"))
         assert answer.json()["error"] == "invalid_client"
@@ -526,54 +515,3 @@ async def test_every_wrong_key_gets_the_same_answer(web: Web, flow: Flow) -> Non
 
 def _without_tokens(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if 'type="hidden"' not in line)
-
-
-async def test_guessing_keys_is_limited(tmp_path: Path) -> None:
-    async with opened_web(tmp_path) as web, web.client(None) as http:
-        flow = await registered(http)
-        answer = await flow.sign_in("wrong")
-        for _ in range(4):
-            form = {**hidden(answer), "key": "wrong"}
-            answer = await http.post(f"{PREFIX}/sign-in", data=form)
-        right = {**hidden(answer), "key": ADMIN_KEY}
-        over = await http.post(f"{PREFIX}/sign-in", data=right, headers=named("guesses"))
-        assert over.status_code == 403, "after five wrong keys a sign-in is over"
-        assert await audited(web, "guesses") == "oauth-other-browser"
-        for _ in range(15):
-            await flow.sign_in("wrong")
-        late = await flow.sign_in(ADMIN_KEY)
-    assert late.status_code == 429, "and after twenty within a minute all are"
-
-
-async def test_guessing_does_not_shut_others_out(tmp_path: Path) -> None:
-    settings = {"server__trusted_proxies": ("127.0.0.1",)}
-    async with opened_web(tmp_path, **settings) as web:
-
-        async def answer(peer: str, key: str) -> int:
-            async with web.client(None, **{"X-Forwarded-For": peer}) as http:
-                return (await (await registered(http)).sign_in(key)).status_code
-
-        for _ in range(20):
-            assert await answer("2001:db8::1", "wrong") == 403
-        assert await answer("2001:db8::2", ADMIN_KEY) == 429, "the same network"
-        assert await answer("2001:db8:0:1::1", ADMIN_KEY) == 303
-        assert await answer("203.0.113.9", ADMIN_KEY) == 303
-
-
-async def test_strangers_cannot_fill_the_audit(tmp_path: Path) -> None:
-    settings = {"limits__calls_per_minute": 5}
-    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
-        for _ in range(20):
-            await http.post(f"{PREFIX}/token", data={"grant_type": "x"}, headers=named("flood"))
-        rows = await web.audit_rows("flood")
-    assert len(rows) == 5
-
-
-async def test_registration_and_sign_ins_are_limited(tmp_path: Path) -> None:
-    settings = {"limits__calls_per_minute": 3}
-    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
-        told = {"redirect_uris": [REDIRECT]}
-        codes = [(await http.post("/register", json=told)).status_code for _ in range(4)]
-        begun = [(await http.get("/authorize")).status_code for _ in range(4)]
-    assert codes == [201, 201, 201, 429]
-    assert begun == [400, 400, 400, 429]

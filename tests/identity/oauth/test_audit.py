@@ -100,7 +100,7 @@ async def test_a_revocation_that_ends_nothing_leaves_no_row(web: Web) -> None:
 
 
 async def test_strangers_cannot_fill_the_audit_with_registrations(tmp_path: Path) -> None:
-    settings = {"limits__calls_per_minute": 3}
+    settings = {"limits__sign_ins_per_minute": 3}
     async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
         for _ in range(10):
             await http.post(f"{PREFIX}/register", json={"redirect_uris": [REDIRECT]})

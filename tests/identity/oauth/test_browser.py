@@ -1,5 +1,6 @@
 """The pages in a real browser: keyboard only, narrow, dark, and what its rules make of them."""
 
+import secrets
 import shutil
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +19,32 @@ pytestmark = pytest.mark.anyio
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("needs Chromium (apt install chromium)", allow_module_level=True)
+
+VERIFIER = secrets.token_urlsafe(48)
+CONTRAST = """
+() => {
+  const parse = text => text.match(/[0-9.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].reduce((sum, one, index) => {
+    const part = one / 255;
+    const linear = part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    return sum + linear * [0.2126, 0.7152, 0.0722][index];
+  }, 0);
+  const behind = element => {
+    for (let one = element; one; one = one.parentElement) {
+      const color = parse(getComputedStyle(one).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const ratios = [...document.querySelectorAll('h1, h2, p, span, strong, dt, dd, button, code')]
+    .filter(element => element.innerText.trim())
+    .map(element => {
+      const pair = [parse(getComputedStyle(element).color), behind(element)].map(light);
+      return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+    });
+  return Math.min(...ratios);
+}
+"""
 
 
 class Listener(BaseHTTPRequestHandler):
@@ -69,7 +96,7 @@ def question(server: Server, redirect: str, name: str = "Example") -> str:
     told = {"redirect_uris": [redirect], "client_name": name}
     with server.client(None) as http:
         client_id = http.post(f"{PREFIX}/register", json=told).json()["client_id"]
-    asked = Flow(httpx2.AsyncClient(), client_id, redirect).question()
+    asked = Flow(httpx2.AsyncClient(), client_id, redirect, VERIFIER).question()
     return f"{server.url}{PREFIX}/authorize?{urlencode(asked)}"
 
 
@@ -105,6 +132,8 @@ async def test_a_person_allows_with_the_keyboard(
     await signed_in(page, server, question(server, listening, name))
     assert urlsplit(listening).netloc in await page.inner_text("main")
     await page.keyboard.press("Tab")
+    assert await page.evaluate("document.activeElement.type") == "checkbox"
+    await page.keyboard.press("Tab")
     assert await page.evaluate("document.activeElement.innerText") == "Allow"
     await page.keyboard.press("Enter")
     await page.get_by_text("Back at the client").wait_for()
@@ -118,11 +147,51 @@ async def test_a_person_denies_with_the_keyboard(
     page: Page, server: Server, listening: str
 ) -> None:
     await signed_in(page, server, question(server, listening))
-    await page.keyboard.press("Tab")
-    await page.keyboard.press("Tab")
+    for _ in range(3):
+        await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await page.get_by_text("Back at the client").wait_for()
     assert brought(page)["error"] == "access_denied"
+
+
+async def test_a_person_allows_reading_only_with_the_keyboard(
+    page: Page, server: Server, listening: str
+) -> None:
+    url = question(server, listening)
+    await signed_in(page, server, url)
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Space")
+    assert await page.get_by_label("Reading only").is_checked()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await page.get_by_text("Back at the client").wait_for()
+    form = {
+        "grant_type": "authorization_code",
+        "code": brought(page)["code"],
+        "client_id": dict(parse_qsl(urlsplit(url).query))["client_id"],
+        "code_verifier": VERIFIER,
+    }
+    with server.client(None) as http:
+        assert http.post(f"{PREFIX}/token", data=form).json()["scope"] == "tools:read"
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+async def test_the_first_page_says_what_this_is(page: Page, server: Server) -> None:
+    await page.goto(server.url)
+    await page.get_by_role("heading", name="A door for AI agents").wait_for()
+    await fits(page)
+    assert f"{server.url}/mcp" in await page.inner_text("main")
+    shown = await page.evaluate("document.querySelector('header img').naturalWidth")
+    assert shown > 0, "the icon was let through"
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+async def test_text_stands_out_from_what_is_behind_it(
+    page: Page, server: Server, listening: str
+) -> None:
+    """4.5 to 1 at least, as WCAG 2.2 (1.4.3) asks for."""
+    await signed_in(page, server, question(server, listening))
+    assert await page.evaluate(CONTRAST) >= 4.5
 
 
 async def test_a_wrong_key_is_told_where_it_was_typed(

@@ -38,7 +38,7 @@ async def test_the_resource_names_its_authorization_server(
     assert told.json() == {
         "resource": BASE + resource,
         "authorization_servers": [BASE],
-        "scopes_supported": ["tools"],
+        "scopes_supported": ["tools", "tools:read"],
         "bearer_methods_supported": ["header"],
         "resource_name": "toolgate",
     }
@@ -54,7 +54,7 @@ async def test_the_authorization_server_describes_itself(web: Web, suffix: str) 
     assert told["code_challenge_methods_supported"] == ["S256"]
     assert told["token_endpoint_auth_methods_supported"] == ["none"]
     assert told["grant_types_supported"] == ["authorization_code", "refresh_token"]
-    assert told["scopes_supported"] == ["tools"]
+    assert told["scopes_supported"] == ["tools", "tools:read"]
     assert told["authorization_response_iss_parameter_supported"] is True
 
 

@@ -4,18 +4,28 @@ Until client and redirect address are trusted, what is wrong is said on a page o
 on it is said to the client.
 """
 
-from toolgate.identity.oauth import browser, paths, pkce, redirects
+from toolgate.gate.principal import Principal
+from toolgate.identity.keys import Keys
+from toolgate.identity.oauth import browser, paths, pkce, redirects, scopes
+from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.clients import BadClient, Client, Clients
+from toolgate.identity.oauth.grants import Grants
 from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
 from toolgate.identity.oauth.rendering import error_page
-from toolgate.identity.oauth.resource_metadata import SCOPES
 from toolgate.identity.oauth.sign_ins import Asked, SignIns
+from toolgate.identity.oauth.subjects import subject_of
 from toolgate.identity.providers import Provider, SignInFailed
 
 MOST_STATE = 4096
 BAD_REDIRECT = (
-    "The application asks to be answered at an address that it did not register "
-    "(redirect_uri). Let it register again, or tell its makers."
+    "The application asks to be answered at an address that it did not register (redirect_uri)."
+)
+REGISTER_AGAIN = "Let it register again, or tell its makers."
+HOW_TO_SIGN_IN = (
+    "Remove this server from the application and add it anew with the client ID left empty: the "
+    "application then registers itself, and you sign in on a page of this server. An admin key is "
+    "accepted as client ID only on the machine the server runs on, unless its operator allows more "
+    "(setting oauth.admin_key_client)."
 )
 
 
@@ -33,23 +43,37 @@ class Authorize:
 
     methods = ("GET",)
 
-    def __init__(self, clients: Clients, sign_ins: SignIns, provider: Provider | None) -> None:
+    def __init__(
+        self,
+        clients: Clients,
+        sign_ins: SignIns,
+        provider: Provider | None,
+        *,
+        admins: AdminClients,
+        keys: Keys,
+        grants: Grants,
+    ) -> None:
         self._clients = clients
         self._sign_ins = sign_ins
         self._provider = provider
+        self._admins = admins
+        self._keys = keys
+        self._grants = grants
 
     async def __call__(self, request: Request) -> Answer:
         """Send the browser to sign in, or say what is wrong."""
         query = request.query
         if query.repeated & {"client_id", "redirect_uri"}:
-            return error_page("client_id and redirect_uri must be given once.", "oauth-bad-request")
+            told = "client_id and redirect_uri must be given once."
+            return error_page(request, told, "oauth-bad-request")
+        client_id, target = query.get("client_id") or "", query.get("redirect_uri") or ""
+        admin = await self._admins.holder(request, client_id)
         try:
-            client = await self._clients.find(query.get("client_id") or "")
+            client = _of_admin(admin, target) if admin else await self._clients.find(client_id)
         except BadClient as bad:
-            return error_page(str(bad), "oauth-unknown-client")
-        target = query.get("redirect_uri") or ""
+            return error_page(request, str(bad), "oauth-unknown-client", then=HOW_TO_SIGN_IN)
         if redirects.broken_rule(target) or not redirects.allowed(target, client.redirect_uris):
-            return error_page(BAD_REDIRECT, "oauth-bad-redirect")
+            return error_page(request, BAD_REDIRECT, "oauth-bad-redirect", then=REGISTER_AGAIN)
         try:
             asked = _asked(request, client, target)
         except Wrong as wrong:
@@ -57,7 +81,16 @@ class Authorize:
             state = None if "state" in query.repeated else query.get("state")
             known = {"state": state, "iss": request.base}
             return redirect(with_parameters(target, told | known), rule=wrong.rule)
+        if admin is not None:
+            return await self._allow_at_once(request, asked, admin)
         return await self._begin(request, asked)
+
+    async def _allow_at_once(self, request: Request, asked: Asked, admin: Principal) -> Answer:
+        """The key in the request is proof and consent in one; PKCE and the code are as always."""
+        subject = subject_of(admin, self._keys)
+        code = await self._grants.allow_at_once(asked, subject, request.note)
+        told = {"code": code, "state": asked.state, "iss": request.base}
+        return redirect(with_parameters(asked.redirect_uri, told))
 
     async def _begin(self, request: Request, asked: Asked) -> Answer:
         sign_in = await self._sign_ins.begin(asked)
@@ -68,9 +101,14 @@ class Authorize:
         try:
             begun = await self._provider.begin(sign_in.state, request.base + paths.CALLBACK)
         except SignInFailed as failed:
-            return error_page(str(failed), "oauth-sign-in-failed", status=502)
+            return error_page(request, str(failed), "oauth-sign-in-failed", status=502)
         await self._sign_ins.remember(sign_in, begun.remembered)
         return redirect(begun.url, cookie)
+
+
+def _of_admin(admin: Principal, target: str) -> Client:
+    """The client of somebody who knows an admin key; it may be answered where it likes."""
+    return Client(id=admin.id, name="a client with an admin key", redirect_uris=(target,))
 
 
 def _asked(request: Request, client: Client, target: str) -> Asked:
@@ -93,7 +131,7 @@ def _asked(request: Request, client: Client, target: str) -> Asked:
         state=state,
         challenge=_challenge(request),
         resource=_resource(request),
-        scope=_scope(query.get("scope")),
+        scope=scopes.asked_for(query.get("scope")),
     )
 
 
@@ -119,10 +157,3 @@ def _resource(request: Request) -> str:
         told = f"resource must be one of {', '.join(sorted(request.resources))}."
         raise Wrong("invalid_target", told, "oauth-bad-resource")
     return resource
-
-
-def _scope(given: str | None) -> str:
-    """What of the asked scopes we know; all of ours when none is named."""
-    if given is None:
-        return " ".join(SCOPES)
-    return " ".join(scope for scope in SCOPES if scope in given.split())

@@ -6,11 +6,8 @@ from toolgate.identity.oauth.messages import Answer, Header, Request
 from toolgate.identity.oauth.rendering import error_page
 from toolgate.identity.oauth.sign_ins import SECONDS, SignIn, SignIns
 
-OVER = (
-    "This sign-in is over, or was begun in another browser. "
-    "Go back to the application and begin again."
-)
-FORGED = "This form was not sent from our page. Go back to the application and begin again."
+OVER = "This sign-in is over, or was begun in another browser."
+FORGED = "This form was not sent from our page."
 
 
 def _name(request: Request, sign_in_id: str) -> str:
@@ -29,7 +26,7 @@ async def found(request: Request, sign_ins: SignIns, sign_in_id: str | None) -> 
     """The sign-in of this browser, or a page that says there is none."""
     secret = request.cookies.get(_name(request, sign_in_id or ""), "")
     sign_in = await sign_ins.find(sign_in_id or "", secret)
-    return sign_in or error_page(OVER, "oauth-other-browser", status=403)
+    return sign_in or error_page(request, OVER, "oauth-other-browser", status=403)
 
 
 def forged(request: Request, sign_in: SignIn) -> Answer | None:
@@ -37,4 +34,4 @@ def forged(request: Request, sign_in: SignIn) -> Answer | None:
     given = request.form.get("form_token") or ""
     if hmac.compare_digest(given.encode(), sign_in.form_token.encode()):
         return None
-    return error_page(FORGED, "oauth-forged-form", status=403)
+    return error_page(request, FORGED, "oauth-forged-form", status=403)

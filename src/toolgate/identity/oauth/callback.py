@@ -25,14 +25,14 @@ class Callback:
         if isinstance(sign_in, Answer):
             return sign_in
         if state != sign_in.state or "state" in request.query.repeated:
-            return error_page(browser.OVER, "oauth-wrong-state", status=403)
+            return error_page(request, browser.OVER, "oauth-wrong-state", status=403)
         if sign_in.subject is None:
             try:
                 profile = await self._profile(request, sign_in)
             except SignInFailed as failed:
                 await self._sign_ins.forget(sign_in)
                 status = 502 if isinstance(failed, ProviderDown) else 403
-                return error_page(str(failed), "oauth-sign-in-failed", status=status)
+                return error_page(request, str(failed), "oauth-sign-in-failed", status=status)
             shown = profile.email or profile.name or profile.uid
             subject = Subject(shown=shown, user_id=profile.uid)
             await self._sign_ins.signed_in(sign_in, subject, request.note)

@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients
@@ -13,7 +13,13 @@ from toolgate.gate.records import timestamp
 from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.noting import REGISTERED, Note
 
-UNUSED_DAYS = 30
+DAY = 86400
+NEVER_USED_SECONDS = DAY
+"""How long a registration is kept that nobody has signed in with."""
+UNUSED_SECONDS = 90 * DAY
+"""How long one is kept after its last token has ended."""
+MOST_NEVER_USED = 1000
+"""Strangers make these: past this number the oldest of them go, never one that was used."""
 UNKNOWN = "This client is not known here. Let the application register again."
 
 
@@ -81,11 +87,12 @@ class Clients:
             "redirect_uris": list(redirect_uris),
             "uri": uri,
             "created_at": timestamp(),
-            "expires_at": timestamp(seconds=UNUSED_DAYS * 86400),
+            "expires_at": timestamp(seconds=NEVER_USED_SECONDS),
         }
 
         def keep(connection: Connection) -> None:
             delete_expired(connection, clients)
+            _make_room(connection)
             connection.execute(insert(clients), [row])
             note(connection, REGISTERED, ANONYMOUS)
 
@@ -93,11 +100,22 @@ class Clients:
         return made
 
 
+def _make_room(connection: Connection) -> None:
+    """Delete the oldest registrations that were never used, where there are too many."""
+    never_used = clients.c.used_at.is_(None)
+    counted = select(func.count()).select_from(clients).where(never_used)
+    too_many = connection.execute(counted).scalar_one() - MOST_NEVER_USED + 1
+    if too_many > 0:
+        oldest = select(clients.c.id).where(never_used).order_by(clients.c.created_at)
+        ids = list(connection.scalars(oldest.limit(too_many)))
+        connection.execute(delete(clients).where(clients.c.id.in_(ids), never_used))
+
+
 def keep_client(connection: Connection, client_id: str, seconds: float) -> None:
-    """A client in use is kept as long as what it was given; written at most once a day."""
-    until = seconds + UNUSED_DAYS * 86400
+    """A client in use is kept longer than what it was given; written at most once a day."""
+    until = seconds + UNUSED_SECONDS
     connection.execute(
         update(clients)
-        .where(clients.c.id == client_id, clients.c.expires_at < timestamp(seconds=until - 86400))
-        .values(expires_at=timestamp(seconds=until))
+        .where(clients.c.id == client_id, clients.c.expires_at < timestamp(seconds=until - DAY))
+        .values(expires_at=timestamp(seconds=until), used_at=timestamp())
     )

@@ -1,13 +1,33 @@
 """The person decides: who asks, where the answer goes, what is allowed (OAuth 2.1 section 7)."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from toolgate.identity.oauth import browser, paths, redirects
+from toolgate.db.engine import Database
+from toolgate.gate.principal import Principal, Role
+from toolgate.identity.credentials import Credentials
+from toolgate.identity.oauth import browser, paths, redirects, scopes
 from toolgate.identity.oauth.clients import is_document
 from toolgate.identity.oauth.grants import Grants
 from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
+from toolgate.identity.oauth.noting import holder
 from toolgate.identity.oauth.rendering import error_page, page
-from toolgate.identity.oauth.sign_ins import SignIn, SignIns
+from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
+
+READ_ONLY = "read"
+UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+ToolCounts = Mapping[str, int]
+"""How many tools somebody may see, by their effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long what is allowed lasts, in seconds."""
+
+    access: float
+    refresh: float
 
 
 class Consent:
@@ -15,9 +35,22 @@ class Consent:
 
     methods = ("GET", "POST")
 
-    def __init__(self, sign_ins: SignIns, grants: Grants) -> None:
+    def __init__(
+        self,
+        database: Database,
+        sign_ins: SignIns,
+        grants: Grants,
+        credentials: Credentials,
+        *,
+        count_tools: Callable[[Principal], ToolCounts],
+        lifetimes: Lifetimes,
+    ) -> None:
+        self._database = database
         self._sign_ins = sign_ins
         self._grants = grants
+        self._credentials = credentials
+        self._count_tools = count_tools
+        self._lifetimes = lifetimes
 
     async def __call__(self, request: Request) -> Answer:
         """Show the page, or read what it sends."""
@@ -27,9 +60,9 @@ class Consent:
         if isinstance(sign_in, Answer):
             return sign_in
         if sign_in.subject is None:
-            return error_page("Sign in first.", "oauth-not-signed-in", status=403)
+            return error_page(request, "Sign in first.", "oauth-not-signed-in", status=403)
         if not posted:
-            return _shown(sign_in)
+            return await self._shown(request, sign_in, sign_in.subject)
         return browser.forged(request, sign_in) or await self._decided(request, sign_in)
 
     async def _decided(self, request: Request, sign_in: SignIn) -> Answer:
@@ -39,18 +72,59 @@ class Consent:
             case "deny":
                 return await self._deny(request, sign_in)
             case _:
-                return error_page("Answer with Allow or Deny.", "oauth-bad-request")
+                return error_page(request, "Answer with Allow or Deny.", "oauth-bad-request")
 
     async def _allow(self, request: Request, sign_in: SignIn) -> Answer:
-        code = await self._grants.allow(sign_in, request.note)
+        reading_only = request.form.get("access") == READ_ONLY
+        code = await self._grants.allow(sign_in, request.note, reading_only=reading_only)
         if code is None:
-            return error_page(browser.OVER, "oauth-answered-twice", status=403)
+            return error_page(request, browser.OVER, "oauth-answered-twice", status=403)
         return _back(request, sign_in, {"code": code})
 
     async def _deny(self, request: Request, sign_in: SignIn) -> Answer:
         await self._sign_ins.forget(sign_in)
         told = {"error": "access_denied", "error_description": "The person said no."}
         return _back(request, sign_in, told, rule="oauth-denied-by-person")
+
+    async def _shown(self, request: Request, sign_in: SignIn, subject: Subject) -> Answer:
+        asked = sign_in.asked
+        principal = await self._principal(subject)
+        counts = self._count_tools(principal)
+        return page(
+            request,
+            "consent",
+            leads_to=redirects.origin(asked.redirect_uri),
+            action=paths.CONSENT,
+            sign_in=sign_in.id,
+            form_token=sign_in.form_token,
+            client=asked.client_name,
+            described_by=urlsplit(asked.client_id).netloc if is_document(asked.client_id) else None,
+            place=redirects.place(asked.redirect_uri),
+            person=subject.shown,
+            admin=Role.ADMIN in principal.roles,
+            tools=scopes.opens_tools(asked.scope),
+            reads_only=scopes.reads_only(asked.scope),
+            counts={effect: counts.get(effect, 0) for effect in ("read", "write", "destroy")},
+            renewed=in_words(self._lifetimes.access),
+            unused=in_words(self._lifetimes.refresh),
+        )
+
+    async def _principal(self, subject: Subject) -> Principal:
+        """Who signed in, with the roles they have now."""
+        found = await self._database.read(
+            lambda connection: holder(connection, subject.user_id, subject.key_id), quick=True
+        )
+        return await self._credentials.promoted(found)
+
+
+def in_words(seconds: float) -> str:
+    """A length of time, in the largest unit that fits it evenly."""
+    whole = max(1, round(seconds))
+    for name, size in UNITS:
+        number, rest = divmod(whole, size)
+        if not rest:
+            return f"{number} {name}{'' if number == 1 else 's'}"
+    raise AssertionError("a second always fits")
 
 
 def _back(
@@ -60,20 +134,3 @@ def _back(
     given = {**told, "state": sign_in.asked.state, "iss": request.base}
     gone = browser.cookie(request, sign_in, ended=True)
     return redirect(with_parameters(sign_in.asked.redirect_uri, given), gone, rule=rule)
-
-
-def _shown(sign_in: SignIn) -> Answer:
-    asked, subject = sign_in.asked, sign_in.subject
-    assert subject is not None
-    return page(
-        "consent",
-        leads_to=redirects.origin(asked.redirect_uri),
-        action=paths.CONSENT,
-        request=sign_in.id,
-        form_token=sign_in.form_token,
-        client=asked.client_name,
-        host=urlsplit(asked.client_id).netloc if is_document(asked.client_id) else None,
-        place=redirects.place(asked.redirect_uri),
-        tools=bool(asked.scope),
-        person=subject.shown,
-    )

@@ -8,7 +8,7 @@ from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, grants
 from toolgate.gate.records import timestamp
 
-SHOWN = ("id", "client_id", "user_id", "key_id", "created_at", "expires_at")
+SHOWN = ("id", "client_id", "user_id", "key_id", "scope", "created_at", "expires_at")
 IN_FORCE = (grants.c.ended_at.is_(None), grants.c.code_used_at.is_not(None))
 
 

@@ -4,7 +4,7 @@ Every step is one transaction that begins with the lock of the grant's row, so t
 requests at once on several workers each sees what the one before it did.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.gate.records import timestamp
-from toolgate.identity.oauth import opaque
+from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.oauth.clients import keep_client
 from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.noting import (
@@ -24,7 +24,7 @@ from toolgate.identity.oauth.noting import (
     holder,
 )
 from toolgate.identity.oauth.pkce import proves
-from toolgate.identity.oauth.sign_ins import SignIn, taken
+from toolgate.identity.oauth.sign_ins import Asked, SignIn, Subject, taken
 
 CODE_SECONDS = 60
 GRACE_SECONDS = 10
@@ -85,24 +85,43 @@ class Grants:
         self._access_seconds = access_seconds
         self._refresh_seconds = refresh_seconds
 
-    async def allow(self, sign_in: SignIn, note: Note) -> str | None:
+    async def allow(self, sign_in: SignIn, note: Note, *, reading_only: bool = False) -> str | None:
         """End the sign-in with a grant; the code, or None when it was ended already."""
         code = opaque.new(opaque.CODE)
-        row = _new_grant(sign_in, code)
+        assert sign_in.subject is not None
+        asked = sign_in.asked
+        if reading_only:
+            asked = replace(asked, scope=scopes.narrowed(asked.scope))
+        row = _new_grant(asked, sign_in.subject, code)
 
         def keep(connection: Connection) -> bool:
             if not taken(connection, sign_in):
                 return False
-            delete_expired(connection, grants)
-            connection.execute(insert(grants), [row])
-            note(connection, GRANTED, holder(connection, row["user_id"], row["key_id"]))
+            self._keep(connection, row, note)
             return True
 
         return code.text if await self._database.write(keep) else None
 
+    async def allow_at_once(self, asked: Asked, subject: Subject, note: Note) -> str:
+        """The code of a grant for somebody who has proved who they are with the request itself."""
+        code = opaque.new(opaque.CODE)
+        row = _new_grant(asked, subject, code)
+        await self._database.write(lambda connection: self._keep(connection, row, note))
+        return code.text
+
+    def _keep(self, connection: Connection, row: dict[str, Any], note: Note) -> None:
+        delete_expired(connection, grants)
+        connection.execute(insert(grants), [row])
+        keep_client(connection, row["client_id"], self._refresh_seconds)
+        note(connection, GRANTED, holder(connection, row["user_id"], row["key_id"]))
+
     async def exchange(self, use: CodeUse, note: Note) -> Tokens | Refused:
         """Tokens for a code, once."""
-        return await self._database.write(lambda connection: self._exchange(connection, use, note))
+        # Looked at first: what cannot succeed must not take the database's write lock.
+        refused = await self._database.read(lambda c: _no_code(c, use.code), quick=True)
+        return refused or await self._database.write(
+            lambda connection: self._exchange(connection, use, note)
+        )
 
     def _exchange(self, connection: Connection, use: CodeUse, note: Note) -> Tokens | Refused:
         grant = _locked(connection, opaque.id_of(use.code, opaque.CODE))
@@ -121,7 +140,10 @@ class Grants:
 
     async def refresh(self, use: RefreshUse, note: Note) -> Tokens | Refused:
         """A new pair for a refresh token, which is then used up."""
-        return await self._database.write(lambda connection: self._refresh(connection, use, note))
+        refused = await self._database.read(lambda c: _no_token(c, use.token), quick=True)
+        return refused or await self._database.write(
+            lambda connection: self._refresh(connection, use, note)
+        )
 
     def _refresh(self, connection: Connection, use: RefreshUse, note: Note) -> Tokens | Refused:
         token = _token(connection, opaque.id_of(use.token, opaque.REFRESH))
@@ -169,12 +191,40 @@ class Grants:
 
     async def revoke(self, text: str, client_id: str | None, note: Note) -> Refused | None:
         """End a token: a refresh token with its whole grant, an access token alone."""
+        if not await self._database.read(lambda c: _is_token(c, text), quick=True):
+            return None
         return await self._database.write(lambda c: _revoke(c, text, client_id, note))
 
 
-def _new_grant(sign_in: SignIn, code: opaque.Secret) -> dict[str, Any]:
-    asked, subject = sign_in.asked, sign_in.subject
-    assert subject is not None
+def _no_code(connection: Connection, text: str) -> Refused | None:
+    """Why this is no code that could be exchanged; one that was used is looked at under a lock."""
+    code_id = opaque.id_of(text, opaque.CODE)
+    found = connection.execute(select(grants).where(grants.c.id == (code_id or ""))).first()
+    if not opaque.same(text, found.code if found else None) or not found:
+        return Refused("invalid_grant", WRONG_CODE, "oauth-unknown-code")
+    if found.ended_at is not None:
+        return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused")
+    return None
+
+
+def _no_token(connection: Connection, text: str) -> Refused | None:
+    """Why this is no refresh token that could be exchanged; the rest is looked at under a lock."""
+    found = _token(connection, opaque.id_of(text, opaque.REFRESH))
+    if not opaque.same(text, found.hash if found else None) or not found:
+        return Refused("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
+    grant = connection.execute(select(grants).where(grants.c.id == found.grant_id)).first()
+    if grant is None or grant.ended_at is not None:
+        return Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
+    return None
+
+
+def _is_token(connection: Connection, text: str) -> bool:
+    token_id = opaque.id_of(text, opaque.REFRESH) or opaque.id_of(text, opaque.ACCESS)
+    found = _token(connection, token_id)
+    return opaque.same(text, found.hash if found else None)
+
+
+def _new_grant(asked: Asked, subject: Subject, code: opaque.Secret) -> dict[str, Any]:
     return {
         "id": code.id,
         "client_id": asked.client_id,
@@ -217,7 +267,7 @@ def _not_refreshed(grant: Row[Any], use: RefreshUse) -> Refused | None:
         return Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
     if use.resource is not None and use.resource != grant.resource:
         return Refused("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
-    if not set((use.scope or "").split()) <= {*grant.scope.split()}:
+    if not scopes.within(use.scope or "", grant.scope):
         told = f"The scope is wider than what was allowed: {grant.scope or 'none'}."
         return Refused("invalid_scope", told, "oauth-wider-scope")
     return None

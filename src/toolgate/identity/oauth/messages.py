@@ -41,6 +41,10 @@ class Parameters:
         """One value, or None."""
         return self.values.get(name)
 
+    def having(self, name: str, value: str) -> "Parameters":
+        """The same with another value for one of them."""
+        return Parameters({**self.values, name: value}, self.repeated)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -58,7 +62,13 @@ class Request:
     """The body, if it is form-encoded."""
     body: bytes = b""
     content_type: str = ""
+    accept: str = ""
     cookies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def host(self) -> str:
+        """Our name, as the caller knows it."""
+        return self.base.partition("://")[2]
 
     @property
     def secure(self) -> bool:

@@ -9,7 +9,9 @@ from toolgate.identity.oauth.clients import Clients
 from toolgate.identity.oauth.messages import Answer, Request, failure, json_answer
 from toolgate.identity.oauth.redirects import broken_rule
 
+MOST_BYTES = 8 * 1024
 MOST_REDIRECTS = 10
+MOST_ADDRESS = 512
 DEFAULT_NAME = "MCP Client"
 RULE = "oauth-bad-registration"
 GRANTS = ["authorization_code", "refresh_token"]
@@ -33,6 +35,9 @@ class Register:
 
     async def __call__(self, request: Request) -> Answer:
         """Register, or say what is wrong."""
+        if len(request.body) > MOST_BYTES:
+            told = f"A registration has at most {MOST_BYTES} bytes."
+            return failure("invalid_client_metadata", told, RULE, status=413)
         try:
             told = _object(request.body)
             redirects = _redirects(told.get("redirect_uris"))
@@ -69,7 +74,11 @@ def _redirects(given: Any) -> tuple[str, ...]:
         told = f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses."
         raise Wrong("invalid_redirect_uri", told)
     for number, uri in enumerate(uris):
-        if broken := broken_rule(uri):
+        if len(uri) > MOST_ADDRESS:
+            broken = f"must have at most {MOST_ADDRESS} characters"
+        else:
+            broken = broken_rule(uri)
+        if broken:
             raise Wrong("invalid_redirect_uri", f"redirect_uris[{number}] {broken}.")
     return tuple(uris)
 
@@ -96,5 +105,6 @@ def _name(given: Any) -> str:
 
 def _uri(given: Any) -> str | None:
     """The client's home page; one that cannot be shown safely is left out."""
-    good = isinstance(given, str) and given.startswith("https://") and not broken_rule(given)
-    return given if good else None
+    if not isinstance(given, str) or len(given) > MOST_ADDRESS:
+        return None
+    return given if given.startswith("https://") and not broken_rule(given) else None

@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolgate.identity.oauth.messages import NO_STORE, Answer, Header
-from toolgate.identity.oauth.paths import STYLE
+from toolgate.identity.oauth import paths
+from toolgate.identity.oauth.messages import NO_STORE, Answer, Header, Request
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -19,6 +19,13 @@ FIXED: tuple[Header, ...] = (
     ("referrer-policy", "same-origin"),
     NO_STORE,
 )
+FILES = {
+    paths.STYLE: ("style.css", "text/css; charset=utf-8"),
+    paths.ICON: ("favicon.svg", "image/svg+xml"),
+    paths.OLD_ICON: ("favicon.ico", "image/x-icon"),
+}
+"""What pages refer to: the file, and its media type."""
+BEGIN_AGAIN = "Go back to the application and begin again."
 
 
 @cache
@@ -36,6 +43,7 @@ def _templates() -> "Environment":
 
 
 def page(
+    request: Request,
     name: str,
     *headers: Header,
     status: int = 200,
@@ -44,26 +52,35 @@ def page(
     **values: Any,
 ) -> Answer:
     """A page; `leads_to` is where its form may send the browser, beside ourselves."""
-    body = _templates().get_template(f"{name}.html").render(style=STYLE, **values)
+    fixed = {"style": paths.STYLE, "icon": paths.ICON, "home": paths.HOME, "server": request.host}
+    body = _templates().get_template(f"{name}.html").render(**fixed, **values)
     policy = (
-        "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
-        f"form-action 'self' {leads_to}"
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
+        f"frame-ancestors 'none'; form-action 'self' {leads_to}"
     )
     told = (*FIXED, ("content-security-policy", policy.rstrip()), *headers)
     return Answer(status=status, headers=told, body=body.encode(), rule=rule)
 
 
-def error_page(message: str, rule: str | None, *, status: int = 400) -> Answer:
-    """A page that says what went wrong; the browser is sent nowhere."""
-    return page("error", status=status, rule=rule, message=message)
+def error_page(
+    request: Request,
+    message: str,
+    rule: str | None,
+    *headers: Header,
+    status: int = 400,
+    then: str = BEGIN_AGAIN,
+) -> Answer:
+    """A page that says what went wrong and what to do; the browser is sent nowhere."""
+    return page(request, "error", *headers, status=status, rule=rule, message=message, then=then)
 
 
 @cache
-def style() -> Answer:
-    """The style sheet of our pages."""
+def file_at(path: str) -> Answer:
+    """One of the files that our pages refer to."""
+    name, media_type = FILES[path]
     told = (
-        ("content-type", "text/css; charset=utf-8"),
+        ("content-type", media_type),
         ("cache-control", "public, max-age=3600"),
         ("x-content-type-options", "nosniff"),
     )
-    return Answer(headers=told, body=(FOLDER / "style.css").read_bytes())
+    return Answer(headers=told, body=(FOLDER / name).read_bytes())

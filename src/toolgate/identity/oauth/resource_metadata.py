@@ -2,8 +2,7 @@
 
 from toolgate.identity.oauth.messages import Answer, Request, json_answer
 from toolgate.identity.oauth.paths import RESOURCES
-
-SCOPES = ["tools"]
+from toolgate.identity.oauth.scopes import SUPPORTED
 
 
 class ResourceMetadata:
@@ -20,7 +19,7 @@ class ResourceMetadata:
             {
                 "resource": request.base + self._path,
                 "authorization_servers": [request.base],
-                "scopes_supported": SCOPES,
+                "scopes_supported": SUPPORTED,
                 "bearer_methods_supported": ["header"],
                 "resource_name": "toolgate",
             }

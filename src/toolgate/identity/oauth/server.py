@@ -1,21 +1,24 @@
 """The authorization server as a whole: which endpoint answers at which path."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from toolgate.db.engine import Database
 from toolgate.gate.limits import Limits
+from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.oauth import paths
+from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.authorize import Authorize
 from toolgate.identity.oauth.callback import Callback
 from toolgate.identity.oauth.clients import ClientDocuments, Clients
-from toolgate.identity.oauth.consent import Consent
+from toolgate.identity.oauth.consent import Consent, Lifetimes, ToolCounts
 from toolgate.identity.oauth.grants import Grants
+from toolgate.identity.oauth.home import Home
 from toolgate.identity.oauth.messages import Answer, Request
 from toolgate.identity.oauth.register import Register
-from toolgate.identity.oauth.rendering import style
+from toolgate.identity.oauth.rendering import FILES, file_at
 from toolgate.identity.oauth.resource_metadata import ResourceMetadata
 from toolgate.identity.oauth.revoke import Revoke
 from toolgate.identity.oauth.server_metadata import ServerMetadata
@@ -46,14 +49,17 @@ class Endpoint(Protocol):
         ...
 
 
-class Style:
-    """The style sheet of our pages."""
+class File:
+    """A file that our pages refer to."""
 
     methods = ("GET", "HEAD")
 
+    def __init__(self, path: str) -> None:
+        self._path = path
+
     async def __call__(self, request: Request) -> Answer:  # noqa: ARG002 (always the same)
         """The same for everybody."""
-        return style()
+        return file_at(self._path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +71,9 @@ class Parts:
     limits: Limits
     access_seconds: float
     refresh_seconds: float
+    count_tools: Callable[[Principal], ToolCounts]
     registration: bool = True
+    admin_key_client: bool = False
     provider: Provider | None = None
     """Who signs people in; None for a page of ours that asks for a key."""
     documents: ClientDocuments | None = None
@@ -75,17 +83,33 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
     """Every endpoint by its path."""
     clients = Clients(parts.database, parts.documents)
     sign_ins = SignIns(parts.database)
+    admins = AdminClients(parts.credentials.keys, parts.limits, everywhere=parts.admin_key_client)
     grants = Grants(
         parts.database,
         access_seconds=parts.access_seconds,
         refresh_seconds=parts.refresh_seconds,
     )
     found: dict[str, Endpoint] = {
-        paths.AUTHORIZE: Authorize(clients, sign_ins, parts.provider),
-        paths.CONSENT: Consent(sign_ins, grants),
-        paths.TOKEN: TokenEndpoint(grants, clients),
-        paths.REVOKE: Revoke(grants),
-        paths.STYLE: Style(),
+        paths.AUTHORIZE: Authorize(
+            clients,
+            sign_ins,
+            parts.provider,
+            admins=admins,
+            keys=parts.credentials.keys,
+            grants=grants,
+        ),
+        paths.CONSENT: Consent(
+            parts.database,
+            sign_ins,
+            grants,
+            parts.credentials,
+            count_tools=parts.count_tools,
+            lifetimes=Lifetimes(parts.access_seconds, parts.refresh_seconds),
+        ),
+        paths.TOKEN: TokenEndpoint(grants, clients, admins),
+        paths.REVOKE: Revoke(grants, admins),
+        paths.HOME: Home(),
+        **{path: File(path) for path in FILES},
         **_metadata(parts),
     }
     if parts.registration:

@@ -2,7 +2,7 @@
 
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.messages import Answer, Request, json_answer
-from toolgate.identity.oauth.resource_metadata import SCOPES
+from toolgate.identity.oauth.scopes import SUPPORTED
 
 
 class ServerMetadata:
@@ -25,7 +25,7 @@ class ServerMetadata:
                 "token_endpoint": base + paths.TOKEN,
                 **register,
                 "revocation_endpoint": base + paths.REVOKE,
-                "scopes_supported": SCOPES,
+                "scopes_supported": SUPPORTED,
                 "response_types_supported": ["code"],
                 "response_modes_supported": ["query"],
                 "grant_types_supported": ["authorization_code", "refresh_token"],

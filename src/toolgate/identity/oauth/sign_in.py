@@ -5,15 +5,16 @@ The key comes in the body of a POST and goes nowhere: not into an address, a coo
 
 from toolgate.gate.errors import RateLimited
 from toolgate.gate.limits import Limits
-from toolgate.gate.principal import Kind, Principal
-from toolgate.identity.keys import SETTING_KEY_ID, Keys
-from toolgate.identity.oauth import browser, paths
+from toolgate.gate.principal import Kind
+from toolgate.identity.keys import Keys
+from toolgate.identity.oauth import browser, paths, redirects
+from toolgate.identity.oauth.admin_client import GUESSES
 from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
 from toolgate.identity.oauth.rendering import page
-from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
+from toolgate.identity.oauth.sign_ins import SignIn, SignIns
+from toolgate.identity.oauth.subjects import subject_of
 
-WRONG = "That key is not right, or has ended."
-GUESSES = "sign-in"
+WRONG = "That key is not right, or has ended. Copy it whole, or ask for a new one."
 PASTED = " \t\r\n"
 """What comes along when a key is copied; nothing else is taken off."""
 
@@ -36,48 +37,44 @@ class SignInPage:
         if isinstance(sign_in, Answer):
             return sign_in
         if not posted:
-            return _shown(sign_in)
+            return _shown(request, sign_in)
         if refused := browser.forged(request, sign_in):
             return refused
         return await self._read(request, sign_in)
 
     async def _read(self, request: Request, sign_in: SignIn) -> Answer:
+        most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
         try:
-            await self._limits.check_misses(GUESSES, request.peer)
+            await strangers.check(GUESSES, request.peer, most)
         except RateLimited as limited:
-            return _shown(sign_in, limited.message, status=429, rule="oauth-too-many-guesses")
+            told = f"Too many wrong keys. Try again in {limited.retry_after} s."
+            return _shown(request, sign_in, told, status=429, rule="oauth-too-many-guesses")
         principal = await self._keys.identify((request.form.get("key") or "").strip(PASTED))
         if principal is None or principal.kind is Kind.AGENT:
-            await self._limits.missed(GUESSES, request.peer)
+            await strangers.admit(GUESSES, request.peer, most)
             await self._sign_ins.missed(sign_in)
-            return _shown(sign_in, WRONG, status=403, rule="oauth-wrong-key")
-        await self._sign_ins.signed_in(sign_in, self._subject(principal), request.note)
+            return _shown(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
+        await self._sign_ins.signed_in(sign_in, subject_of(principal, self._keys), request.note)
         return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))
-
-    def _subject(self, principal: Principal) -> Subject:
-        if principal.id == SETTING_KEY_ID:
-            mark = self._keys.admin_mark
-            return Subject(
-                shown="the holder of the admin key",
-                key_id=SETTING_KEY_ID,
-                key_mark=mark.hex() if mark else None,
-            )
-        key_id = principal.id.removeprefix("key:")
-        role = "an admin" if principal.kind is Kind.ADMIN_KEY else "a user"
-        shown = principal.user_id or f"{role}, with key {key_id}"
-        return Subject(shown=shown, user_id=principal.user_id, key_id=key_id)
 
 
 def _shown(
-    sign_in: SignIn, problem: str | None = None, *, status: int = 200, rule: str | None = None
+    request: Request,
+    sign_in: SignIn,
+    problem: str | None = None,
+    *,
+    status: int = 200,
+    rule: str | None = None,
 ) -> Answer:
     return page(
+        request,
         "sign_in",
         status=status,
         rule=rule,
         action=paths.SIGN_IN,
-        request=sign_in.id,
+        sign_in=sign_in.id,
         form_token=sign_in.form_token,
         client=sign_in.asked.client_name,
+        place=redirects.place(sign_in.asked.redirect_uri),
         problem=problem,
     )

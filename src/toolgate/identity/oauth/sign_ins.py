@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import sign_ins
@@ -19,6 +19,8 @@ from toolgate.identity.oauth.noting import SIGNED_IN, Note, holder
 
 SECONDS = 600
 MOST_MISSES = 5
+MOST_AT_ONCE = 5000
+"""On their way at once, of everybody: past it the oldest go. Each peer is limited before that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,7 @@ class SignIns:
 
         def keep(connection: Connection) -> None:
             delete_expired(connection, sign_ins)
+            _make_room(connection)
             connection.execute(insert(sign_ins), [row])
 
         await self._database.write(keep)
@@ -138,6 +141,15 @@ class SignIns:
     async def _change(self, sign_in: SignIn, **values: Any) -> None:
         changed = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(**values)
         await self._database.write(lambda c: c.execute(changed))
+
+
+def _make_room(connection: Connection) -> None:
+    counted = select(func.count()).select_from(sign_ins)
+    too_many = connection.execute(counted).scalar_one() - MOST_AT_ONCE + 1
+    if too_many > 0:
+        oldest = select(sign_ins.c.id).order_by(sign_ins.c.expires_at).limit(too_many)
+        ids = list(connection.scalars(oldest))
+        connection.execute(delete(sign_ins).where(sign_ins.c.id.in_(ids)))
 
 
 def taken(connection: Connection, sign_in: SignIn) -> bool:

@@ -1,5 +1,6 @@
 """Tokens for a code or a refresh token (RFC 6749 sections 4.1.3 and 6, RFC 7636, RFC 8707)."""
 
+from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.clients import BadClient, Clients, is_document
 from toolgate.identity.oauth.grants import CodeUse, Grants, RefreshUse, Refused, Tokens
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, failure, json_answer
@@ -14,9 +15,10 @@ class TokenEndpoint:
 
     methods = ("POST",)
 
-    def __init__(self, grants: Grants, clients: Clients) -> None:
+    def __init__(self, grants: Grants, clients: Clients, admins: AdminClients) -> None:
         self._grants = grants
         self._clients = clients
+        self._admins = admins
 
     async def __call__(self, request: Request) -> Answer:
         """Answer with a pair of tokens, or with why not."""
@@ -26,7 +28,10 @@ class TokenEndpoint:
         if form.repeated:
             told = f"{min(form.repeated)[:40]} is given more than once."
             return failure("invalid_request", told, BAD)
-        if unknown := await self._unknown(form.get("client_id")):
+        admin = await self._admins.holder(request, form.get("client_id"))
+        if admin is not None:
+            form = form.having("client_id", admin.id)
+        elif unknown := await self._unknown(form.get("client_id")):
             return _answer(unknown)
         match form.get("grant_type"):
             case "authorization_code":

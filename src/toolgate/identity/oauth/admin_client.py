@@ -1,0 +1,61 @@
+"""An admin key as the client id, for clients that can be told a client id and nothing else.
+
+The key then stands in the address that a browser opens, so this works on loopback only, unless
+the setting oauth.admin_key_client says otherwise. It is compared as a hash, and neither stored
+nor written to the audit or the log: a grant names the key by its id.
+"""
+
+from ipaddress import ip_network
+from urllib.parse import urlsplit
+
+from toolgate.gate.limits import Limits
+from toolgate.gate.principal import Kind, Principal
+from toolgate.identity.keys import Keys
+from toolgate.identity.oauth.clients import is_document
+from toolgate.identity.oauth.messages import Request
+from toolgate.identity.oauth.redirects import LOOPBACK
+
+GUESSES = "key"
+"""Wrong keys are counted together, wherever they are tried."""
+REGISTERED = "mcp_"
+
+
+class AdminClients:
+    """Finds out whose key a client id is."""
+
+    def __init__(self, keys: Keys, limits: Limits, *, everywhere: bool) -> None:
+        self._keys = keys
+        self._limits = limits
+        self._everywhere = everywhere
+
+    async def holder(self, request: Request, client_id: str | None) -> Principal | None:
+        """The admin whose key this is; None for every other client id, and where it may be none.
+
+        Raises `RateLimited` for a peer that has tried too many.
+        """
+        if not client_id or client_id.startswith(REGISTERED) or is_document(client_id):
+            return None
+        if not self._everywhere and not _on_loopback(request):
+            return None
+        most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
+        await strangers.check(GUESSES, request.peer, most)
+        principal = await self._keys.identify(client_id)
+        if principal is None or principal.kind is not Kind.ADMIN_KEY:
+            await strangers.admit(GUESSES, request.peer, most)
+            return None
+        return principal
+
+    async def known_as(self, request: Request, client_id: str | None) -> str | None:
+        """The client id under which grants are kept."""
+        principal = await self.holder(request, client_id)
+        return principal.id if principal else client_id
+
+
+def _on_loopback(request: Request) -> bool:
+    """Whether the request was sent to a loopback name, by this machine."""
+    try:
+        peer = ip_network(request.peer).network_address
+    except ValueError:
+        return False
+    local = peer.is_loopback or request.peer == "::/64"  # the network in which ::1 is
+    return local and urlsplit(request.base).hostname in LOOPBACK

@@ -1,0 +1,122 @@
+"""An admin key as client id: on loopback or by setting, with PKCE and a code that works once."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.identity.oauth.flow import PREFIX, REDIRECT, Flow, query_of
+from tests.transports.conftest import ADMIN_KEY, Web, opened_web
+
+from toolgate.gate.principal import Role
+
+pytestmark = pytest.mark.anyio
+
+ELSEWHERE = "tools.example.com"
+
+
+def stored(web: Web) -> bytes:
+    """All that is kept, with what is not yet in the main file."""
+    folder = web.kit.app.settings.data
+    with sqlite3.connect(folder / "toolgate.db") as connection:
+        connection.execute("PRAGMA wal_checkpoint(FULL)")
+    return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
+async def test_it_is_answered_at_once_and_the_token_is_an_admins(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    async with web.client(None) as http:
+        flow = Flow(http, ADMIN_KEY, "https://claude.ai/api/mcp/auth_callback")
+        headers = {"X-Request-Id": "admin-client"}
+        sent = await flow.authorize(headers)
+        assert sent.status_code == 303
+        told = query_of(sent)
+        assert (told["state"], told["iss"]) == ("s t&a=te", "http://127.0.0.1")
+        answer = await flow.exchange(told["code"], headers)
+        assert answer.status_code == 200, answer.text
+        tokens = answer.json()
+        listed = await flow.tools(tokens["access_token"])
+        admins = await http.get("/v1/tools", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+        assert listed.json() == admins.json()
+        again = await flow.refresh(tokens["refresh_token"])
+        assert again.status_code == 200, again.text
+        assert (await flow.exchange(told["code"])).status_code == 400, "a code works once"
+        ended = await flow.tools(again.json()["access_token"])
+        assert ended.status_code == 401, "and used twice, it ends what came of it"
+        rows = await web.audit_rows("admin-client")
+    assert {row["rule"] for row in rows} == {"oauth-granted", "oauth-token-issued"}
+    assert {row["subject_id"] for row in rows} == {"admin-key"}
+    # Not what the client of this test logs of itself.
+    logged = [one.getMessage() for one in caplog.records if not one.name.startswith("httpx")]
+    told_anywhere = str(logged) + json.dumps(rows) + sent.text + sent.headers["location"]
+    assert ADMIN_KEY not in told_anywhere
+    assert ADMIN_KEY.encode() not in stored(web)
+
+
+async def test_a_key_made_here_for_an_admin_does_as_well(web: Web) -> None:
+    made = await web.kit.app.keys.create(role=Role.ADMIN)
+    async with web.client(None) as http:
+        flow = Flow(http, made.key)
+        tokens = (await flow.exchange(query_of(await flow.authorize())["code"])).json()
+        assert (await flow.tools(tokens["access_token"])).status_code == 200
+        given_back = {"token": tokens["refresh_token"], "client_id": made.key}
+        assert (await http.post(f"{PREFIX}/revoke", data=given_back)).status_code == 200
+        web.kit.app.credentials.forget()
+        assert (await flow.tools(tokens["access_token"])).status_code == 401
+    assert made.key.encode() not in stored(web)
+
+
+async def test_pkce_is_required(web: Web) -> None:
+    async with web.client(None) as http:
+        flow = Flow(http, ADMIN_KEY)
+        without = await flow.authorize(code_challenge=None)
+        assert query_of(without)["error"] == "invalid_request"
+        code = query_of(await flow.authorize())["code"]
+        assert (await flow.exchange(code, code_verifier="x" * 43)).status_code == 400
+        assert (await flow.exchange(code, client_id="admin-key")).json()["error"] == (
+            "invalid_client"
+        ), "the name under which the grant is kept is no client id"
+        assert (await flow.authorize(redirect_uri="http://evil.example/")).status_code == 400
+
+
+async def test_a_users_key_is_no_client_id(web: Web) -> None:
+    async with web.client(None) as http:
+        answer = await Flow(http, web.keys["user"]).authorize()
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(("host", "peer"), [(ELSEWHERE, "127.0.0.1"), ("127.0.0.1", "203.0.113.5")])
+async def test_elsewhere_the_page_says_how_to_sign_in_and_not_whether_the_key_is_right(
+    tmp_path: Path, host: str, peer: str
+) -> None:
+    settings = {"server__allowed_hosts": ("127.0.0.1", ELSEWHERE)}
+    async with opened_web(tmp_path, **settings) as web:
+        transport = httpx2.ASGITransport(web.app, client=(peer, 1))
+        async with httpx2.AsyncClient(transport=transport, base_url=f"http://{host}") as http:
+            right = await Flow(http, ADMIN_KEY).authorize()
+            wrong = await Flow(http, "x" * 32).authorize()
+            unknown = await Flow(http, "mcp_" + "0" * 32).authorize()
+            token = await Flow(http, ADMIN_KEY).exchange("tgc_x")
+    assert (right.status_code, right.text) == (400, wrong.text)
+    assert right.text == unknown.text
+    assert "client ID left empty" in right.text
+    assert token.json()["error"] == "invalid_client"
+
+
+async def test_the_setting_allows_it_from_everywhere(tmp_path: Path) -> None:
+    settings = {"server__allowed_hosts": (ELSEWHERE,), "oauth__admin_key_client": True}
+    async with opened_web(tmp_path, **settings) as web, web.client(None, ELSEWHERE) as http:
+        sent = await Flow(http, ADMIN_KEY).authorize()
+    assert sent.headers["location"].startswith(f"{REDIRECT}?code=tgc_")
+
+
+async def test_guesses_are_counted_wherever_they_are_tried(tmp_path: Path) -> None:
+    async with opened_web(tmp_path) as web, web.client(None) as http:
+        guesses = [(await Flow(http, f"guess-{n}").authorize()).status_code for n in range(10)]
+        tokens = [(await Flow(http, f"guess-{n}").exchange("x")).status_code for n in range(10)]
+        late = await Flow(http, ADMIN_KEY).authorize()
+    assert set(guesses + tokens) == {400}
+    assert late.status_code == 429
