@@ -117,6 +117,7 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
         database=database,
         ports=Ports(documents=_documents(settings, database), content=SqlContent(database)),
         metrics=Metrics(),
+        log_requests=settings.log.requests,
     )
     keys = Keys(database, settings.admin_key)
     return App(

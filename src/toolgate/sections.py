@@ -272,6 +272,24 @@ class Extend(Section):
     )
 
 
+class LogSettings(Section):
+    """What servers write to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info",
+        description="From which level on toolgate and tools of your own are logged; libraries from "
+        "`warning` on.",
+    )
+    format: Literal["text", "json"] = Field(
+        default="text", description="`text` for people, `json` for one object a line."
+    )
+    requests: bool = Field(
+        default=False,
+        description="Whether every call is logged: request id, caller, tool, status and duration, "
+        "never arguments.",
+    )
+
+
 class Google(Section):
     """Credentials of Google Cloud, from the variables Google's own tools use."""
 
@@ -313,6 +331,7 @@ class Settings(Section):
     oauth: OAuth = OAuth()
     extend: Extend = Extend()
     google: Google = Google()
+    log: LogSettings = LogSettings()
 
     @property
     def database_url(self) -> str:

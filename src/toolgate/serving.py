@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from toolgate import logs
 from toolgate.app import opened
 from toolgate.gate.catalogue import Offer
 from toolgate.settings import Settings, hand_down, handed_down
@@ -81,7 +82,9 @@ class Application:
 
 def worker() -> Application:
     """The application of a worker process, from the settings its parent handed down."""
-    return Application(handed_down())
+    settings = handed_down()
+    logs.set_up(settings.log)
+    return Application(settings)
 
 
 def listening(settings: Settings) -> socket.socket:
@@ -120,7 +123,7 @@ def run(settings: Settings, bound: socket.socket) -> None:
         backlog=backlog(open_files()),
         h11_max_incomplete_event_size=settings.limits.head_bytes,
         lifespan="on",
-        log_level="warning",
+        log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -1,4 +1,4 @@
-"""Where log lines go: always to standard error, so that standard output is the answer alone."""
+"""Log lines of commands: on standard error, so that standard output is the answer alone."""
 
 import logging
 import sys
@@ -22,11 +22,6 @@ class OneLine(logging.Formatter):
 def in_one_line() -> None:
     """For commands that do one thing and end: defects only, the rest is in the answer."""
     _to_stderr(OneLine(FORMAT), logging.ERROR)
-
-
-def in_full() -> None:
-    """For servers: with time and traceback."""
-    _to_stderr(logging.Formatter(f"%(asctime)s {FORMAT}"), logging.WARNING)
 
 
 def _to_stderr(formatter: logging.Formatter, level: int) -> None:

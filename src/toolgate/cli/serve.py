@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli import logs, opening
+from toolgate import logs
+from toolgate.cli import opening
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import facts, note, say, strong
 from toolgate.cli.principals import IN_FORCE, key_state
@@ -82,7 +83,7 @@ def serve(
     )
     if reload and settings.extend.tools is None:
         raise Stop("--reload needs a file of your own tools (setting extend.tools).")
-    logs.in_full()
+    logs.set_up(settings.log)
     _end_quietly()
     bound = _bound(settings)
     prepared = opening.wait_for(lambda: _prepare(settings, demo))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli import logs, opening
+from toolgate import logs
+from toolgate.cli import opening
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import note
 from toolgate.cli.problems import ExitCode, Stop
@@ -63,7 +64,7 @@ def mcp(
     given to this command is sent there.
     """
     settings = load_settings(ctx, config, data)
-    logs.in_full()
+    logs.set_up(settings.log)
     if url is not None:
         endpoint = _endpoint(url)
         _check_ca(ca, endpoint)

@@ -1,9 +1,9 @@
 """What a user's own handler is given."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolgate.extend.outbound import Outbound
 from toolgate.gate.context import Context
@@ -33,6 +33,17 @@ class Documents:
         return await self._store.query(collection, filters, limit)
 
 
+class ToolLogger(logging.LoggerAdapter[logging.Logger]):
+    """A logger named after its tool; each of its lines says for which request."""
+
+    def process(
+        self, msg: Any, kwargs: MutableMapping[str, Any]
+    ) -> tuple[Any, MutableMapping[str, Any]]:
+        """Add the request id to what else was given."""
+        kwargs["extra"] = {**(kwargs.get("extra") or {}), **(self.extra or {})}
+        return msg, kwargs
+
+
 @dataclass(slots=True)
 class HandlerContext:
     """One call's world: who calls, and what the handler may ask."""
@@ -49,9 +60,9 @@ class HandlerContext:
         return Documents(self._ctx.documents)
 
     @property
-    def logger(self) -> "logging.LoggerAdapter[logging.Logger]":
-        """Writes to the server's log, with the request id."""
-        return logging.LoggerAdapter(logger.getChild(self._tool), {"request_id": self.request_id})
+    def logger(self) -> ToolLogger:
+        """Writes to the server's log, from level `log.level` on, with the request id."""
+        return ToolLogger(logger.getChild(self._tool), {"request_id": self.request_id})
 
     @property
     def http(self) -> "httpx2.AsyncClient":

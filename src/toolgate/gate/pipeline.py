@@ -35,6 +35,7 @@ from toolgate.gate.parsing import parse
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Principal
 from toolgate.gate.records import STARTED, Ended, Record, record_of
+from toolgate.gate.requests import log_request
 from toolgate.gate.tool import Effect
 from toolgate.gate.waiting import bounded
 from toolgate.ports.documents import StoreUnavailable
@@ -97,6 +98,7 @@ class Gate:
     ports: Ports
     metrics: Metrics
     failures: FailureLog = field(default_factory=FailureLog)
+    log_requests: bool = False
 
     async def execute(self, call: Call) -> Outcome:
         """Answer the call. Failures are answers too; only cancellation is raised."""
@@ -212,8 +214,12 @@ class Gate:
             self.audit.unless_stored(write.row, error_type)
         elif write.tx is None or not write.tx.committed:
             return self._note(write.call, write.tool, write.decision, write.started, error_type)
-        seconds = time.perf_counter() - write.started
-        self.metrics.count(write.tool.name, write.call.transport, error_type or "success", seconds)
+        ended = ended_now(write.call, write.tool, write.decision, write.started, error_type)
+        if self.log_requests:
+            log_request(ended)
+        self.metrics.count(
+            write.tool.name, write.call.transport, error_type or "success", ended[-1]
+        )
         return None
 
     def _note(
@@ -227,6 +233,8 @@ class Gate:
         """Audit and count a call that wrote nothing."""
         ended = ended_now(call, tool, decision, started, error_type)
         self.audit.soon(ended)
+        if self.log_requests:
+            log_request(ended)
         name = tool.name if tool else None
         self.metrics.count(name, call.transport, error_type or "success", ended[-1])
 
