@@ -189,6 +189,9 @@ VALUES: dict[str, tuple[str, Any]] = {
     "google.credentials_file": ("/key.json", Path("/key.json")),
     "google.service_account": ("{}", "{}"),
     "google.emulator_host": ("localhost:8080", "localhost:8080"),
+    "log.level": ("debug", "debug"),
+    "log.format": ("json", "json"),
+    "log.requests": ("true", True),
 }
 
 
