@@ -1,6 +1,6 @@
 """The way out: one pooled HTTP client for all of a user's own tools."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.metadata import version
@@ -25,8 +25,15 @@ class Answered:
 class Outbound:
     """A client that is made when it is first needed: its TLS context is not free."""
 
-    def __init__(self, *, seconds: float, most_bytes: int) -> None:
+    def __init__(
+        self,
+        *,
+        seconds: float,
+        most_bytes: int,
+        transport: "Callable[[], httpx2.AsyncHTTPTransport] | None" = None,
+    ) -> None:
         self.seconds = seconds
+        self._transport = transport
         self._most_bytes = most_bytes
         self._client: httpx2.AsyncClient | None = None
 
@@ -36,7 +43,10 @@ class Outbound:
             # Imported here: without tools of one's own nothing calls out.
             import httpx2  # noqa: PLC0415
 
+            from toolgate.extend.clean_connections import clean_transport  # noqa: PLC0415
+
             self._client = httpx2.AsyncClient(
+                transport=(self._transport or clean_transport)(),
                 timeout=self.seconds,
                 follow_redirects=False,
                 # Neither proxies nor a .netrc of the machine: they would add credentials.
