@@ -93,13 +93,18 @@ def settings_page() -> str:
         "Settings",
         "A setting has one name in three spellings: `limits.seconds` in `toolgate.toml`, "
         "`TOOLGATE_LIMITS__SECONDS` in the environment, and a flag where a command has one. "
-        "Flags win over the environment, the environment over the file. "
+        "Flags win over the environment, the environment over a `.env` beside the settings file, "
+        "and that over the settings file. "
         "An unknown name is an error at start that suggests the nearest known one. "
         "In the environment, a list is written with commas and a table as JSON.",
         "The file is `toolgate.toml` where the command runs, or the one named by `--config` or "
-        "`TOOLGATE_CONFIG`. `toolgate init` writes one with every setting in it. A relative path in "
-        "the file starts from the file's folder, the data folder's too; one in a variable or a flag "
-        "starts from the working folder.",
+        "`TOOLGATE_CONFIG`. `toolgate init` writes one with every setting in it. A relative path "
+        "in the file starts from the file's folder, the data folder's too; one in a variable or a "
+        "flag starts from the working folder.",
+        "A file `.env` beside the settings file holds variables as `NAME=value`, one a line; names "
+        "of other programs are ignored, and paths in it start from its folder. Without a settings "
+        "file no `.env` is read. `TOOLGATE_KEY` belongs to clients and is read from the "
+        "environment only.",
         table(("setting", "variable", "default", "meaning"), rows),
         "Further variables: " + "; ".join(own) + ".",
     )

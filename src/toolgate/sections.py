@@ -251,7 +251,8 @@ class Extend(Section):
     """Tools of your own."""
 
     tools: Path | None = Field(
-        default=None, description="File with tools of your own: `tools.py` or `tools.yaml`."
+        default=None,
+        description="File with tools of your own: `tools.py`, `tools.yaml` or `tools.json`.",
     )
     base_url: str | None = Field(
         default=None, description="Address that route tools' paths are appended to."

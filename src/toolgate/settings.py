@@ -1,15 +1,16 @@
-"""The only reader of toolgate.toml, environment variables and flags.
+"""The only reader of toolgate.toml, the `.env` beside it, environment variables and flags.
 
 A setting has one name in three spellings: `limits.seconds` in the file,
 `TOOLGATE_LIMITS__SECONDS` in the environment, and a flag where a command has one.
-Flags win over the environment, the environment over the file.
+Flags win over the environment, the environment over a `.env` beside the file, that over the file.
 
-A relative path in the file starts from the file's folder, so that the same file means the same from
-everywhere; one in a variable or a flag starts from the working folder.
+A relative path in either file starts from the file's folder, so that the same file means the same
+from everywhere; one in a variable or a flag starts from the working folder.
 """
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +18,13 @@ from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
+from toolgate import env_file
 from toolgate.sections import Section, Settings
 
 FILE_NAME = "toolgate.toml"
 PREFIX = "TOOLGATE_"
+ENV_FILE = ".env"
+MOST_ENV_BYTES = 1024 * 1024
 SQLITE_FILE = "sqlite:///"
 
 
@@ -85,7 +89,27 @@ def _read_file(path: Path) -> dict[str, Any]:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise BadSettings(f"{path} is not valid TOML: {problem}.") from problem
+    for name, value in _from_environment(_read_env_file(path.parent / ENV_FILE)).items():
+        _put(tree, name, value)
     return _from_folder(path.parent, tree)
+
+
+def _read_env_file(path: Path) -> Mapping[str, str]:
+    """The variables of a `.env`; those that are none of ours are nobody's business here."""
+    if not path.is_file():
+        return {}
+    try:
+        if path.stat().st_size > MOST_ENV_BYTES:
+            raise BadSettings(f"{path} is longer than {MOST_ENV_BYTES:,} bytes.")
+        found, rest = env_file.parse(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BadSettings(f"{path} cannot be read: {problem}.") from problem
+    for number, line in rest:
+        name = re.split(r"\W", line.removeprefix("export").strip(), maxsplit=1)[0]
+        if name in BORROWED or name.startswith(PREFIX):
+            # Its value may be a secret, so the line is not shown.
+            raise BadSettings(f"{path}:{number}: write {name}=value on one line, or in quotes.")
+    return found
 
 
 def _from_folder(folder: Path, tree: dict[str, Any]) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def problems(file: Path, text: str | None, **settings: Any) -> list[str]:
             "tools.yaml:4: it: it has a path and a handler, but a tool has one of them.",
         ),
         (
-            f"- {GOOD}\n  inputSchema: {{}}\n",
-            "tools.yaml:4: it: unknown key 'inputSchema', write input_schema.",
+            f"- {GOOD}\n  inputschema: {{}}\n",
+            "tools.yaml:4: it: unknown key 'inputschema', write input_schema.",
         ),
         (
             f"- {GOOD}\n  role: boss\n",
@@ -211,7 +211,7 @@ def test_a_relative_path_needs_a_base(tmp_path: Path) -> None:
     ("name", "content", "told"),
     [
         ("tools.yaml", None, "tools.yaml: it is not there (setting extend.tools)."),
-        ("tools.json", b"[]", "tools.json: it must end in .py, .yaml or .yml."),
+        ("tools.js", b"[]", "tools.js: it must end in .py, .yaml, .yml or .json."),
         ("tools.py", b"\xff\xfe", "tools.py: it is not UTF-8; save it as UTF-8."),
         (
             "tools.yaml",

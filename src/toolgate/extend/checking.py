@@ -32,6 +32,8 @@ SHARED = (
     "output_schema",
 )
 ROUTE = (*SHARED, "method", "path")
+SPELLINGS = {"inputSchema": "input_schema", "outputSchema": "output_schema"}
+"""Names that MCP itself uses, and so do tools written for other servers."""
 
 
 @dataclass(slots=True)
@@ -42,6 +44,18 @@ class Checking:
     settings: Extend
     outbound: Outbound
     problems: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    _written: dict[str, str] = field(default_factory=dict[str, str])
+    """How the user spelled a key that has two spellings."""
+
+    def __post_init__(self) -> None:
+        """Read both spellings as one."""
+        for spelling, key in SPELLINGS.items():
+            if spelling not in self.entry.given:
+                continue
+            if key in self.entry.given:
+                self._say(spelling, f"{spelling} and {key} are the same key, so write one of them")
+            self._written[key] = spelling
+            self.entry = self.entry.renamed(spelling, key)
 
     def tool(self) -> OwnTool | None:
         """The tool; None if there are problems."""
@@ -81,6 +95,9 @@ class Checking:
     def _say(self, key: str | None, reason: str) -> None:
         self.problems.append((self.entry.line_of(key), f"{self.entry.label}: {reason}."))
 
+    def _spelled(self, key: str) -> str:
+        return self._written.get(key, key)
+
     def _keys(self) -> None:
         known = SHARED if self.entry.handler else ROUTE
         for key in self.entry.given:
@@ -114,7 +131,7 @@ class Checking:
             return None
         if isinstance(value, Mapping):
             return dict(cast("Mapping[str, Any]", value))
-        self._say(key, f"{key} must be a mapping")
+        self._say(key, f"{self._spelled(key)} must be a mapping")
         return None
 
     def _hints(self) -> dict[str, Any]:
@@ -137,7 +154,7 @@ class Checking:
         try:
             return check_with(schema)
         except BadSchema as wrong:
-            self._say(key, f"{key} cannot be used, {wrong}")
+            self._say(key, f"{self._spelled(key)} cannot be used, {wrong}")
             return None
 
     def _promise(self) -> tuple[Schema, Check | None]:
@@ -145,7 +162,8 @@ class Checking:
         if schema is None:
             return {}, None
         if schema.get("type") != "object":
-            self._say("output_schema", 'output_schema must have the type "object"')
+            spelled = self._spelled("output_schema")
+            self._say("output_schema", f'{spelled} must have the type "object"')
             return schema, None
         return schema, self._checked("output_schema", schema)
 
@@ -162,7 +180,8 @@ class Checking:
             return None
         for name in address.names:
             if name not in takes["properties"] or name not in takes.get("required", ()):
-                self._say("path", f"path has {{{name}}}, so input_schema must list and require it")
+                spelled = self._spelled("input_schema")
+                self._say("path", f"path has {{{name}}}, so {spelled} must list and require it")
         call = RouteCall(self.entry.label, method, address, self.outbound, self.settings, promise)
         return Made(
             call=call,
@@ -197,7 +216,8 @@ class Checking:
             return None
         model, answer = _models(handler, hints)
         if model and "input_schema" in self.entry.given:
-            self._say("input_schema", "input_schema is given, but args has a model already")
+            spelled = self._spelled("input_schema")
+            self._say("input_schema", f"{spelled} is given, but args has a model already")
         return self._handled(model, answer)
 
     def _handled(

@@ -18,6 +18,8 @@ class Common(TypedDict, total=False):
     annotations: Mapping[str, Any]
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]
+    inputSchema: Mapping[str, Any]
+    outputSchema: Mapping[str, Any]
 
 
 class RouteFields(Common, total=False):
@@ -49,6 +51,12 @@ class Entry:
     def line_of(self, key: str | None) -> int:
         """The line of a key, else of the whole entry."""
         return self.lines.get(key, self.line) if key else self.line
+
+    def renamed(self, key: str, to: str) -> "Entry":
+        """The same entry with a key under its other name."""
+        given = {to if one == key else one: value for one, value in self.given.items()}
+        lines = {to if one == key else one: line for one, line in self.lines.items()}
+        return Entry(given, self.line, self.handler, lines)
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Reading a user's file: Python that is run, or YAML."""
+"""Reading a user's file: Python that is run, or YAML, of which JSON is a part."""
 
 import sys
 import traceback
@@ -10,7 +10,7 @@ from typing import Any, cast
 from toolgate.extend.declaring import Entry, HandlerTool, RouteTool
 
 MODULE = "toolgate_own_tools"
-YAML = (".yaml", ".yml")
+YAML = (".yaml", ".yml", ".json")
 
 
 class Unreadable(Exception):
@@ -29,7 +29,7 @@ def entries_of(file: Path, text: str) -> Iterator[Entry | Unreadable]:
     elif file.suffix == ".py":
         yield from _from_python(file, text)
     else:
-        raise Unreadable(None, "it must end in .py, .yaml or .yml")
+        raise Unreadable(None, "it must end in .py, .yaml, .yml or .json")
 
 
 def _from_python(file: Path, text: str) -> Iterator[Entry | Unreadable]:
