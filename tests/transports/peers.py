@@ -16,6 +16,7 @@ from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp import stdio
+from toolgate.transports.mcp.holder import Identify
 
 
 class Peer:
@@ -131,7 +132,11 @@ def cancel(id: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def piped(
-    gate: Gate, principal: Principal = ADMIN, *, source: int | None = None
+    gate: Gate,
+    principal: Principal = ADMIN,
+    *,
+    source: int | None = None,
+    identify: Identify | None = None,
 ) -> AsyncGenerator[Peer, None]:
     """A client of this gate; it closes its end when done, and the server ends by itself.
 
@@ -144,7 +149,9 @@ async def piped(
     async def serve() -> None:
         try:
             given = inside if source is None else source
-            peer.server = stdio.Client(gate, principal, given, outside, underscore_names=True)
+            peer.server = stdio.Client(
+                gate, principal, given, outside, underscore_names=True, identify=identify
+            )
             await peer.server.serve()
         except OSError as problem:
             peer.problem = problem

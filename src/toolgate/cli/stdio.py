@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -127,7 +128,8 @@ async def _serve(settings: "Settings", credential: str | None) -> None:
     from toolgate.app import opened
 
     async with opened(settings) as app:
-        principal = await _identified(app, credential or settings.admin_key)
+        credential = credential or settings.admin_key
+        principal = await _identified(app, credential)
         for name in app.gate.catalogue.replaced:
             note(replaces(name))
         from toolgate.transports.mcp.stdio import serve_stdio
@@ -137,7 +139,8 @@ async def _serve(settings: "Settings", credential: str | None) -> None:
             # What lives now lives as long as the process: keep the collector away from it.
             gc.freeze()
             underscores = settings.mcp.underscore_names
-            await serve_stdio(app.gate, principal, underscore_names=underscores)
+            identify = partial(app.credentials.holder, credential) if credential else None
+            await serve_stdio(app.gate, principal, underscore_names=underscores, identify=identify)
             tasks.cancel_scope.cancel()
 
 

@@ -71,30 +71,35 @@ class Credentials:
         self.forgotten = 0
         """How often everything was forgotten, because a credential may have ended here."""
 
-    async def identify(self, credential: str, resources: Collection[str]) -> Known | None:
+    async def identify(
+        self, credential: str, resources: Collection[str], oldest: float | None = None
+    ) -> Known | None:
         """What is known of it; None when nobody holds it, or when it is for another server.
 
-        Raises `InsufficientScope` for a token that is good, but not for tools.
+        `oldest` is for who wants to know sooner than within a second: how many seconds ago the
+        database may have been asked. Raises `InsufficientScope` for a token that is good, but not
+        for tools.
         """
-        known = await self._known(credential)
+        known = await self._known(credential, oldest)
         if known is None or (known.resource is not None and known.resource not in resources):
             return None
         if not known.scoped:
             raise InsufficientScope
         return known
 
-    async def holder(self, credential: str) -> Principal | None:
+    async def holder(self, credential: str, oldest: float | None = None) -> Principal | None:
         """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
-        known = await self._known(credential)
+        known = await self._known(credential, oldest)
         return known.principal if known and known.scoped else None
 
-    async def _known(self, credential: str) -> Known | None:
+    async def _known(self, credential: str, oldest: float | None = None) -> Known | None:
         """What is known of it from a moment ago, or else what the database says."""
         if self._revocations != self.keys.revocations:
             self.forget()
         digest, now = opaque.digest(credential), time.monotonic()
         kept = self._remembered.get(digest)
-        if kept and kept.until > now:
+        stale = 0.0 if oldest is None else REMEMBERED_SECONDS - oldest
+        if kept and kept.until > now + stale:
             return kept
         before = (self.keys.revocations, self.forgotten)
         found = await self._look_up(credential, now + REMEMBERED_SECONDS)

@@ -132,7 +132,7 @@ class Edge:
         return known
 
     async def _identified(self, scope: Scope, address: Address) -> bool:
-        credential = _credential(scope)
+        credential = credential_of(scope)
         if not credential:
             return False
         known = await self._credentials.identify(credential, address.resources)
@@ -148,7 +148,7 @@ class Edge:
 
     async def _challenge(self, scope: Scope, send: Send) -> None:
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
-        error = "invalid_token" if _credential(scope) else None
+        error = "invalid_token" if credential_of(scope) else None
         refused = Unauthenticated(told)
         await note_refusal(self._gate, scope, refused, CREDENTIALS_REQUIRED)
         await self._refuse(scope, send, refused, error)
@@ -176,7 +176,8 @@ class Edge:
         return scheme in ("http", "https") and self._host_allowed(host)
 
 
-def _credential(scope: Scope) -> str | None:
+def credential_of(scope: Scope) -> str | None:
+    """The key or token that a request brings."""
     scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
     return credential.strip(WHITE_SPACE) or None if scheme.lower() == "bearer" else None
 

@@ -51,7 +51,7 @@ async def web_app(
     async with outside(settings, provider) as others:
         parts = _parts(gate, credentials, settings, others)
         oauth = OAuth(gate, endpoints(parts), Peers(settings.server))
-        sdk = Sdk(gate, settings)
+        sdk = Sdk(gate, credentials, settings)
         edge = _edge(gate, credentials, settings, check=check, oauth=oauth, sdk=sdk)
         async with beside(sdk.run):
             yield edge

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from toolgate.gate.pipeline import Gate
+from toolgate.identity.credentials import Credentials
 from toolgate.settings import Settings
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send, send_json
 
@@ -21,8 +22,9 @@ logger = logging.getLogger(__name__)
 class Sdk:
     """Stands for the SDK's ASGI app until, and after, it is there."""
 
-    def __init__(self, gate: Gate, settings: Settings) -> None:
+    def __init__(self, gate: Gate, credentials: Credentials, settings: Settings) -> None:
         self._gate = gate
+        self._credentials = credentials
         self._settings = settings
         self._loaded = anyio.Event()
         self._app: ASGIApp | None = None
@@ -39,7 +41,7 @@ class Sdk:
         module: Any = await anyio.to_thread.run_sync(
             importlib.import_module, "toolgate.transports.mcp.sessions"
         )
-        sessions = module.sessions(self._gate, self._settings)
+        sessions = module.sessions(self._gate, self._credentials, self._settings)
         async with sessions.running():
             self._app = sessions
             self._loaded.set()

@@ -7,6 +7,7 @@ import functools
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, TypeVar, get_args
@@ -20,9 +21,10 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp.shared.exceptions import MCPError
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.errors import UnknownTool
+from toolgate.gate.errors import Unauthenticated, UnknownTool
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
+from toolgate.transports.lasting import Good, lasting
 from toolgate.transports.mcp.listing import (
     NAME,
     listed_tool,
@@ -52,6 +54,8 @@ class Caller:
     principal: Principal
     request_id: str
     dry_run: bool = False
+    good: Good | None = None
+    """Whether the credential is good now; None where it cannot end."""
 
 
 Who = Callable[[Raw], Caller]
@@ -101,14 +105,15 @@ def build_server(
     async def listen_allowed(
         raw: Raw, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        allowed = handlers.allowed_subscriptions(raw, params)
-        if streams is None:
-            return await listen(raw, allowed)
+        allowed, caller = handlers.allowed_subscriptions(raw, params), who(raw)
+        opened = streams.one_more(caller.principal.id) if streams else nullcontext()
         try:
-            with streams.one_more(who(raw).principal.id):
-                return await listen(raw, allowed)
+            with opened:
+                return await lasting(caller.good, lambda: listen(raw, allowed))
         except QuotaReached as reached:
             raise MCPError(types.INVALID_REQUEST, str(reached)) from None
+        except Unauthenticated as ended:
+            raise MCPError(ended.rpc, ended.message) from None
 
     async def announce() -> None:
         await handlers.bus.publish(ToolsListChanged())

@@ -20,6 +20,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
 
 from toolgate.gate.pipeline import Gate
+from toolgate.identity.credentials import Credentials
 from toolgate.settings import Settings
 from toolgate.transports.asgi import (
     ASGIApp,
@@ -33,6 +34,7 @@ from toolgate.transports.asgi import (
     request_id_of,
     send_json,
 )
+from toolgate.transports.lasting import still_good, streaming
 from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
 from toolgate.transports.mcp.server import Caller, Raw, build_server
@@ -50,23 +52,26 @@ RETRY_LATER = [(b"retry-after", b"60")]
 OK = 200
 
 
-def sessions(gate: Gate, settings: Settings) -> "Sessions":
+def sessions(gate: Gate, credentials: Credentials, settings: Settings) -> "Sessions":
     """The SDK's ASGI app for this gate."""
+
+    def who(raw: Raw) -> Caller:
+        assert raw.request is not None
+        scope = raw.request.scope
+        good = still_good(credentials, scope)
+        return Caller(principal_of(scope), request_id_of(scope), dry_run_of(scope), good)
+
     names = settings.mcp.underscore_names
     streams = StreamQuota(settings.mcp.streams)
-    server = build_server(gate, _who, transport=TRANSPORT, underscore_names=names, streams=streams)
+    server = build_server(gate, who, transport=TRANSPORT, underscore_names=names, streams=streams)
     # With several processes a session would be found only by luck, so few clients get one.
     for_all = gate.catalogue.changing and settings.server.workers == 1
     quota = SessionQuota(settings.mcp.sessions, IDLE_SECONDS)
-    made = Sessions(server, settings.limits.body_bytes, quota, streams, for_all=for_all)
+    made = Sessions(
+        server, credentials, settings.limits.body_bytes, quota, streams, for_all=for_all
+    )
     gate.catalogue.listeners.append(made.standing.announce)
     return made
-
-
-def _who(raw: Raw) -> Caller:
-    assert raw.request is not None
-    scope = raw.request.scope
-    return Caller(principal_of(scope), request_id_of(scope), dry_run_of(scope))
 
 
 class Standing:
@@ -105,6 +110,7 @@ class Sessions:
     def __init__(
         self,
         server: Server[Any],
+        credentials: Credentials,
         body_bytes: int,
         quota: SessionQuota,
         streams: StreamQuota,
@@ -112,6 +118,7 @@ class Sessions:
         for_all: bool,
     ) -> None:
         self.standing = Standing()
+        self._credentials = credentials
         self._quota = quota
         self._streams = streams
         self._asked_for = ASKABLE if not for_all else None
@@ -147,7 +154,11 @@ class Sessions:
         try:
             if scope["method"] == "GET":
                 with self._streams.one_more(caller):
-                    return await self._of_session(caller, session_id, scope, receive, send)
+                    return await streaming(
+                        still_good(self._credentials, scope),
+                        lambda to: self._of_session(caller, session_id, scope, receive, to),
+                        send,
+                    )
             if session_id is not None:
                 return await self._of_session(caller, session_id, scope, receive, send)
             if scope["method"] == "POST":

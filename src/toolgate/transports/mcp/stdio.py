@@ -28,26 +28,30 @@ from toolgate.transports.jsonrpc import (
 from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.claimed import claimed
 from toolgate.transports.mcp.handover import Handover, correlated
+from toolgate.transports.mcp.holder import TRANSPORT, Holder, Identify
 from toolgate.transports.mcp.lines import Line, TooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
 from toolgate.transports.mcp.wire import Wire
 
 logger = logging.getLogger(__name__)
 
-TRANSPORT = "stdio"
 SDK = "toolgate.transports.mcp.streams"
 MOST_RUNNING = 256
 """Calls at once; while there are more, nothing new is read."""
 NAMES = {PARSE_ERROR: "Parse error", INVALID_REQUEST: "Invalid Request"}
 
 
-async def serve_stdio(gate: Gate, principal: Principal, *, underscore_names: bool) -> None:
+async def serve_stdio(
+    gate: Gate, principal: Principal, *, underscore_names: bool, identify: Identify | None = None
+) -> None:
     """Answer one client until it closes its end; what runs then is finished first.
 
-    Raises OSError when the client does not read any more.
+    `identify` is asked with every request whether the client's credential is still good. Raises
+    OSError when the client does not read any more.
     """
     with claimed() as (source, target):
-        client = Client(gate, principal, source, target, underscore_names=underscore_names)
+        names = underscore_names
+        client = Client(gate, principal, source, target, underscore_names=names, identify=identify)
         await client.serve()
 
 
@@ -55,12 +59,19 @@ class Client:
     """The one client of this process."""
 
     def __init__(
-        self, gate: Gate, principal: Principal, source: int, target: int, *, underscore_names: bool
+        self,
+        gate: Gate,
+        principal: Principal,
+        source: int,
+        target: int,
+        *,
+        underscore_names: bool,
+        identify: Identify | None = None,
     ) -> None:
         self._gate = gate
-        self._principal = principal
         self._underscores = underscore_names
         self._ids = Ids()
+        self._holder = Holder(gate, self._ids, principal, identify)
         self._answers = Answers(gate, underscore_names=underscore_names)
         longest = gate.limits.bounds.body_bytes
         self._wire = Wire(source, target, longest=longest, take=self._take)
@@ -73,7 +84,7 @@ class Client:
         """Take messages until there are no more, and answer them."""
         try:
             async with anyio.create_task_group() as tasks:
-                given = (self._gate, self._principal, self._ids, self._underscores)
+                given = (self._gate, self._holder, self._ids, self._underscores)
                 tasks.start_soon(self._sdk.run, SDK, *given)
                 await self._wire.read()
                 self._sdk.end()
@@ -121,24 +132,16 @@ class Client:
         return (
             tool is None
             or not tool.interactive
-            or not self._gate.policy.decide(self._principal, tool).visible
+            or not self._gate.policy.decide(self._holder.principal, tool).visible
         )
 
     def _answer(self, plain: Plain) -> None:
         self._sdk.answered = True
-        if plain.method == "tools/list":
-            return self._wire.write(self._listed(plain))
         scope = anyio.CancelScope()
         self._running[correlated(plain.id)] = scope
         self._calls[self._loop.create_task(self._call(plain, scope))] = scope
         if len(self._calls) == MOST_RUNNING:
             self._wire.hold()
-
-    def _listed(self, plain: Plain) -> bytes:
-        try:
-            return self._answers.listed(plain, self._principal)
-        except Exception as problem:
-            return _failed(plain, problem)
 
     async def _call(self, plain: Plain, scope: anyio.CancelScope) -> None:
         try:
@@ -150,14 +153,20 @@ class Client:
             self._ended(plain, scope)
 
     async def _called(self, plain: Plain) -> bytes:
-        call = Call(
-            tool=plain.name,
-            arguments=plain.arguments,
-            principal=self._principal,
-            request_id=self._ids.new(),
-            transport=TRANSPORT,
-        )
         try:
+            refused = await self._holder.refusal(plain.name or plain.method, plain.id)
+            if refused is not None:
+                return refused
+            principal = self._holder.principal
+            if plain.method == "tools/list":
+                return self._answers.listed(plain, principal)
+            call = Call(
+                tool=plain.name,
+                arguments=plain.arguments,
+                principal=principal,
+                request_id=self._ids.new(),
+                transport=TRANSPORT,
+            )
             return self._answers.called(plain, await self._gate.execute(call))
         except Exception as problem:
             return _failed(plain, problem)
@@ -198,7 +207,7 @@ class Client:
         call = Call(
             tool="(unreadable)",
             arguments=None,
-            principal=self._principal,
+            principal=self._holder.principal,
             request_id=self._ids.new(),
             transport=TRANSPORT,
         )

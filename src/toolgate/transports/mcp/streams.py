@@ -9,28 +9,33 @@ from mcp.shared.message import SessionMessage
 
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.principal import Principal
 from toolgate.transports.jsonrpc import INVALID_REQUEST, failure_line, id_in
 from toolgate.transports.mcp.handover import Handover
+from toolgate.transports.mcp.holder import Holder
 from toolgate.transports.mcp.server import Caller, Raw, build_server
 
 
 async def serve(
-    handover: Handover, gate: Gate, principal: Principal, ids: Ids, underscore_names: bool
+    handover: Handover, gate: Gate, holder: Holder, ids: Ids, underscore_names: bool
 ) -> None:
     """Answer what is handed over until that ends."""
 
     def who(_: Raw) -> Caller:
-        return Caller(principal, ids.new())
+        return Caller(holder.principal, ids.new(), good=holder.good_now)
 
     async def remember(raw: Raw, _: types.NotificationParams) -> None:
         """An older client is told of changes without asking for it."""
-        gate.catalogue.listeners.append(raw.session.send_tool_list_changed)
+
+        async def tell() -> None:
+            if await holder.good():
+                await raw.session.send_tool_list_changed()
+
+        gate.catalogue.listeners.append(tell)
 
     server = build_server(gate, who, transport="stdio", underscore_names=underscore_names)
     server.add_notification_handler("notifications/initialized", types.NotificationParams, remember)
     options = server.create_initialization_options()
-    await server.run(Incoming(handover), Outgoing(handover), options)
+    await server.run(Incoming(handover, holder), Outgoing(handover), options)
 
 
 class _Stream:
@@ -55,7 +60,11 @@ class _Stream:
 
 
 class Incoming(_Stream):
-    """The client's messages."""
+    """The client's messages; requests only as long as it may make them."""
+
+    def __init__(self, handover: Handover, holder: Holder) -> None:
+        super().__init__(handover)
+        self._holder = holder
 
     def __aiter__(self) -> Self:
         return self
@@ -66,7 +75,7 @@ class Incoming(_Stream):
             line = await self._handover.next()
             if line is None:
                 raise StopAsyncIteration
-            message = self._read(line)
+            message = await self._admitted(self._read(line))
         match message:
             case types.JSONRPCRequest():
                 self._handover.asked(message.id, message.method, message.params)
@@ -75,6 +84,16 @@ class Incoming(_Stream):
             case _:
                 pass  # an answer of the client's
         return SessionMessage(message)
+
+    async def _admitted(self, message: types.JSONRPCMessage | None) -> types.JSONRPCMessage | None:
+        """The message, unless it is a request of a client whose credential has ended."""
+        if not isinstance(message, types.JSONRPCRequest):
+            return message
+        refused = await self._holder.refusal(message.method, message.id)
+        if refused is not None:
+            self._handover.write(refused)
+            return None
+        return message
 
     def _read(self, line: bytes) -> types.JSONRPCMessage | None:
         """The message on a line; one that the SDK cannot read is refused here."""
