@@ -187,6 +187,23 @@ async def test_the_python_client_is_refused_by_the_guard(guarded: Server, home: 
     assert (grants_of(guarded), home.publisher.asked("/guarded.json")) == (0, 0)
 
 
+async def test_without_a_way_out_clients_fall_back_to_registration(
+    home: Home, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """By setting: the official client reads the metadata, and registers."""
+    with started(home, tmp_path_factory, oauth__client_documents=False) as server:
+        address = home.publish("/offline.json")
+        person = Person({"key": server.key_of("user")})
+        async with connected(server, person, document=address) as (client, _):
+            assert await tools_of(client) == USER_TOOLS
+        assert person.client is not None
+        assert person.client.client_id.startswith("mcp_")
+        page = await asked(server, address, "offline")
+    assert page.status_code == 400
+    assert "This client is not known here." in page.text
+    assert home.publisher.asked("/offline.json") == 0
+
+
 @pytest.mark.parametrize("path", ["", "/mcp", "/backend-manager/mcp"])
 async def test_the_metadata_says_that_documents_are_read(guarded: Server, path: str) -> None:
     with guarded.client(None) as http:

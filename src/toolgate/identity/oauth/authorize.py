@@ -8,7 +8,7 @@ from toolgate.gate.principal import Principal
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import browser, paths, pkce, redirects, scopes
 from toolgate.identity.oauth.admin_client import AdminClients
-from toolgate.identity.oauth.clients import BadClient, Client, Clients
+from toolgate.identity.oauth.clients import BadClient, Client, Clients, is_document
 from toolgate.identity.oauth.grants import Grants
 from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
 from toolgate.identity.oauth.rendering import error_page
@@ -26,6 +26,11 @@ HOW_TO_SIGN_IN = (
     "application then registers itself, and you sign in on a page of this server. An admin key is "
     "accepted as client ID only on the machine the server runs on, unless its operator allows more "
     "(setting oauth.admin_key_client)."
+)
+NO_DOCUMENT = (
+    "Tell the makers of the application what is wrong with its document. Where this server cannot "
+    "reach other hosts, its operator can set oauth.client_documents to false: applications then "
+    "register themselves."
 )
 
 
@@ -71,7 +76,9 @@ class Authorize:
         try:
             client = _of_admin(admin, target) if admin else await self._clients.find(client_id)
         except BadClient as bad:
-            return error_page(request, str(bad), "oauth-unknown-client", then=HOW_TO_SIGN_IN)
+            fetched = is_document(client_id) and self._clients.reads_documents
+            then = NO_DOCUMENT if fetched else HOW_TO_SIGN_IN
+            return error_page(request, str(bad), "oauth-unknown-client", then=then)
         if redirects.broken_rule(target) or not redirects.allowed(target, client.redirect_uris):
             return error_page(request, BAD_REDIRECT, "oauth-bad-redirect", then=REGISTER_AGAIN)
         try:
