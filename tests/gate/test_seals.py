@@ -10,12 +10,13 @@ from tests.databases import STARTS_A_SERVER
 from tests.patience import PATIENT
 
 from toolgate.db.engine import Database
-from toolgate.db.tables import audit, audit_seals
+from toolgate.db.tables import audit, audit_head, audit_seals
 from toolgate.db.upgrades import upgrade
 from toolgate.gate import seals
 from toolgate.gate.audit import AuditLog
-from toolgate.gate.records import STARTED, Record, new_id, timestamp
-from toolgate.gate.seals import ENTRY, Finding, Sealer, Verdict, digest, seal_hash, verify
+from toolgate.gate.records import Record, new_id, timestamp
+from toolgate.gate.seals import BEGINNING, ENTRY, Sealer, digest, seal_hash
+from toolgate.gate.verifying import Verdict, verify
 
 pytestmark = pytest.mark.anyio
 
@@ -44,6 +45,8 @@ def a_record(number: int = 0, **different: Any) -> Record:
         task_id=None,
         run_id=None,
         job_id=None,
+        client_id=None,
+        grant_id=None,
         tool_name="help.get",
         decision="allow",
         rule="user-tools",
@@ -98,20 +101,6 @@ async def found(database: Database) -> list[tuple[str, int]]:
 
 
 # Intact ---------------------------------------------------------------------------------------
-
-
-async def test_rows_that_were_sealed_with_their_names_are_intact_and_watched(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Digests were once made of names and values."""
-    await add_rows(database, 1, 2)
-    with monkeypatch.context() as once:
-        once.setattr(seals, "digest", seals._older_digest)  # pyright: ignore[reportPrivateUsage]
-        assert await Sealer(database).seal() == 2
-    await flush_rows(database, 3)
-    assert await found(database) == []
-    await tamper(database, "UPDATE audit SET tool_name = 'x' WHERE seq = 2")
-    assert await found(database) == [("row changed", 2)]
 
 
 async def test_an_empty_audit_is_intact(database: Database) -> None:
@@ -275,8 +264,25 @@ async def test_who_replaces_the_newest_seal_cannot_keep_a_head_noted_elsewhere(
     )
     await Sealer(chain).seal()
     verdict = await verify(chain)
-    assert (verdict.findings, verdict.rows) == ([], 9)
+    assert await found(chain) == [("seal removed", 3), ("seal changed", 4)]
     assert verdict.head != noted
+    await tamper(chain, rebuilt)
+    verdict = await verify(chain, bytes.fromhex(noted))
+    assert [one.what for one in verdict.findings] == ["noted head not in the chain"]
+    assert (verdict.noted_seal, verdict.rows) == (None, 9)
+
+
+def rebuilt(connection: Connection) -> None:
+    """Make a new chain of the seals that are there, and note its end as the newest seal."""
+    before = BEGINNING
+    every = select(audit_seals).order_by(audit_seals.c.number)
+    for number, row in enumerate(connection.execute(every).mappings().all(), 1):
+        seal = {**row, "number": number, "previous": before}
+        before = seal["hash"] = seal_hash(seal)
+        old = audit_seals.c.number == row["number"]
+        connection.execute(update(audit).where(audit.c.seal == row["number"]).values(seal=number))
+        connection.execute(update(audit_seals).where(old).values(**seal))
+        connection.execute(update(audit_head).values(number=number, hash=before))
 
 
 # Somebody who knows how it works --------------------------------------------------------------
@@ -361,72 +367,5 @@ async def test_a_row_that_commits_late_is_sealed_later(postgres_database: str) -
     every = select(audit.c.subject_id, audit.c.seq, audit.c.seal).order_by(audit.c.seq)
     rows = await database.read(lambda c: [tuple(row) for row in c.execute(every)])
     assert rows == [("late", 1, 2), ("early", 2, 1)]
-    assert await found(database) == []
-    await database.close()
-
-
-# Writes that have not ended -------------------------------------------------------------------
-
-
-async def test_a_row_is_sealed_when_its_write_has_ended(database: Database) -> None:
-    log = AuditLog(database)
-    begun = a_record(1, status="error", error_type=STARTED)
-    await log.now(begun)
-    assert await Sealer(database).seal() == 0
-    await log.complete(begun, a_record(1))
-    assert await Sealer(database).seal() == 1
-    assert await found(database) == []
-
-
-async def test_a_row_whose_write_will_not_end_any_more_is_sealed_as_it_is(
-    database: Database,
-) -> None:
-    long_ago = timestamp(seconds=-2 * 3600)
-    left = a_record(1, status="error", error_type=STARTED, created_at=long_ago)
-    await AuditLog(database).now(left)
-    assert await Sealer(database).seal() == 1
-    assert (await verify(database)).findings == list[Finding]()
-
-
-# Stored under a seal --------------------------------------------------------------------------
-
-
-async def test_a_batch_is_stored_under_a_seal(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(seals, "MOST_ROWS", 10)
-    await add_rows(database, 1)
-    await flush_rows(database, *range(2, 27))
-    verdict = await verify(database)
-    assert (verdict.rows, verdict.seals, verdict.unsealed, verdict.findings) == (25, 3, 1, [])
-    assert await Sealer(database).seal() == 1
-    await flush_rows(database, 30)
-    await add_rows(database, 31)
-    every = select(audit.c.seq, audit.c.request_id).order_by(audit.c.seq)
-    rows = await database.read(lambda c: [tuple(row) for row in c.execute(every)])
-    assert [seq for seq, _ in rows] == list(range(1, 29))
-    assert [id for _, id in rows] == [f"r{n}" for n in (*range(1, 27), 30, 31)]
-    assert await found(database) == []
-
-
-async def test_a_change_to_a_row_of_a_batch_is_found(database: Database) -> None:
-    await flush_rows(database, 1, 2, 3)
-    await tamper(database, "UPDATE audit SET rule = 'other' WHERE seq = 2")
-    assert await found(database) == [("row changed", 2)]
-
-
-@STARTS_A_SERVER
-async def test_a_batch_does_not_wait_for_another_sealer(postgres_database: str) -> None:
-    """It is stored without a seal, which it gets later."""
-    database = Database(postgres_database)
-    await upgrade(database)
-    lock = text("SELECT pg_advisory_lock(:lock)")
-    engine = create_engine(database.url)
-    with engine.connect() as other:
-        other.execute(lock, {"lock": seals.LOCK})
-        await flush_rows(database, 1, 2)
-        assert (await verify(database)).unsealed == 2
-    engine.dispose()
-    assert await Sealer(database).seal() == 2
     assert await found(database) == []
     await database.close()

@@ -15,7 +15,7 @@ from toolgate.cli.problems import ExitCode
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
-    from toolgate.gate.seals import Verdict
+    from toolgate.gate.verifying import Verdict
     from toolgate.settings import Settings
 
 Follow = Annotated[bool, typer.Option("--follow", help="Go on printing what is new.")]
@@ -158,7 +158,7 @@ def verify(
 
 
 async def _verify(settings: "Settings") -> "Verdict":
-    from toolgate.gate.seals import verify
+    from toolgate.gate.verifying import verify
 
     async with opening.database(settings, existing=True) as database:
         return await verify(database)

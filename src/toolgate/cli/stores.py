@@ -90,8 +90,8 @@ async def _schema(database: "Database") -> Check:
 
 
 async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
-    from toolgate.gate.seals import verify
     from toolgate.gate.trail import rows
+    from toolgate.gate.verifying import verify
     from toolgate.identity.keys import Keys
 
     yield _keys(settings, await Keys(database).list())

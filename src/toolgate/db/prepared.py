@@ -18,7 +18,7 @@ Row = Sequence[Any]
 class Prepared:
     """A statement that only reads, with named parameters."""
 
-    def __init__(self, statement: Select[Any]) -> None:
+    def __init__(self, statement: Select[*tuple[Any, ...]]) -> None:
         self.statement = statement
         self._compiled: dict[str, Compiled] = {}
 
@@ -39,7 +39,7 @@ class Prepared:
 class Compiled:
     """The text of a statement, the order of its values, and what its columns need."""
 
-    def __init__(self, statement: Select[Any], dialect: Dialect) -> None:
+    def __init__(self, statement: Select[*tuple[Any, ...]], dialect: Dialect) -> None:
         self._dialect = dialect
         compiled = statement.compile(dialect=dialect)
         self.text = str(compiled)

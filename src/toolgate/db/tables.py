@@ -55,6 +55,8 @@ keys = Table(
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time),
     Column("revoked_at", Time),
+    # What its maker calls it.
+    Column("name", Text),
 )
 
 audit_seals = Table(
@@ -66,6 +68,15 @@ audit_seals = Table(
     # (seq, digest) of every row, 40 bytes each: lets `verify` name the row that was touched.
     Column("entries", LargeBinary, nullable=False),
     Column("previous", LargeBinary(32), nullable=False),
+    Column("hash", LargeBinary(32), nullable=False),
+)
+
+# The newest seal, in one row. New seals follow it, so seals that were removed leave a gap.
+audit_head = Table(
+    "audit_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("number", Sequence, nullable=False),
     Column("hash", LargeBinary(32), nullable=False),
 )
 
@@ -87,12 +98,16 @@ audit = Table(
     Column("task_id", Text),
     Column("run_id", Text),
     Column("job_id", Text),
+    Column("client_id", Text),
+    Column("grant_id", String(32)),
     Column("tool_name", Text, nullable=False),
     Column("decision", String(8), nullable=False),
     Column("rule", Text, nullable=False),
     Column("status", String(8), nullable=False),
     Column("error_type", String(32)),
     Column("duration_ms", Integer, nullable=False),
+    # How many calls the row stands for.
+    Column("times", Integer, nullable=False, server_default="1"),
     Column("seal", Sequence, ForeignKey("audit_seals.number")),
     UniqueConstraint("id"),
     Index(None, "seal", "seq"),

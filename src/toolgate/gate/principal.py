@@ -47,6 +47,8 @@ class Audited(NamedTuple):
     task_id: str | None
     run_id: str | None
     job_id: str | None
+    client_id: str | None
+    grant_id: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,10 @@ class Principal:
     """Whether the person who allowed this client to act for them chose reading only."""
     bound: dict[str, str] = field(default_factory=dict[str, str], hash=False)
     """Ids this caller is tied to: project_id, task_id, job_id."""
+    client_id: str | None = None
+    """The OAuth client that acts for the caller, if one does."""
+    grant_id: str | None = None
+    """What allows it to."""
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:
@@ -82,6 +88,8 @@ class Principal:
             task_id=self.bound.get("task_id"),
             run_id=None,
             job_id=self.bound.get("job_id"),
+            client_id=self.client_id,
+            grant_id=self.grant_id,
         )
 
 

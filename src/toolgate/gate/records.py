@@ -71,12 +71,16 @@ class Record(NamedTuple):
     task_id: str | None
     run_id: str | None
     job_id: str | None
+    client_id: str | None
+    grant_id: str | None
     tool_name: str
     decision: str
     rule: str
     status: str
     error_type: str | None
     duration_ms: int
+    times: int = 1
+    """How many calls the row stands for."""
 
 
 new_id = Ids().new

@@ -24,19 +24,21 @@ REMEMBERED_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
 SCOPE = scopes.TOOLS
 
+OF_TOKEN: tuple[Any, ...] = (
+    tokens.c.hash.label("token_hash"),
+    tokens.c.expires_at.label("token_expires_at"),
+    tokens.c.ended_at,
+    tokens.c.grant_id,
+    grants.c.ended_at.label("grant_ended_at"),
+    grants.c.client_id,
+    grants.c.scope,
+    grants.c.resource,
+    grants.c.user_id.label("grant_user_id"),
+    grants.c.key_id,
+    grants.c.key_mark,
+)
 TOKEN = Prepared(
-    select(
-        tokens.c.hash.label("token_hash"),
-        tokens.c.expires_at.label("token_expires_at"),
-        tokens.c.ended_at,
-        grants.c.ended_at.label("grant_ended_at"),
-        grants.c.scope,
-        grants.c.resource,
-        grants.c.user_id.label("grant_user_id"),
-        grants.c.key_id,
-        grants.c.key_mark,
-        key_table,
-    )
+    select(*OF_TOKEN, *key_table.c)
     .join(grants, grants.c.id == tokens.c.grant_id)
     .outerjoin(key_table, key_table.c.id == grants.c.key_id)
     .where(tokens.c.id == bindparam("id"), tokens.c.kind == "access")
@@ -135,7 +137,12 @@ class Credentials:
         principal = self._holder(row)
         if principal is None:
             return None
-        principal = replace(await self.promoted(principal), read_only=scopes.reads_only(row.scope))
+        principal = replace(
+            await self.promoted(principal),
+            read_only=scopes.reads_only(row.scope),
+            client_id=row.client_id,
+            grant_id=row.grant_id,
+        )
         return Known(principal, row.resource, scopes.opens_tools(row.scope), until)
 
     def _holder(self, row: Row[Any]) -> Principal | None:
