@@ -33,7 +33,7 @@ def test_a_changed_row_is_named(cli: Any, process: Any, tmp_path: Path) -> None:
     touch(tmp_path, "UPDATE audit SET tool_name = 'list_collections' WHERE seq = 2")
     found = process("audit", "verify", "--json")
     assert found.code == 1
-    assert found.json["findings"] == [{"what": "row changed", "seq": 2}]
+    assert found.json["findings"] == [{"what": "row changed", "seq": 2, "until": None}]
     told = cli("audit", "verify")
     assert told.code == 1
     assert "row changed: 2" in told.out
@@ -93,3 +93,42 @@ def test_following_goes_on_until_it_is_told_to_stop(
     follower.send_signal(signal.SIGINT)
     out, err = follower.communicate(timeout=PATIENT)
     assert (follower.returncode, out, err) == (0, "", "")
+
+
+def test_a_key_with_a_name_is_seen_by_it(cli: Any) -> None:
+    made = cli("keys", "create", "--role", "user", "--name", "Anna's editor", "--json").json
+    assert made["name"] == "Anna's editor"
+    plain = cli("keys", "create", "--role", "user", "--json").json
+    assert "name" not in plain
+    listed = cli("keys", "list").out.splitlines()
+    assert listed[0].split()[:3] == ["ID", "NAME", "FOR"]
+    assert ["Anna's editor" in line for line in listed[1:]].count(True) == 1
+    cli("call", "list_collections", "--as", f"key:{made['id']}")
+    cli("call", "list_collections", "--as", f"key:{plain['id']}")
+    rows = [json.loads(line) for line in cli("audit", "--json").out.splitlines()]
+    assert [row["key_name"] for row in rows] == ["Anna's editor", None]
+    assert [row["times"] for row in rows] == [1, 1]
+    (line,) = [line for line in cli("audit").out.splitlines() if made["id"] in line]
+    assert "Anna's editor" in line
+    for wrong in ("", "x" * 101, "two\nlines"):
+        refused = cli("keys", "create", "--role", "user", "--name", wrong)
+        assert refused.code == 2
+        assert "--name takes 1 to 100 printable characters" in refused.err
+
+
+def test_a_head_noted_earlier_is_found_or_missed(cli: Any, tmp_path: Path) -> None:
+    cli("call", "list_collections")
+    noted = cli("audit", "verify", "--json").json["head"]
+    cli("call", "list_collections")
+    later = cli("audit", "verify", "--head", noted)
+    assert later.code == 0
+    assert "noted     at seal 1" in later.out
+    touch(tmp_path, "DELETE FROM audit")
+    touch(tmp_path, "DELETE FROM audit_seals")
+    emptied = cli("audit", "verify", "--head", noted)
+    assert emptied.code == 1
+    for told in ("seals removed: 1 to 2", "rows removed: 1 to 2", "noted head not in the chain"):
+        assert told in emptied.out
+    wrong = cli("audit", "verify", "--head", "abc")
+    assert wrong.code == 2
+    assert "is no hash" in wrong.err

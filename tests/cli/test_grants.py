@@ -1,5 +1,6 @@
 """Grants on the command line: seen and ended by an administrator."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -29,9 +30,21 @@ async def test_a_grant_is_seen_and_ended(server: Server, capsys: Any) -> None:
         data = ("--data", str(server.data))
         assert await to_thread.run_sync(run, ["grants", "list", *data]) == 0
         (line,) = [one for one in capsys.readouterr().out.splitlines() if "A client to end" in one]
+        assert "user abc123" in line
+        assert "read, write" in line
+        assert f"{datetime.now(UTC):%Y-%m-%d}" in line
+        called = await http.post(
+            "/v1/tools/health_check", json={}, headers={"Authorization": f"Bearer {token}"}
+        )
+        assert called.status_code == 200
         ending = ["grants", "end", line.split()[0], *data]
         assert await to_thread.run_sync(run, ending) == 0
         assert capsys.readouterr().out == "1 grant is ended.\n"
         while (await flow.tools(token)).status_code == 200:
             continue  # remembered for a second at most
         assert await to_thread.run_sync(run, ending) == 2
+        seen = ["audit", "--principal", line.split()[0], *data]
+        assert await to_thread.run_sync(run, seen) == 0
+        acted = capsys.readouterr().out
+        assert "oauth-granted" not in acted  # what is done has no rule to show
+        assert acted.count("A client to end") >= 2

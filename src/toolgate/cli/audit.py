@@ -11,7 +11,7 @@ import typer
 from toolgate.cli import opening
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
 from toolgate.cli.output import bad, facts, good, printable, say, say_json, table
-from toolgate.cli.problems import ExitCode
+from toolgate.cli.problems import ExitCode, Stop
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
@@ -22,12 +22,19 @@ Follow = Annotated[bool, typer.Option("--follow", help="Go on printing what is n
 ToolName = Annotated[str | None, typer.Option(metavar="TOOL", help="Only calls of this tool.")]
 Who = Annotated[
     str | None,
-    typer.Option(metavar="WHO", help="Only this caller: key id, user, agent type or kind."),
+    typer.Option(
+        metavar="WHO", help="Only this caller: key id, user, client, grant, agent type or kind."
+    ),
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="How many rows at most.")]
+Head = Annotated[
+    str | None,
+    typer.Option(metavar="HASH", help="A head noted earlier: check that the chain contains it."),
+]
 LOOK_SECONDS = 0.5
 BATCH = 1000
-COLUMNS = ("row", "time", "via", "who", "tool", "ms", "outcome")
+HASH_BYTES = 32
+COLUMNS = ("row", "time", "via", "who", "client", "tool", "ms", "outcome")
 
 
 def group() -> typer.Typer:
@@ -98,24 +105,31 @@ def _cells(row: Row) -> tuple[str, ...]:
         row["created_at"][:19].replace("T", " "),
         row["transport"],
         _who(row),
+        _client(row),
         row["tool_name"],
         str(row["duration_ms"]),
         _outcome(row),
     )
 
 
+def _client(row: Row) -> str:
+    """What acted: the OAuth client, or else the key by its name."""
+    return row["client_name"] or row["client_id"] or row["key_name"] or "-"
+
+
 def _who(row: Row) -> str:
     if row["subject_type"] == "anonymous":
-        return "public"
+        kind, _, peer = row["subject_id"].partition(":")
+        return f"public {peer}" if kind == "peer" else "public"
     what = f"agent {row['agent_type']}" if row["agent_type"] else row["role_names"] or "public"
     user = f" {row['user_id']}" if row["user_id"] else ""
     return f"{what}{user} {row['subject_id'].removeprefix('key:')}"
 
 
 def _outcome(row: Row) -> str:
-    if row["decision"] == "deny":
-        return f"refused: {row['rule']}"
-    return row["error_type"] or "ok"
+    refused = row["decision"] == "deny"
+    outcome = f"refused: {row['rule']}" if refused else row["error_type"] or "ok"
+    return outcome if row["times"] == 1 else f"{outcome}, {row['times']} times"
 
 
 def _show_table(rows: list[Row]) -> None:
@@ -127,9 +141,9 @@ def _show_table(rows: list[Row]) -> None:
 
 def _show_lines(rows: list[Row]) -> None:
     for row in rows:
-        number, time, via, who, tool, ms, outcome = map(printable, _cells(row))
+        number, time, via, who, client, tool, ms, outcome = map(printable, _cells(row))
         colour = good if outcome == "ok" else bad
-        say(f"{number:>6}  {time}  {tool}  {colour(outcome)}  {who}  {via}  {ms} ms")
+        say(f"{number:>6}  {time}  {tool}  {colour(outcome)}  {who}  {client}  {via}  {ms} ms")
 
 
 def _show_json(rows: list[Row]) -> None:
@@ -139,48 +153,64 @@ def _show_json(rows: list[Row]) -> None:
 
 def verify(
     ctx: typer.Context,
+    *,
+    head: Head = None,
     config: ConfigFile = None,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Check every seal and every sealed row; the exit code is 1 if anything does not fit.
 
-    Note the head's hash elsewhere: it proves that nothing up to here was exchanged as a whole.
+    Note the head's hash elsewhere, and give it back with --head: it proves that nothing up to
+    there was removed or exchanged as a whole.
     """
+    noted = _hash(head) if head is not None else None
     settings = load_settings(ctx, config, data)
-    verdict = opening.wait_for(lambda: _verify(settings))
+    verdict = opening.wait_for(lambda: _verify(settings, noted))
     intact = not verdict.findings
     if as_json or given(ctx).as_json:
         say_json({"intact": intact} | asdict(verdict))
     else:
-        _tell(verdict)
+        _tell(verdict, noted=noted is not None)
     raise typer.Exit(ExitCode.OK if intact else ExitCode.FAILED)
 
 
-async def _verify(settings: "Settings") -> "Verdict":
+def _hash(text: str) -> bytes:
+    """A head as `verify` prints it."""
+    try:
+        noted = bytes.fromhex(text.strip())
+    except ValueError:
+        noted = b""
+    if len(noted) != HASH_BYTES:
+        raise Stop(f"--head {text!r} is no hash. Write the 64 digits that `audit verify` printed.")
+    return noted
+
+
+async def _verify(settings: "Settings", head: bytes | None) -> "Verdict":
     from toolgate.gate.verifying import verify
 
     async with opening.database(settings, existing=True) as database:
-        return await verify(database)
+        return await verify(database, head)
 
 
-def _tell(verdict: "Verdict") -> None:
+def _tell(verdict: "Verdict", *, noted: bool) -> None:
     if verdict.findings:
         many = len(verdict.findings)
         say(f"{bad('Not intact:')} {many} finding{'s' if many > 1 else ''}.")
     else:
         say(f"{good('Intact:')} every sealed row is as it was written.")
-    facts(
-        {
-            "rows": f"{verdict.rows} sealed",
-            "seals": str(verdict.seals),
-            "unsealed": f"{verdict.unsealed} (sealed about a second after the call)"
-            if verdict.unsealed
-            else "0",
-            "head": verdict.head,
-        }
-    )
+    waiting = " (sealed about a second after the call)" if verdict.unsealed else ""
+    told = {
+        "rows": f"{verdict.rows} sealed",
+        "seals": str(verdict.seals),
+        "unsealed": f"{verdict.unsealed}{waiting}",
+        "head": verdict.head,
+    }
+    if noted:
+        at = verdict.noted_seal
+        told["noted"] = "not in the chain" if at is None else f"at seal {at}"
+    facts(told)
     if verdict.findings:
         say()
-        for finding in verdict.findings:
-            say(f"  {finding.what}: {finding.seq}")
+        for one in verdict.findings:
+            say(f"  {one.what}: {one.seq}" + (f" to {one.until}" if one.until else ""))

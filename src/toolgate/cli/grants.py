@@ -42,7 +42,7 @@ def list_(
         return say_json(rows)
     if not rows:
         return say("No client is allowed to act for anybody.")
-    table(("id", "client", "for", "may", "since", "until"), map(_row, rows))
+    table(("id", "client", "for", "may", "since", "last token", "until"), map(_row, rows))
 
 
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
@@ -56,9 +56,10 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["id"],
         row["client_name"] or row["client_id"],
-        f"user {row['user_id']}" if row["user_id"] else f"key {row['key_id']}",
+        f"user {row['user_id']}" if row["user_id"] else f"key {row['key_name'] or row['key_id']}",
         MAY.get(row["scope"], "nothing"),
         row["created_at"][:10],
+        row["used_at"][:16].replace("T", " ") if row["used_at"] else "-",
         row["expires_at"][:10],
     )
 

@@ -22,11 +22,16 @@ Agent = Annotated[
     str | None, typer.Option("--agent", metavar="TYPE", help="pm, pa or worker, instead of a role.")
 ]
 UserId = Annotated[str | None, typer.Option("--user", metavar="UID", help="Whose key it is.")]
+Name = Annotated[
+    str | None,
+    typer.Option("--name", metavar="NAME", help="What to call it in lists and in the audit."),
+]
 Expires = Annotated[
     str | None, typer.Option(metavar="TIME", help="End of the key: 90d, 12h or 30m from now.")
 ]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")]
 
+LONGEST_NAME = 100
 DURATION = re.compile(r"([1-9][0-9]{0,5})([dhm])")
 IN_A_DAY = {"d": 1, "h": 24, "m": 24 * 60}
 
@@ -47,20 +52,35 @@ def create(
     role: RoleName = None,
     user: UserId = None,
     agent: Agent = None,
+    name: Name = None,
     expires: Expires = None,
     config: ConfigFile = None,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key for a role or an agent type. It is shown once; only its hash is kept."""
-    wanted = _wanted(role, agent) | {"user_id": user, "days": days(expires) if expires else None}
+    wanted = _wanted(role, agent) | {
+        "user_id": user,
+        "name": _named(name),
+        "days": days(expires) if expires else None,
+    }
     settings = load_settings(ctx, config, data)
     made = opening.wait_for(lambda: _create(settings, wanted))
     if as_json:
-        return say_json({"id": made.id, "key": made.key, "role": made.role})
+        named = {"name": made.name} if made.name else {}
+        return say_json({"id": made.id, "key": made.key, "role": made.role} | named)
     whose = f"{made.role}, user {user}" if user else made.role
-    facts({"Key": strong(made.key), "Id": made.id, "For": whose, "Expires": expires or "never"})
+    told = {"Key": strong(made.key), "Id": made.id, "For": whose, "Expires": expires or "never"}
+    facts(told | ({"Name": made.name} if made.name else {}))
     say("\nKeep the key now: only its hash is stored, so it cannot be shown again.")
+
+
+def _named(name: str | None) -> str | None:
+    if name is None:
+        return None
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise Stop(f"--name takes 1 to {LONGEST_NAME} printable characters.")
+    return name.strip()
 
 
 def _wanted(role: str | None, agent: str | None) -> dict[str, Any]:
@@ -106,7 +126,7 @@ def list_(
         return say_json(rows)
     if not rows:
         return say("No keys. `toolgate keys create` makes one.")
-    table(("id", "for", "user", "created", "expires", "state"), map(_row, rows))
+    table(("id", "name", "for", "user", "created", "expires", "state"), map(_row, rows))
 
 
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
@@ -119,6 +139,7 @@ async def _list(settings: "Settings") -> list[dict[str, Any]]:
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["id"],
+        row["name"] or "-",
         row["role"] or f"agent {row['agent_type']}",
         row["user_id"] or "-",
         row["created_at"][:10],

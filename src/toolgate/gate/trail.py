@@ -2,12 +2,15 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Select, or_, select
+from sqlalchemy import Connection, Select, Table, or_, select
 
 from toolgate.db.engine import Database
-from toolgate.db.tables import audit
+from toolgate.db.oauth_tables import clients
+from toolgate.db.tables import audit, keys
 
 Row = dict[str, Any]
+MOST_IDS = 500
+"""Ids in one question: databases have a limit."""
 
 
 async def rows(
@@ -20,7 +23,9 @@ async def rows(
 ) -> list[Row]:
     """Audit rows, oldest first: the newest `limit`, or the first `limit` after a row's number.
 
-    A principal is named by its id (`key:ID` or `ID`), its user, its agent type or its kind.
+    Each with the names, as they are known today, of the key and of the OAuth client that acted.
+    A principal is named by its id (`key:ID` or `ID`), its user, its agent type or its kind, and
+    also by the OAuth client or the grant that acts for it.
     """
     wanted = select(audit)
     if tool is not None:
@@ -40,8 +45,31 @@ def _is(principal: str) -> Any:
         audit.c.user_id == principal,
         audit.c.agent_type == principal,
         audit.c.subject_type == principal,
+        audit.c.client_id == principal,
+        audit.c.grant_id == principal,
     )
 
 
 def _rows(connection: Connection, wanted: Select[Any]) -> list[Row]:
-    return [dict(row) for row in connection.execute(wanted).mappings()]
+    found = [dict(row) for row in connection.execute(wanted).mappings()]
+    key_names = _names(connection, keys, {_key_id(row) for row in found})
+    client_names = _names(connection, clients, {row["client_id"] for row in found})
+    for row in found:
+        row["key_name"] = key_names.get(_key_id(row))
+        row["client_name"] = client_names.get(row["client_id"])
+    return found
+
+
+def _key_id(row: Row) -> str | None:
+    kind, _, key_id = row["subject_id"].partition(":")
+    return key_id if kind == "key" else None
+
+
+def _names(connection: Connection, table: Table, ids: set[str | None]) -> dict[str | None, str]:
+    known = sorted(one for one in ids if one is not None)
+    names: dict[str | None, str] = {}
+    for first in range(0, len(known), MOST_IDS):
+        some = table.c.id.in_(known[first : first + MOST_IDS])
+        for row in connection.execute(select(table.c.id, table.c.name).where(some)):
+            names[row.id] = row.name
+    return names

@@ -37,6 +37,7 @@ class NewKey:
     id: str
     key: str
     role: str
+    name: str | None = None
 
 
 class Keys:
@@ -92,8 +93,9 @@ class Keys:
         agent_type: AgentType | None = None,
         user_id: str | None = None,
         days: float | None = None,
+        name: str | None = None,
     ) -> NewKey:
-        """Make a key for a role or an agent type."""
+        """Make a key for a role or an agent type; `name` is what people call it."""
         key_id = secrets.token_hex(8)
         key = f"{PREFIX}_{key_id}_{secrets.token_hex(32)}"
         row = {
@@ -104,9 +106,10 @@ class Keys:
             "user_id": user_id,
             "created_at": timestamp(),
             "expires_at": timestamp(seconds=days * 86400) if days is not None else None,
+            "name": name,
         }
         await self._database.write(lambda connection: connection.execute(insert(keys), [row]))
-        return NewKey(key_id, key, str(role or agent_type))
+        return NewKey(key_id, key, str(role or agent_type), name)
 
     async def list(self) -> list[dict[str, Any]]:
         """Every key's row without its hash, oldest first."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 from tests.identity.oauth.flow import PREFIX, REDIRECT, Flow, registered
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
@@ -65,6 +66,33 @@ async def test_every_step_leaves_one_row(web: Web, holder: str) -> None:
     assert (found[0]["subject_type"], found[0]["subject_id"]) == ("anonymous", "anonymous")
     assert {(row["subject_id"], row["user_id"]) for row in found[1:]} == {who}
     assert {row["role_names"] for row in found[1:]} == {holder}
+    assert len({row["client_id"] for row in found} - {None}) == 1
+    grants = [row["grant_id"] for row in found]
+    assert grants[:2] == [None, None]
+    assert len(set(grants[2:]) - {None}) == 1
+
+
+async def test_calls_of_one_persons_clients_are_told_apart(web: Web) -> None:
+    acted: list[tuple[str, str]] = []
+    for name in NAMES:
+        async with web.client(None) as http:
+            flow = await registered(http, name=name)
+            tokens = await flow.tokens(web.keys["user"])
+            bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
+            called = await http.post("/v1/tools/health_check", json={}, headers=bearer)
+            assert called.status_code == 200
+        (row,) = [row for row in await web.kit.audit_rows() if row["transport"] == "http"][-1:]
+        assert row["user_id"] == "abc123"
+        acted.append((row["client_id"], row["grant_id"]))
+    assert len(set(acted)) == 3
+    assert all(client and grant for client, grant in acted)
+    names = select(clients.c.id, clients.c.name).order_by(clients.c.created_at)
+    kept = await web.kit.app.gate.database.read(lambda c: list(map(tuple, c.execute(names))))
+    listed = [(client, name) for (client, _), name in zip(acted, NAMES, strict=True)]
+    assert kept == listed
+
+
+NAMES = ("Editor", "Terminal", "Notebook")
 
 
 async def test_the_chain_stays_intact(web: Web) -> None:

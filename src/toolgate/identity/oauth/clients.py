@@ -1,7 +1,7 @@
 """Who asks for tokens: clients, by registration or by a document of their own."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -94,7 +94,7 @@ class Clients:
             delete_expired(connection, clients)
             _make_room(connection)
             connection.execute(insert(clients), [row])
-            note(connection, REGISTERED, ANONYMOUS)
+            note(connection, REGISTERED, replace(ANONYMOUS, client_id=made.id))
 
         await self._database.write(keep)
         return made

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import func, or_, select, update
 
 from toolgate.db.engine import Database
-from toolgate.db.oauth_tables import clients, grants
+from toolgate.db.oauth_tables import clients, grants, tokens
+from toolgate.db.tables import keys
 from toolgate.gate.records import timestamp
 
 SHOWN = ("id", "client_id", "user_id", "key_id", "scope", "created_at", "expires_at")
@@ -13,10 +14,20 @@ IN_FORCE = (grants.c.ended_at.is_(None), grants.c.code_used_at.is_not(None))
 
 
 async def grants_in_force(database: Database) -> list[dict[str, Any]]:
-    """Every grant a client can still use, the newest first."""
+    """Every grant a client can still use, the newest first.
+
+    `used_at` is when the client last fetched a token: while it works, every few minutes.
+    """
+    used = select(func.max(tokens.c.created_at)).where(tokens.c.grant_id == grants.c.id)
     every = (
-        select(*(grants.c[name] for name in SHOWN), clients.c.name.label("client_name"))
+        select(
+            *(grants.c[name] for name in SHOWN),
+            clients.c.name.label("client_name"),
+            keys.c.name.label("key_name"),
+            used.scalar_subquery().label("used_at"),
+        )
         .outerjoin(clients, clients.c.id == grants.c.client_id)
+        .outerjoin(keys, keys.c.id == grants.c.key_id)
         .where(*IN_FORCE, grants.c.expires_at > timestamp())
         .order_by(grants.c.created_at.desc(), grants.c.id)
     )

@@ -21,7 +21,7 @@ from toolgate.identity.oauth.noting import (
     REVOKED,
     TOKEN_ISSUED,
     Note,
-    holder,
+    granted,
 )
 from toolgate.identity.oauth.pkce import proves
 from toolgate.identity.oauth.sign_ins import Asked, SignIn, Subject, taken
@@ -113,7 +113,7 @@ class Grants:
         delete_expired(connection, grants)
         connection.execute(insert(grants), [row])
         keep_client(connection, row["client_id"], self._refresh_seconds)
-        note(connection, GRANTED, holder(connection, row["user_id"], row["key_id"]))
+        note(connection, GRANTED, granted(connection, row))
 
     async def exchange(self, use: CodeUse, note: Note) -> Tokens | Refused:
         """Tokens for a code, once."""
@@ -135,7 +135,7 @@ class Grants:
             return refused
         used = update(grants).where(grants.c.id == grant.id).values(code_used_at=timestamp())
         connection.execute(used)
-        note(connection, TOKEN_ISSUED, holder(connection, grant.user_id, grant.key_id))
+        note(connection, TOKEN_ISSUED, granted(connection, _noted(grant)))
         return self._issue(connection, grant, None)
 
     async def refresh(self, use: RefreshUse, note: Note) -> Tokens | Refused:
@@ -162,7 +162,7 @@ class Grants:
         if token.used_at is None:
             used = update(tokens).where(tokens.c.id == token.id).values(used_at=timestamp())
             connection.execute(used)
-        note(connection, REFRESHED, holder(connection, grant.user_id, grant.key_id))
+        note(connection, REFRESHED, granted(connection, _noted(grant)))
         return self._issue(connection, grant, token.id)
 
     def _issue(self, connection: Connection, grant: Row[Any], parent: str | None) -> Tokens:
@@ -306,7 +306,7 @@ def _revoke(connection: Connection, text: str, client_id: str | None, note: Note
         return Refused("invalid_client", told, "oauth-revoke-by-another-client")
     whole = token.kind == "refresh"
     if grant.ended_at is None and (whole or token.ended_at is None):
-        note(connection, REVOKED, holder(connection, grant.user_id, grant.key_id))
+        note(connection, REVOKED, granted(connection, _noted(grant)))
     if whole:
         _end(connection, token.grant_id)
     else:
@@ -327,3 +327,7 @@ def _token(connection: Connection, token_id: str | None) -> Row[Any] | None:
 def _end(connection: Connection, grant_id: str) -> None:
     ended = update(grants).where(grants.c.id == grant_id, grants.c.ended_at.is_(None))
     connection.execute(ended.values(ended_at=timestamp()))
+
+
+def _noted(grant: Row[Any]) -> dict[str, Any]:
+    return {name: getattr(grant, name) for name in ("id", "client_id", "user_id", "key_id")}

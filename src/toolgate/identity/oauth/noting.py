@@ -1,6 +1,8 @@
 """What succeeds leaves an audit row, in the transaction of what was done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -29,3 +31,9 @@ def holder(connection: Connection, user_id: str | None, key_id: str | None) -> P
     if row is None:
         return Principal(kind=Kind.ANONYMOUS, id=f"key:{key_id}", user_id=user_id)
     return principal_of_key(row)
+
+
+def granted(connection: Connection, grant: Mapping[Any, Any]) -> Principal:
+    """Who gave a grant, with the client that it was given to."""
+    who = holder(connection, grant["user_id"], grant["key_id"])
+    return replace(who, client_id=grant["client_id"], grant_id=grant["id"])

@@ -5,7 +5,7 @@ Each is bound to the browser it began in, by a secret in a cookie of which the h
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -126,7 +126,8 @@ class SignIns:
 
         def keep(connection: Connection) -> None:
             connection.execute(proved)
-            note(connection, SIGNED_IN, holder(connection, subject.user_id, subject.key_id))
+            who = holder(connection, subject.user_id, subject.key_id)
+            note(connection, SIGNED_IN, replace(who, client_id=sign_in.asked.client_id))
 
         await self._database.write(keep)
 
