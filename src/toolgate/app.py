@@ -142,6 +142,8 @@ def _own(settings: Settings) -> "Own | None":
 def _work(app: App) -> list[Work]:
     """What runs beside the calls."""
     work: list[Work] = [app.gate.audit.run, app.sealer.run]
+    if app.gate.database.dialect == "sqlite":
+        work.append(app.gate.database.keep_small)
     if app.own and app.gate.catalogue.changing:
         work.append(app.own.reloader(app.gate.catalogue).run)
     return work

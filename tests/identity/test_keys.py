@@ -1,5 +1,6 @@
 """API keys: made, checked, ended; kept as hashes only."""
 
+import asyncio
 import hashlib
 import hmac
 import time
@@ -235,3 +236,15 @@ async def test_secrets_are_compared_in_constant_time_also_for_unknown_ids(
     with counted_compares(monkeypatch) as answers:
         await forgetful(ring).identify(SETTING)
     assert answers == [True]
+
+
+async def test_of_many_that_start_at_once_one_makes_the_first_admin_key(database_url: str) -> None:
+    databases = [Database(database_url) for _ in range(4)]
+    await upgrade(databases[0])
+    made = await asyncio.gather(*(Keys(one).create_first() for one in databases))
+    (key,) = [one for one in made if one]
+    assert [row["id"] for row in await Keys(databases[0]).list()] == [key.id]
+    await Keys(databases[0]).revoke(key.id)
+    assert await Keys(databases[0]).create_first() is not None
+    for one in databases:
+        await one.close()

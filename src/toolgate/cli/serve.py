@@ -14,7 +14,6 @@ from toolgate import logs
 from toolgate.cli import opening
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import facts, note, say, strong
-from toolgate.cli.principals import IN_FORCE, key_state
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
@@ -143,14 +142,10 @@ async def _load_demo(app: "App") -> int | None:
 
 
 async def _first_key(app: "App") -> str | None:
-    from toolgate.gate.principal import Role
-
     if app.settings.admin_key:
         return None
-    known = await app.keys.list()
-    if any(row["role"] == Role.ADMIN and key_state(row) == IN_FORCE for row in known):
-        return None
-    return (await app.keys.create(role=Role.ADMIN)).key
+    made = await app.keys.create_first()
+    return made.key if made else None
 
 
 def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo: bool) -> None:

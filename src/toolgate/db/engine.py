@@ -5,14 +5,16 @@ runs in one thread, instead of one thread switch for every statement (docs/decis
 """
 
 import asyncio
+import contextlib
 import logging
+import sqlite3
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import anyio
 from sqlalchemy import URL, Connection, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from toolgate.db.connecting import POOL, engine_for
 from toolgate.db.glances import Glances, TooLong
@@ -20,6 +22,7 @@ from toolgate.db.outages import NoAnswer, Outage
 from toolgate.db.prepared import Prepared
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
+from toolgate.db.wal import LOOK_SECONDS, is_large, shorten
 
 ANSWER_SECONDS = (1.0, 10.0)
 """At least and at most how long the gate itself waits for its database; in between, as long as a
@@ -113,6 +116,20 @@ class Database:
         """Raise unless the database answers."""
         async with self.answering():
             await self.read(lambda connection: connection.execute(text("SELECT 1")))
+
+    async def keep_small(self) -> None:
+        """Shorten what SQLite writes ahead whenever it is large, until cancelled."""
+        while True:
+            await anyio.sleep(LOOK_SECONDS)
+            await self.shorten_log()
+
+    async def shorten_log(self) -> None:
+        """Shorten what SQLite writes ahead, if it is large; while it is in use, another time."""
+        if self.dialect != "sqlite" or not is_large(self.url.database):
+            return
+        async with self._turns:
+            with contextlib.suppress(sqlite3.Error, SQLAlchemyError):
+                await self._threads.finish(shorten, self._writer)
 
     async def close(self) -> None:
         """Close every connection."""

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, text, update
 
 from toolgate.db.engine import Database
 from toolgate.db.prepared import Prepared
@@ -24,6 +24,7 @@ ONE = Prepared(select(keys).where(keys.c.id == bindparam("id")))
 REMEMBERED_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
 SETTING_KEY_ID = "admin-key"
+LOCK = 0x7001_6A7D
 
 
 class UnknownKey(ValueError):
@@ -111,6 +112,15 @@ class Keys:
         await self._database.write(lambda connection: connection.execute(insert(keys), [row]))
         return NewKey(key_id, key, str(role or agent_type), name)
 
+    async def create_first(self) -> NewKey | None:
+        """Make an admin key unless one is in force; of many that start at once, one makes it."""
+        key_id = secrets.token_hex(8)
+        key = f"{PREFIX}_{key_id}_{secrets.token_hex(32)}"
+        role = Role.ADMIN.value
+        row = {"id": key_id, "hash": _hash(key), "role": role, "created_at": timestamp()}
+        made = await self._database.write(lambda connection: _insert_first(connection, row))
+        return NewKey(key_id, key, role) if made else None
+
     async def list(self) -> list[dict[str, Any]]:
         """Every key's row without its hash, oldest first."""
         shown = [column for column in keys.c if column.name != "hash"]
@@ -131,6 +141,16 @@ class Keys:
             raise UnknownKey(key_id)
         self._remembered.clear()
         self.revocations += 1
+
+
+def _insert_first(connection: Connection, row: dict[str, Any]) -> bool:
+    if connection.dialect.name == "postgresql":  # on SQLite, who writes is alone
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    admins = select(keys).where(keys.c.role == row["role"], keys.c.revoked_at.is_(None))
+    if any(in_force(one) for one in connection.execute(admins)):
+        return False
+    connection.execute(insert(keys), [row])
+    return True
 
 
 def _hash(key: str) -> bytes:
