@@ -16,7 +16,7 @@ from toolgate.sections import LimitSettings
 from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
 from toolgate.transports.connections import Connection
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import KNOWN_HEADS
+from toolgate.transports.heads import KNOWN_HEADS, Sightings
 
 IDLE_SECONDS, HEAD_SECONDS, BODY_SECONDS = 1000, 2000, 3000
 """So long that no test is as slow, however busy the machine."""
@@ -166,10 +166,19 @@ class Line:
         return [Reply(int(lines[0].split()[1]), headers, rest[:length])]
 
 
+def fresh_line(web: Web) -> Line:
+    """A connection to an application that has not seen any request yet."""
+    assert isinstance(web.app, Edge)
+    web.app.heads.forget()
+    web.app.heads.sightings = Sightings()
+    return Line(web)
+
+
 async def known(line: Line, asked: bytes) -> None:
-    """Let a request be seen, so that the next like it is known."""
-    await line.ask(asked)
-    await line.until(lambda: not line.server.tasks)
+    """Let a request be seen twice, so that the next like it is known."""
+    for _ in range(2):
+        await line.ask(asked)
+        await line.until(lambda: not line.server.tasks)
     line.requests = 0
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.gate.tools import a_tool, offer
 from tests.statements import noted_statements
 from tests.transports.conftest import Web, opened_web
-from tests.transports.lines import Line, written
+from tests.transports.lines import Line, known, written
 from tests.transports.mcp_requests import LEGACY, MODERN, Request, request, tool_call
 
 from toolgate.db.threads import Threads
@@ -42,7 +42,7 @@ async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
 async def asking(web: Web, asked: Request) -> Ask:
     """One request of a client that has asked before, on a connection that stays."""
     line, wire = Line(web), written(web, asked)
-    await line.ask(wire)
+    await known(line, wire)
 
     async def ask() -> bytes:
         return (await line.ask_alone(wire)).body

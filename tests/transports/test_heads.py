@@ -1,7 +1,9 @@
 """Headers that were found good are remembered, and never for longer than they are good."""
 
+import math
 import time
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import update
@@ -9,8 +11,9 @@ from tests.transports.conftest import Web
 
 from toolgate.db.tables import keys
 from toolgate.gate.principal import Role
+from toolgate.transports import heads
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import Head
+from toolgate.transports.heads import Head, Heads, Sightings
 
 pytestmark = pytest.mark.anyio
 
@@ -85,12 +88,76 @@ async def test_other_headers_are_looked_at_anew(
 
 async def test_nothing_is_remembered_for_long(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """No credential stays in memory when its holder is gone."""
-    async with web.client() as http:
-        await http.get(TOOLS)
+    async with web.client() as http, web.client("user") as other:
+        for _ in range(2):
+            await http.get(TOOLS)
         later(monkeypatch, 5)
-        async with web.client("user") as other:
+        for _ in range(2):
             await other.get(TOOLS)
     assert [head.principal.roles for head in kept(web).values()] == [{Role.USER}]
+
+
+def a_head() -> Head:
+    return Head(cast(Any, None), cast(Any, None), math.inf)
+
+
+def some_heads() -> Heads:
+    keys = SimpleNamespace(revocations=0)
+    return Heads(cast(Any, SimpleNamespace(keys=keys, forgotten=0)))
+
+
+async def test_headers_that_are_new_each_time_are_not_kept(web: Web) -> None:
+    kept(web).clear()
+    async with web.client() as http:
+        for number in range(5):
+            traced = {"traceparent": f"00-{number:032x}-{number:016x}-01"}
+            assert (await http.get(TOOLS, headers=traced)).status_code == 200
+    assert not kept(web)
+
+
+def test_heads_that_never_come_back_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "MAX_HEADS", 10)
+    table = some_heads()
+    table.recall("anything")
+    head = a_head()
+    for number in range(1000):
+        table.keep(f"once {number}", head)
+    for number in range(25):
+        for _ in range(2):
+            table.keep(f"twice {number}", head)
+        assert table.recall(f"twice {number}") is head, "a newcomer gets in"
+    assert len(table._known) == 10  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_was_seen_is_still_seen_when_what_is_known_is_forgotten() -> None:
+    table = some_heads()
+    table.recall("anything")
+    table.keep("client", a_head())
+    assert table.recall("client") is None
+    table.forget()
+    table.keep("client", head := a_head())
+    assert table.recall("client") is head
+
+
+def test_sightings_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "MAX_HEADS", 100)
+    seen = Sightings()
+    assert not seen.again("client")
+    for number in range(100_000):
+        seen.again(number)
+        if number % 50 == 0:
+            assert seen.again("client"), "who comes often enough is remembered"
+    assert sum(len(one) for one in vars(seen).values()) <= 200
+
+
+def test_a_head_of_unusual_length_is_not_kept_byte_for_byte() -> None:
+    table = some_heads()
+    table.recall("anything")
+    for size, kept_there in ((heads.MAX_HEAD_BYTES, True), (heads.MAX_HEAD_BYTES + 1, False)):
+        key = ("peer", b"x" * size)
+        for _ in range(2):
+            table.keep_raw(key, a_head())
+        assert (table.recall(key) is not None) == kept_there
 
 
 async def test_ids_that_callers_choose_are_kept_and_fill_no_memory(web: Web) -> None:

@@ -4,10 +4,8 @@ import asyncio
 
 import pytest
 from tests.transports.conftest import Web
-from tests.transports.lines import Line, known, written
+from tests.transports.lines import Line, fresh_line, known, written
 from tests.transports.mcp_requests import MODERN, tool_call
-
-from toolgate.transports.edge import Edge
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 
@@ -17,9 +15,7 @@ CALL = tool_call(MODERN, "get_document", {"collection": "users", "document_id": 
 @pytest.fixture
 async def line(web: Web) -> Line:
     """A connection to an application that knows no request yet."""
-    assert isinstance(web.app, Edge)
-    web.app.heads.forget()
-    return Line(web)
+    return fresh_line(web)
 
 
 @pytest.mark.parametrize(

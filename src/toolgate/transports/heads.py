@@ -19,6 +19,8 @@ from toolgate.transports.asgi import Scope
 RawKey = tuple[Hashable, bytes]
 """Where a request comes from, and its head without the number of its body's bytes."""
 MAX_HEADS = 10_000
+MAX_HEAD_BYTES = 8192
+"""Of a head that is kept byte for byte; clients' usual ones have less than a thousand."""
 RAW_HEAD = "toolgate.raw_head"
 """Where a connection says by which key it would know a request's head again, byte for byte."""
 KNOWN_HEADS = "toolgate.heads"
@@ -53,11 +55,38 @@ class Head:
     """Answers the bodies of such requests, but for those (None) that have to go another way."""
 
 
+class Sightings:
+    """Which keys were seen before, lately: their hashes, so no credential is kept with them.
+
+    Two keys may have the same hash: then one is taken for seen at its first sight, which only
+    costs its place.
+    """
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        self._older: set[int] = set()
+
+    def again(self, key: Hashable) -> bool:
+        """Whether a key was seen before; from now on, it was."""
+        seen = hash(key)
+        if seen in self._recent:
+            return True
+        if len(self._recent) >= MAX_HEADS:
+            self._recent, self._older = set(), self._recent
+        self._recent.add(seen)
+        return seen in self._older
+
+
 class Heads:
-    """The headers that were found good a moment ago."""
+    """The headers that were found good a moment ago.
+
+    Only what comes a second time is kept: a header that is new in each request, such as
+    `traceparent`, would fill the table with heads that never come back.
+    """
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
+        self.sightings = Sightings()
         self._known: dict[Hashable, Head] = {}
         self._patterns: dict[RawKey, Head] = {}
         """By heads without their credential: all but the caller is the same for any credential."""
@@ -81,16 +110,18 @@ class Heads:
         self._known, self._patterns = {}, {}
 
     def keep(self, key: Hashable, head: Head) -> None:
-        """Remember a request that was let in."""
-        if len(self._known) < MAX_HEADS:
-            self._known[key] = head
+        """Remember a request that was let in, if it came before."""
+        if self.sightings.again(key):
+            _put(self._known, key, head)
 
     def keep_raw(self, key: "RawKey", head: Head) -> None:
         """Remember a head byte for byte, and for other callers what it looks like."""
-        self.keep(key, head)
         peer, raw = key
-        if (parts := split_credential(raw)) and len(self._patterns) < MAX_HEADS:
-            self._patterns[peer, parts[0]] = head
+        if len(raw) > MAX_HEAD_BYTES:
+            return
+        self.keep(key, head)
+        if (parts := split_credential(raw)) and self.sightings.again((peer, parts[0])):
+            _put(self._patterns, (peer, parts[0]), head)
 
     def without_credential(self, key: "RawKey") -> "UnknownCredential | None":
         """For a head that is not known, but looks like one that is: how to get to know it."""
@@ -112,6 +143,13 @@ class Heads:
         head = Head(known.principal, address, known.until, routing, pattern.respond)
         self.keep(unknown.key, head)
         return head
+
+
+def _put(table: dict[Any, Head], key: Hashable, head: Head) -> None:
+    """Enter a head; the oldest one goes where there is no room."""
+    if len(table) >= MAX_HEADS and key not in table:
+        del table[next(iter(table))]
+    table[key] = head
 
 
 @dataclass(slots=True)
