@@ -50,7 +50,8 @@ def test_a_value_never_leaves_its_segment(template: str, a: object, b: object) -
 
 
 @pytest.mark.parametrize(
-    "value", ["..", ".", "", "a/b", "../x", "a\\b", "a\nb", "\ud800", None, True, [1], {"a": 1}]
+    "value",
+    ["..", ".", "", "a/b", "../x", "a\\b", "a\nb", "\ud800", None, True, [], [[1]], {"a": 1}],
 )
 def test_what_is_no_part_of_a_path_is_refused(value: object) -> None:
     with pytest.raises(InvalidArguments) as refused:

@@ -34,6 +34,7 @@ class Upstream:
             "method": scope["method"],
             "path": scope["path"],
             "raw_path": scope["raw_path"].decode(),
+            "raw_query": scope["query_string"].decode(),
             "query": dict(parse_qsl(scope["query_string"].decode(), keep_blank_values=True)),
             "headers": {key.decode(): value.decode() for key, value in scope["headers"]},
             "body": json.loads(body) if body else None,

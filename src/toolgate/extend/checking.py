@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from toolgate.extend.declaring import Entry
 from toolgate.extend.outbound import Outbound
+from toolgate.extend.parameters import STYLES, InQuery
 from toolgate.extend.routes import Address, BadAddress, Given, RouteCall, address_of
 from toolgate.extend.schemas import BadSchema, Check, Schema, check_with, closed, is_json, reader_of
 from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_two
@@ -31,7 +32,7 @@ SHARED = (
     "input_schema",
     "output_schema",
 )
-ROUTE = (*SHARED, "method", "path")
+ROUTE = (*SHARED, "method", "path", "parameters")
 SPELLINGS = {"inputSchema": "input_schema", "outputSchema": "output_schema"}
 """Names that MCP itself uses, and so do tools written for other servers."""
 
@@ -182,7 +183,10 @@ class Checking:
             if name not in takes["properties"] or name not in takes.get("required", ()):
                 spelled = self._spelled("input_schema")
                 self._say("path", f"path has {{{name}}}, so {spelled} must list and require it")
-        call = RouteCall(self.entry.label, method, address, self.outbound, self.settings, promise)
+        in_query = self._in_query(takes, address)
+        call = RouteCall(
+            self.entry.label, method, address, self.outbound, self.settings, promise, in_query
+        )
         return Made(
             call=call,
             reader=reader_of(check),
@@ -191,6 +195,26 @@ class Checking:
             effect=BY_METHOD.get(method, Effect.WRITE),
             open_world=not address.trusted,
         )
+
+    def _in_query(self, takes: Schema, address: Address) -> dict[str, InQuery]:
+        """The arguments that `parameters` speaks of."""
+        found: dict[str, InQuery] = {}
+        for name, one in (self._mapping("parameters") or {}).items():
+            said = cast("dict[str, Any]", one) if isinstance(one, dict) else {"style": None}
+            style, explode = said.get("style", "form"), said.get("explode")
+            if name not in takes["properties"] or name in address.names:
+                self._say(
+                    "parameters", f"parameters has {name}, which is no argument for the query"
+                )
+            elif said.keys() - {"in", "style", "explode"} or said.get("in", "query") != "query":
+                told = "must be a mapping of in (query), style and explode"
+                self._say("parameters", f"parameters.{name} {told}")
+            elif style not in STYLES or not isinstance(explode, bool | None):
+                told = f"style must be one of: {', '.join(STYLES)}; explode true or false"
+                self._say("parameters", f"parameters.{name}: {told}")
+            else:
+                found[name] = InQuery(style, style == "form" if explode is None else explode)
+        return found
 
     def _address(self) -> Address | None:
         if "path" not in self.entry.given:

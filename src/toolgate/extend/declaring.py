@@ -29,6 +29,7 @@ class RouteFields(Common, total=False):
     description: Required[str]
     path: Required[str]
     method: Method
+    parameters: Mapping[str, Any]
 
 
 class HandlerFields(Common, total=False):

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from toolgate.extend.openapi_answers import promised
 from toolgate.extend.openapi_schemas import LeftOut, Resolver
+from toolgate.extend.parameters import STYLES
 from toolgate.extend.routes import IN_QUERY, PLACE
 
 Json = dict[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
 MOST_NAME = 120
-PLACES = ("path", "query", "header", "cookie")
+PLAIN = ("string", "integer", "number", "boolean", "null")
 
 
 class BadDocument(ValueError):
@@ -84,18 +86,22 @@ def _operations(document: Json) -> Iterator[tuple[str, str, Json]]:
 
 def _entry(path: str, method: str, operation: Json, resolver: Resolver) -> Json:
     schema: Json = {"type": "object", "properties": {}, "required": []}
-    _add_parameters(schema, path, operation, resolver)
+    styles = _add_parameters(schema, path, method, operation, resolver)
     _add_body(schema, method, operation, resolver)
     if not schema["required"]:
         del schema["required"]
     summary, description = _words(operation, "summary"), _words(operation, "description")
-    entry = {
+    entry: Json = {
         "name": _name(operation.get("operationId"), method, path),
         "description": description or summary or f"{method.upper()} {path}",
         "method": method.upper(),
         "path": path.lstrip("/"),
         "input_schema": schema,
     }
+    if styles:
+        entry["parameters"] = styles
+    if promise := promised(operation, resolver):
+        entry["output_schema"] = promise
     return ({"title": summary} if summary and len(summary) <= MOST_NAME else {}) | entry
 
 
@@ -118,23 +124,70 @@ def _unique(name: str, names: set[str]) -> str:
     return found
 
 
-def _add_parameters(schema: Json, path: str, operation: Json, resolver: Resolver) -> None:
-    found: dict[tuple[str, str], Json] = {}
-    for one in (*operation["shared"], *operation.get("parameters", ())):
-        parameter = resolver.followed(one)
-        found[str(parameter.get("in")), str(parameter.get("name"))] = parameter
-    for (place, name), parameter in found.items():
+def _add_parameters(
+    schema: Json, path: str, method: str, operation: Json, resolver: Resolver
+) -> Json:
+    """Put the parameters into the schema; the answer is how those in the query are written."""
+    styles: Json = {}
+    for (place, name), parameter in _parameters(operation, resolver).items():
         if place in ("path", "query"):
-            _add(schema, name, _parameter(parameter, resolver), bool(parameter.get("required")))
+            part = _parameter(parameter, resolver)
+            _add(schema, name, part, bool(parameter.get("required")))
+            if place == "path":
+                _be_simple(name, parameter, part)
+            elif method.upper() not in IN_QUERY or not _is_plain(part):
+                styles |= _style(name, parameter)
         elif parameter.get("required"):
             raise LeftOut(f"it needs the {place} {name}")
         else:
             resolver.notes.append(f"the {place} {name} is not sent")
+    _require_all_of(path, schema)
+    return styles
+
+
+def _parameters(operation: Json, resolver: Resolver) -> dict[tuple[str, str], Json]:
+    """By place and name; an operation's own come before those of its path."""
+    every = (*operation["shared"], *operation.get("parameters", ()))
+    followed = [resolver.followed(one) for one in every]
+    return {(str(one.get("in")), str(one.get("name"))): one for one in followed}
+
+
+def _require_all_of(path: str, schema: Json) -> None:
     for name in PLACE.findall(path):
         if name not in schema["properties"]:
             _add(schema, name, {"type": "string"}, True)
         elif name not in schema["required"]:
             schema["required"].append(name)
+
+
+def _is_plain(schema: Json) -> bool:
+    """Whether a value is one text, number or truth value, which every style writes alike."""
+    types = schema.get("type")
+    named = [types] if isinstance(types, str) else cast("list[Any]", types or [])
+    return bool(named) and all(one in PLAIN for one in named)
+
+
+def _style(name: str, parameter: Json) -> Json:
+    """How the document has a parameter written; with `content` instead of a style it is JSON."""
+    if "schema" not in parameter:
+        return {}
+    style = parameter.get("style", "form")
+    if style not in STYLES:
+        raise LeftOut(f"the parameter {name} has the style {style}")
+    return {name: {"in": "query", "style": style, "explode": _explode(parameter, style)}}
+
+
+def _explode(parameter: Json, style: str) -> bool:
+    said = parameter.get("explode")
+    return said if isinstance(said, bool) else style == "form"
+
+
+def _be_simple(name: str, parameter: Json, schema: Json) -> None:
+    """A path is written in the style `simple`; there, `explode` makes a difference to objects."""
+    if (style := parameter.get("style", "simple")) != "simple":
+        raise LeftOut(f"the parameter {name} has the style {style}")
+    if schema.get("type") == "object":
+        raise LeftOut(f"the parameter {name} is an object in the path")
 
 
 def _parameter(parameter: Json, resolver: Resolver) -> Json:

@@ -19,12 +19,18 @@ class LeftOut(Exception):
 class Resolver:
     """Follows references inside the document, with an end to it."""
 
-    def __init__(self, document: Json, *, old: bool) -> None:
+    def __init__(self, document: Json, *, old: bool, absent: str = "readOnly") -> None:
         self._document = document
+        self._absent = absent
+        """Properties with this mark are not in the message, required or not."""
         self._old = old
         """OpenAPI 3.0 has a dialect of its own."""
         self._nodes = 0
         self.notes: list[str] = []
+
+    def for_answers(self) -> "Resolver":
+        """The same for answers, with a count of its own."""
+        return Resolver(self._document, old=self._old, absent="writeOnly")
 
     def followed(self, node: Any, depth: int = 0) -> Json:
         """What a node is, or refers to."""
@@ -62,6 +68,7 @@ class Resolver:
         reference = found.get("$ref")
         if isinstance(reference, str):
             return self._put_in(reference, open_)
+        found = self._without_absent(found)
         return self._modern(
             {
                 key: one if key in DATA else self._within(key, one, open_)
@@ -69,6 +76,17 @@ class Resolver:
                 if key not in DROPPED and not key.startswith("x-")
             }
         )
+
+    def _without_absent(self, schema: Json) -> Json:
+        required, known = schema.get("required"), schema.get("properties")
+        if not isinstance(required, list) or not isinstance(known, dict):
+            return schema
+        names = cast(Json, known)
+        kept = [one for one in cast("list[Any]", required) if not self._is_absent(names.get(one))]
+        return {**schema, "required": kept}
+
+    def _is_absent(self, node: Any) -> bool:
+        return isinstance(node, dict) and self.followed(node).get(self._absent) is True
 
     def _within(self, key: str, node: Any, open_: tuple[str, ...]) -> Any:
         """Names are kept, whatever they are; only what stands under them is a schema."""

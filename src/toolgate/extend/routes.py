@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
 import orjson
 
 from toolgate.extend.outbound import Answered, Outbound
+from toolgate.extend.parameters import InQuery, query_of
 from toolgate.extend.schemas import Check
 from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
@@ -115,20 +116,28 @@ def _segment(template: str, arguments: Mapping[str, Any], problems: list[Problem
     names = PLACE.findall(template)
     if not names:
         return quote(template, safe=IN_PATH)
-    plain: dict[str, str] = {}
+    plain: dict[str, list[str]] = {}
     for name in names:
         try:
-            plain[name] = _part(name, arguments.get(name))
+            plain[name] = _parts(name, arguments.get(name))
         except InvalidArguments as invalid:
             problems.extend(invalid.problems)
-            plain[name] = "x"
-    if PLACE.sub(lambda found: plain[found[1]], template) in (".", ".."):
+            plain[name] = ["x"]
+    if PLACE.sub(lambda found: ",".join(plain[found[1]]), template) in (".", ".."):
         problems.append(_not_a_part(names[0]))
     parts = PLACE.split(template)
     return "".join(
-        quote(plain[part], safe="") if odd % 2 else quote(part, safe=IN_PATH)
+        ",".join(quote(one, safe="") for one in plain[part]) if odd % 2 else quote(part, IN_PATH)
         for odd, part in enumerate(parts)
     )
+
+
+def _parts(name: str, value: Any) -> list[str]:
+    """The items of a list, or the one value: OpenAPI's style `simple`."""
+    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if not items:
+        raise InvalidArguments([_not_a_part(name)])
+    return [_part(name, one) for one in items]
 
 
 def _part(name: str, value: Any) -> str:
@@ -157,6 +166,8 @@ class RouteCall:
     outbound: Outbound
     settings: Extend
     check: Check | None
+    in_query: Mapping[str, InQuery] = field(default_factory=dict[str, InQuery])
+    """Arguments whose place and form the file names."""
 
     async def __call__(self, ctx: Context, args: dict[str, Any]) -> Given:
         """Ask the route."""
@@ -164,12 +175,14 @@ class RouteCall:
         rest = {name: value for name, value in args.items() if name not in in_path}
         headers = identity(ctx.principal, ctx.request_id, self.settings, self.address.trusted)
         url, content = self.address.filled(args), None
+        whole = self.method in IN_QUERY
+        asked = {name: value for name, value in rest.items() if whole or name in self.in_query}
         try:
-            if self.method in IN_QUERY:
-                query = urlencode({k: _in_query(v) for k, v in rest.items() if v is not None})
-                url += f"?{query}" if query else ""
-            else:
-                content = json.dumps(rest, ensure_ascii=False).encode()
+            if query := query_of(asked, self.in_query):
+                url += f"?{query}"
+            if not whole:
+                body = {name: value for name, value in rest.items() if name not in asked}
+                content = json.dumps(body, ensure_ascii=False).encode()
                 headers["Content-Type"] = "application/json"
         except UnicodeEncodeError:
             told = Problem("arguments", "format", "arguments hold text that is not valid Unicode")
@@ -226,10 +239,6 @@ def _error_text(body: bytes) -> str | None:
     if not isinstance(text, str) or not 0 < len(text) <= MOST_TOLD or not text.isprintable():
         return None
     return text
-
-
-def _in_query(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def identity(
