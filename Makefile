@@ -18,6 +18,9 @@ test: $(TEST)              ## the whole test suite, on real servers
 steady: $(TEST)            ## the suite TIMES times beside two busy loops: nothing may fail by chance
 	$(BIN)/python -m tests.steady --times $(or $(TIMES),10)
 
+drill: $(TEST)             ## faults that take minutes: frozen databases, kills, full disks
+	$(BIN)/python -m pytest tests/drill -s
+
 check: lint types architecture docs test   ## exactly what CI runs
 
 lint: $(TEST)
