@@ -58,7 +58,12 @@ ENDPOINTS = (
     ("`POST /backend-manager/mcp/revoke`", "nothing", "end a token; also `/revoke`"),
     ("`GET /`", "nothing", "what this is, as a page or as text; `/favicon.ico` and `.svg`"),
     ("`GET /healthz`", "nothing", "the process is alive"),
-    ("`GET /readyz`", "nothing", "200 when database and document store answer, else 503"),
+    (
+        "`GET /readyz`",
+        "nothing",
+        "200 when calls are answered, else 503 with what fails: "
+        "`database`, `audit`, `counters` (the counter store), `documents`",
+    ),
 )
 REQUEST_HEADERS = (
     ("`Authorization: Bearer …`", "who is calling: a key or an access token"),

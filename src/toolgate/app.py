@@ -14,6 +14,7 @@ from toolgate.adapters.sql.content import SqlContent
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.background import beside
 from toolgate.db.engine import Database
+from toolgate.db.health import DatabaseHealth
 from toolgate.db.outages import told
 from toolgate.db.upgrades import upgrade_at_start
 from toolgate.gate.audit import AuditLog
@@ -32,6 +33,7 @@ from toolgate.identity.outside import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.packs import appdata, backend, content
 from toolgate.ports.documents import DocumentStore
+from toolgate.readiness import Check, Readiness
 from toolgate.settings import BadSettings, Settings
 from toolgate.transports.address import Addresses
 
@@ -43,6 +45,8 @@ CLOSE_SECONDS = 3.0
 
 logger = logging.getLogger(__name__)
 
+WRITTEN_SECONDS = 5.0
+"""How long a write that succeeded, or an answer of a store that may cost money, is believed."""
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -58,10 +62,18 @@ class App:
     own: "Own | None" = None
     """The user's own tools, where there is a file of them."""
 
-    async def check(self) -> None:
-        """Raise unless the database and the document store answer."""
-        await self.gate.database.check()
-        await self.gate.ports.documents.check()
+    def readiness(self) -> Readiness:
+        """Tells whether calls would be answered."""
+        gate, database = self.gate, DatabaseHealth(self.gate.database)
+        return Readiness(
+            [
+                Check("database", database.check),
+                Check("database", database.check_writing, good_for=WRITTEN_SECONDS),
+                Check("audit", gate.audit.check),
+                Check("counters", gate.limits.check),
+                Check("documents", gate.ports.documents.check, good_for=WRITTEN_SECONDS),
+            ]
+        )
 
     async def store_what_waits(self) -> None:
         """Store and seal the last audit rows, unless the database does not answer."""

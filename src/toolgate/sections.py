@@ -56,6 +56,13 @@ class Server(Section):
         default=(),
         description="Addresses or networks of reverse proxies whose X-Forwarded-* headers count.",
     )
+    drain_seconds: float = Field(
+        default=7.0,
+        ge=0,
+        le=3600,
+        description="How long running calls may still take after SIGTERM; then they are answered "
+        "with 503.",
+    )
     https: bool = Field(
         default=False, description="Serve HTTPS with a certificate made on the spot."
     )

@@ -1,6 +1,8 @@
 """Running the HTTP server: one process or several, all alike."""
 
+import asyncio
 import gc
+import math
 import socket
 import sys
 from collections.abc import Sequence
@@ -8,12 +10,13 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
 from toolgate import logs
 from toolgate.app import opened
 from toolgate.gate.catalogue import Offer
+from toolgate.gate.deadlines import Deadlines
 from toolgate.settings import Settings, hand_down, handed_down
+from toolgate.stopping import ANSWER_SECONDS, Supervisor, end_with_parent, when_told_to_stop
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
 from toolgate.transports.connection_check import connection_class
 from toolgate.transports.connection_table import (
@@ -30,7 +33,6 @@ from toolgate.transports.web import web_app
 if TYPE_CHECKING:
     from toolgate.certificates import Ready
 
-DRAIN_SECONDS = 10
 STARTUP_FAILED = 3
 HEALTHCHECK_SECONDS = 20
 """A worker that is silent for so long is replaced; a dead one at once. On a busy machine one that
@@ -72,18 +74,24 @@ class Application:
 
     async def _start(self) -> Edge:
         app = await self._open.enter_async_context(opened(self._settings, self._plugins))
-        web = web_app(app.gate, app.credentials, self._settings, app.check)
+        web = web_app(app.gate, app.credentials, self._settings, app.readiness())
         self._web = edge = await self._open.enter_async_context(web)
+        when_told_to_stop(lambda: self._drain(app.gate.limits.deadlines))
         # What lives now lives as long as the process: keep the collector away from it.
         gc.collect()
         gc.freeze()
         return edge
+
+    def _drain(self, calls: Deadlines) -> None:
+        """Let running calls end by themselves for a while."""
+        asyncio.get_running_loop().call_later(self._settings.server.drain_seconds, calls.stop)
 
 
 def worker() -> Application:
     """The application of a worker process, from the settings its parent handed down."""
     settings = handed_down()
     logs.set_up(settings.log)
+    end_with_parent(settings.server.drain_seconds)
     return Application(settings)
 
 
@@ -127,7 +135,7 @@ def run(settings: Settings, bound: socket.socket) -> None:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_graceful_shutdown=math.ceil(settings.server.drain_seconds) + ANSWER_SECONDS,
         timeout_worker_healthcheck=HEALTHCHECK_SECONDS,
         ssl_certfile=tls.certificate if tls else None,
         ssl_keyfile=tls.key if tls else None,
@@ -137,4 +145,7 @@ def run(settings: Settings, bound: socket.socket) -> None:
         server.run(sockets=[bound])
         return None if server.started else sys.exit(STARTUP_FAILED)
     hand_down(settings)
-    Multiprocess(config, sockets=[bound]).run()
+    supervisor = Supervisor(config, sockets=[bound])
+    supervisor.run()
+    if any(one.exitcode == STARTUP_FAILED for one in supervisor.processes):
+        sys.exit(STARTUP_FAILED)

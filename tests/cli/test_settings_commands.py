@@ -55,8 +55,8 @@ def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:
     cli("keys", "create", "--role", "admin")
     states = {one["check"]: one["state"] for one in cli("doctor", "--json").json}
     assert set(states) == {
-        "settings", "data folder", "database", "admin key", "audit", "clock", "documents", "port",
-        "extras", "own tools", "rules",
+        "settings", "data folder", "database", "database file", "admin key", "audit", "clock",
+        "counters", "documents", "port", "extras", "own tools", "rules",
     }  # fmt: skip
     assert "fail" not in states.values()
     assert "warn" not in {states[name] for name in ("admin key", "database", "audit", "clock")}

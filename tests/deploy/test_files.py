@@ -18,8 +18,9 @@ from tests.deploy.proxies import DEPLOY, PATH, replaced
 from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
-from toolgate.serving import DRAIN_SECONDS
+from toolgate.sections import Server
 from toolgate.settings import BORROWED, OWN, PREFIX, load, names
+from toolgate.stopping import ANSWER_SECONDS, CLOSE_SECONDS
 
 VARIABLE = re.compile(rf"\b{PREFIX}[A-Z_]+\b")
 PIN = re.compile(r"^(\S+==\S+)", re.M)
@@ -94,7 +95,8 @@ def test_the_unit_leaves_time_to_drain() -> None:
     unit.optionxform = str  # type: ignore[assignment]
     unit.read_string(text_of("toolgate.service"))
     service = unit["Service"]
-    assert service.getint("TimeoutStopSec") >= DRAIN_SECONDS + 10
+    longest = Server().drain_seconds + ANSWER_SECONDS + CLOSE_SECONDS
+    assert service.getint("TimeoutStopSec") >= longest
     assert service["KillMode"] == "mixed"
     state = load(file=DEPLOY / "toolgate.toml", environment={}).data
     assert Path("/var/lib") / service["StateDirectory"] == state

@@ -107,20 +107,6 @@ async def test_health_needs_no_key(web: Web, path: str, answer: str) -> None:
     assert (told.status_code, told.json()) == (200, {"status": answer})
 
 
-async def test_readiness_is_refused_when_the_store_does_not_answer(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def broken(*_: Any) -> None:
-        raise RuntimeError("the disk is gone: /secret/place")
-
-    monkeypatch.setattr(type(web.kit.app.gate.database), "check", broken)
-    async with web.client(None) as client:
-        told = await client.get("/readyz")
-        alive = await client.get("/healthz")
-    assert (told.status_code, told.json()) == (503, {"status": "unavailable"})
-    assert alive.status_code == 200
-
-
 # Hosts
 
 

@@ -24,7 +24,7 @@ def doctor(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, data, database, documents, own tools, audit, clock, port, certificate.
+    """Check settings, data, database, counters, documents, tools, audit, clock, port, certificate.
 
     Changes nothing. The exit code is 1 if a check fails; a warning is none.
     """
@@ -48,6 +48,7 @@ async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
     found = [checks.check_file(config), checks.check_data(settings)]
     found += [one async for one in stores.check_database(settings)]
     found += [
+        await stores.check_counters(settings),
         await stores.check_store(settings),
         checks.check_rules(settings),
         checks.check_own_tools(settings),

@@ -31,6 +31,7 @@ NEXT_STEPS = {
     "disk I/O error": "Check that the disk works and has space left.",
     "readonly": "Make the data folder writable, or name another with --data.",
     "unable to open": "Make the data folder readable and writable, or name another with --data.",
+    "malformed": "The file is corrupt: restore it from a backup; `toolgate doctor` names it.",
     "not a database": "Name another folder with --data, or restore the file from a backup.",
     "locked": "Another program holds it; try again when it has ended.",
 }

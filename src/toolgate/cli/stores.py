@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolgate.cli import opening
 from toolgate.cli.checks import Check, State, check_clock, problem
+from toolgate.cli.integrity import check_integrity
 from toolgate.cli.principals import IN_FORCE, key_state
 
 if TYPE_CHECKING:
@@ -48,6 +49,35 @@ async def check_store(settings: "Settings") -> Check:
     return Check("documents", State.OK, f"{where}; {tools} tools.")
 
 
+async def check_counters(settings: "Settings") -> Check:
+    """Calls can be counted."""
+    from urllib.parse import urlsplit
+
+    import anyio
+
+    from toolgate.gate.errors import Unavailable
+    from toolgate.gate.limits import MEMORY, Bounds, Limits
+
+    store = settings.limits.store
+    if store == MEMORY:
+        return Check("counters", State.OK, "calls are counted in each process by itself.")
+    where = urlsplit(store).netloc.rpartition("@")[2]  # without a password
+    step = "Start it, or change the setting limits.store."
+    try:
+        limits = Limits(Bounds(), store)
+        try:
+            with anyio.fail_after(STORE_SECONDS):
+                await limits.check()
+        finally:
+            await limits.close()
+    except (Unavailable, TimeoutError):
+        told = f"The counter store at {where} does not answer, so no call is answered."
+        return Check("counters", State.FAIL, f"{told} {step}")
+    except Exception as error:
+        return Check("counters", State.FAIL, f"limits.store cannot be used: {error}. {step}")
+    return Check("counters", State.OK, f"The counter store at {where} answers.")
+
+
 async def check_database(settings: "Settings") -> AsyncIterator[Check]:
     """Schema, keys, audit and clock; only looked at, never changed."""
     from toolgate.db.engine import Database
@@ -63,15 +93,24 @@ async def check_database(settings: "Settings") -> AsyncIterator[Check]:
             yield Check("database", State.OK, f"{file} is made at the first start.")
             yield _keys(settings, [])
             return
-        schema = await _schema(database)
-        yield schema
-        if schema.state is State.OK:
-            async for check in _contents(settings, database):
+        whole = await check_integrity(database, file) if file else None
+        if whole:
+            yield whole
+        if not whole or whole.state is State.OK:
+            async for check in _inside(settings, database):
                 yield check
     except Exception as error:
         yield problem("database", error)
     finally:
         await database.close()
+
+
+async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
+    schema = await _schema(database)
+    yield schema
+    if schema.state is State.OK:
+        async for check in _contents(settings, database):
+            yield check
 
 
 async def _schema(database: "Database") -> Check:

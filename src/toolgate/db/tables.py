@@ -59,6 +59,9 @@ keys = Table(
     Column("name", Text),
 )
 
+# Always empty: each check of `db/health.py` deletes its row before the commit.
+write_checks = Table("write_checks", metadata, Column("id", String(32), primary_key=True))
+
 audit_seals = Table(
     "audit_seals",
     metadata,

@@ -59,6 +59,11 @@ class AuditLog:
         except Exception as problem:
             raise AuditUnavailable from problem
 
+    async def check(self) -> None:
+        """Raise `AuditUnavailable` while rows cannot be stored."""
+        if self._failing:
+            raise AuditUnavailable("rows cannot be stored")
+
     def soon(self, ended: Ended) -> None:
         """Keep a call for the next batch; past a bound, where calls are refused, only count."""
         self._waiting.append(ended)

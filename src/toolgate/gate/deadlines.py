@@ -10,6 +10,10 @@ from types import TracebackType
 from typing import Any
 
 
+class Stopping(TimeoutError):
+    """The server is stopping, and waits for the call no longer."""
+
+
 class Deadlines:
     """The calls that are running, oldest first."""
 
@@ -17,6 +21,16 @@ class Deadlines:
         self.seconds = seconds
         self.running: dict[Deadline, None] = {}
         self.timer: asyncio.TimerHandle | None = None
+        self.stopping = False
+
+    def stop(self) -> None:
+        """Wait for no call any longer, neither for those that run nor for those that come."""
+        self.stopping = True
+        self.seconds = 0.0
+        for one in self.running:
+            one.over = True
+            one.task.cancel()
+        self.running.clear()
 
     def wake_in(self, seconds: float) -> None:
         """Look then whether the oldest call is over its time."""
@@ -63,4 +77,4 @@ class Deadline:
         self._all.running.pop(self, None)
         # Whoever else cancelled the task meanwhile is to be obeyed.
         if self.over and self.task.uncancel() <= self._before and kind is asyncio.CancelledError:
-            raise TimeoutError from error
+            raise (Stopping if self._all.stopping else TimeoutError) from error

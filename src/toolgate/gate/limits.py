@@ -105,6 +105,11 @@ class Limits:
         self._outage.failed(problem)
         return Unavailable(f"{what} cannot be counted now, so none is answered.")
 
+    async def check(self) -> None:
+        """Raise `Unavailable` unless calls can be counted."""
+        if not await self._counters.storage.check():
+            raise Unavailable("The counter store does not answer.")
+
     async def close(self) -> None:
         """Give the counter's connections back."""
         if self._close:

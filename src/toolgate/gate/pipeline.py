@@ -18,6 +18,7 @@ from toolgate.gate.answers import Outcome, answer_with, fail_with
 from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.context import Context, Exchange, Ports
+from toolgate.gate.deadlines import Stopping
 from toolgate.gate.errors import (
     Forbidden,
     GateError,
@@ -271,9 +272,7 @@ def told(error: Exception, call: Call, failures: FailureLog) -> GateError:
                 failures.note(call.request_id, printable(call.tool), error)
             return error
         case TimeoutError():
-            return TimedOut(
-                f"{printable(call.tool)} took too long and was stopped. Ask for less, or again."
-            )
+            return _overdue(error, call)
         case StoreUnavailable():
             failures.note(call.request_id, printable(call.tool), error)
             return Unavailable(str(error))
@@ -284,3 +283,11 @@ def told(error: Exception, call: Call, failures: FailureLog) -> GateError:
         case _:
             logger.error("%s: %s failed", call.request_id, call.tool, exc_info=error)
             return Internal(call.request_id)
+
+
+def _overdue(error: TimeoutError, call: Call) -> GateError:
+    if isinstance(error, Stopping):
+        return Unavailable("The server is stopping and could not finish this. Try again.")
+    return TimedOut(
+        f"{printable(call.tool)} took too long and was stopped. Ask for less, or again."
+    )

@@ -1,13 +1,9 @@
 """Liveness, readiness and figures for operators."""
 
-import logging
-from collections.abc import Awaitable, Callable
-
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.principal import Role
+from toolgate.readiness import Readiness
 from toolgate.transports.asgi import Receive, Scope, Send, principal_of, send, send_json
-
-logger = logging.getLogger(__name__)
 
 
 async def healthz(scope: Scope, receive: Receive, to: Send) -> None:
@@ -15,19 +11,16 @@ async def healthz(scope: Scope, receive: Receive, to: Send) -> None:
     await send_json(to, 200, {"status": "ok"})
 
 
-class Readiness:
-    """`/readyz`: the database and the document store answer."""
+class ReadinessPage:
+    """`/readyz`: a call would be answered."""
 
-    def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
-        self._check = check
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
-        """200 when ready, else 503."""
-        try:
-            await self._check()
-        except Exception:
-            logger.warning("not ready", exc_info=True)
-            return await send_json(to, 503, {"status": "unavailable"})
+        """200 when ready, else 503 with the names of what fails; why is in the log."""
+        if failing := await self._readiness.failing():
+            return await send_json(to, 503, {"status": "unavailable", "failing": failing})
         await send_json(to, 200, {"status": "ready"})
 
 

@@ -17,6 +17,7 @@ def _text(*values: str) -> Schema:
 
 
 ERROR = {"error": _text()}
+NAMES: Schema = {"type": "array", "items": _text("audit", "counters", "database", "documents")}
 
 RPC_REQUEST: Schema = {
     "type": "object",
@@ -81,11 +82,11 @@ PATHS: Schema = {
     "/readyz": {
         "get": {
             "operationId": "readiness",
-            "summary": "Whether database and document store answer",
+            "summary": "Whether calls are answered; else what fails",
             "security": [],
             "responses": {
-                "200": _json("They do.", status=_text("ready")),
-                "503": _json("They do not.", status=_text("unavailable")),
+                "200": _json("They are.", status=_text("ready")),
+                "503": _json("They are not.", status=_text("unavailable"), failing=NAMES),
             },
         }
     },

@@ -1,7 +1,7 @@
 """All HTTP transports behind one edge."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -13,6 +13,7 @@ from toolgate.identity.oauth.consent import ToolCounts
 from toolgate.identity.oauth.server import Parts, endpoints
 from toolgate.identity.outside import Outside, outside
 from toolgate.identity.providers import Provider
+from toolgate.readiness import Readiness
 from toolgate.settings import Settings
 from toolgate.transports.address import MCP_PATHS, Addresses
 from toolgate.transports.asgi import (
@@ -24,7 +25,7 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.edge import Edge
 from toolgate.transports.heads import Heads
-from toolgate.transports.health import MetricsPage, Readiness, healthz
+from toolgate.transports.health import MetricsPage, ReadinessPage, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
 from toolgate.transports.mcp.front import Front
 from toolgate.transports.mcp.sdk import Sdk
@@ -43,7 +44,7 @@ async def web_app(
     gate: Gate,
     credentials: Credentials,
     settings: Settings,
-    check: Callable[[], Awaitable[None]],
+    readiness: Readiness,
     *,
     provider: Provider | None = None,
 ) -> AsyncGenerator[Edge, None]:
@@ -52,7 +53,7 @@ async def web_app(
         parts = _parts(gate, credentials, settings, others)
         oauth = OAuth(gate, endpoints(parts), Peers(settings.server))
         sdk = Sdk(gate, credentials, settings)
-        edge = _edge(gate, credentials, settings, check=check, oauth=oauth, sdk=sdk)
+        edge = _edge(gate, credentials, settings, readiness=readiness, oauth=oauth, sdk=sdk)
         async with beside(sdk.run):
             yield edge
 
@@ -62,7 +63,7 @@ def _edge(
     credentials: Credentials,
     settings: Settings,
     *,
-    check: Callable[[], Awaitable[None]],
+    readiness: Readiness,
     oauth: OAuth,
     sdk: Sdk,
 ) -> Edge:
@@ -75,7 +76,7 @@ def _edge(
         "/openapi.json": OpenApi(gate),
         "/metrics": MetricsPage(gate.metrics),
         "/healthz": healthz,
-        "/readyz": Readiness(check),
+        "/readyz": ReadinessPage(readiness),
     }
     own = Routes(gate, gate.ports.content.project_id, settings.content.default_project)
     return Edge(

@@ -1,0 +1,84 @@
+"""Stopping: running calls get time to end, the others are told, and nobody is left waiting.
+
+At SIGTERM a process closes its listening socket at once. Calls that still run at the end of the
+drain time are answered as unavailable, each in the words of its transport, and audited.
+"""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from uvicorn.server import HANDLED_SIGNALS
+from uvicorn.supervisors import Multiprocess
+
+logger = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 2
+"""After the drain time: for the answers of the calls that were stopped to be sent."""
+CLOSE_SECONDS = 10
+"""After that: for what waits to be stored. A process that takes longer hangs, and is ended."""
+
+
+def when_told_to_stop(begin: Callable[[], object]) -> None:
+    """Run a function on the event loop once a signal asks this process to stop.
+
+    Beside what uvicorn does then: it says nothing to an application before everything has ended.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in HANDLED_SIGNALS:
+        before: Any = signal.getsignal(number)
+        if not callable(before):
+            continue
+
+        def handle(told: int, frame: FrameType | None, before: Any = before) -> None:
+            before(told, frame)
+            loop.call_soon_threadsafe(begin)
+
+        signal.signal(number, handle)
+
+
+def end_with_parent(drain_seconds: float) -> None:
+    """In a worker: stop when the process that started it is gone, however it went."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()  # a pipe from the parent, which the system closes when it dies
+        last = threading.Timer(drain_seconds + ANSWER_SECONDS + CLOSE_SECONDS, os._exit, [1])
+        last.daemon = True
+        last.start()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="toolgate-parent", daemon=True).start()
+
+
+class Supervisor(Multiprocess):
+    """Starts the workers and keeps them alive; at its end nothing listens and nothing hangs."""
+
+    def terminate_all(self) -> None:
+        """Ask every worker to stop; new connections are refused from now on."""
+        for listening in self.sockets:
+            # As long as one process has it open, the system would accept connections for nobody.
+            listening.close()
+        super().terminate_all()
+
+    def join_all(self) -> None:
+        """Wait for the workers; one that hangs is killed."""
+        drain = self.config.timeout_graceful_shutdown or 0
+        deadline = time.monotonic() + drain + CLOSE_SECONDS
+        for worker in self.processes:
+            worker.process.join(max(0.0, deadline - time.monotonic()))
+            if worker.process.is_alive():
+                logger.error("worker %s did not stop in time and is killed", worker.pid)
+                worker.process.kill()
+                worker.process.join()
