@@ -6,8 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy.exc import DBAPIError
-
+from toolgate.db.outages import told
 from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)
@@ -85,12 +84,6 @@ class _Part:
             await self.check.run()
             self.problem, good_for = None, self.check.good_for
         except Exception as error:
-            self.problem, good_for = _first_line(error), AGAIN_SECONDS
+            self.problem, good_for = told(error), AGAIN_SECONDS
         self._again = self._clock() + good_for
         self._task, self._silent = None, False
-
-
-def _first_line(error: Exception) -> str:
-    """What went wrong, without a statement and its values."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    return f"{type(cause).__name__}: {cause}".partition("\n")[0]

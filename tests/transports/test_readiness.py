@@ -200,7 +200,7 @@ async def test_a_failure_is_tried_again_soon_and_logged_once(
         assert await parts.readiness.failing() == []
         assert await parts.readiness.failing() == []
     logged = [record.getMessage() for record in caplog.records]
-    assert logged[0] == "not ready: part: RuntimeError: broken"
+    assert logged[0] == "not ready: part: broken"
     assert len(logged) == 2
     assert logged[1].startswith("ready again")
 
