@@ -42,6 +42,7 @@ class Shell:
 
     def __init__(self, folder: Path, stack: ExitStack, postgresql: Callable[[], str]) -> None:
         self.folder = folder
+        (folder / ".venv").symlink_to(sys.prefix)  # what `make run` leaves beside the pages
         self._stack = stack
         self._new_postgresql = postgresql
         self._address = SHOWN
@@ -117,7 +118,7 @@ class Shell:
 
     def _store(self, name: str, text: str) -> None:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / name).write_text(text, encoding="utf-8")
+        (self.folder / name).write_text(self._here(text), encoding="utf-8")
 
     def _start(self, command: str, shown: str) -> None:
         if command == "make run":

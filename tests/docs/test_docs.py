@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from docs import picture
 from docs.generate import ENDPOINTS, FOLDER, error_classes, stale
 from tests.docs.pages import PAGES, ROOT, blocks, fits, links
 from tests.docs.shell import Shell
@@ -80,6 +81,10 @@ def test_the_store_of_counts_that_a_page_names_can_be_made() -> None:
     assert any("redis" in store for store in stores)
     for store in stores:
         Limits(Bounds(), store)
+
+
+def test_the_picture_shows_what_the_page_says() -> None:
+    assert not picture.is_stale(), "run `python -m docs.picture`"
 
 
 def test_generated_pages_are_fresh() -> None:
