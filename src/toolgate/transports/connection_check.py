@@ -122,8 +122,8 @@ async def _check(connections: type[Any]) -> None:
     await trial.ask(GET[:9], GET[9:], expect=b"/get ")
     await trial.ask(CHUNKED[:-9], CHUNKED[-9:], expect=b"/post abc")
     await trial.ask(POST, expect=b"/post abc")
-    known = trial.heads.seen
-    await trial.ask(POST[:-1], POST[-1:], expect=b"known abc" if known else b"/post abc")
+    knows = getattr(connections, "knows_heads", False)
+    await trial.ask(POST[:-1], POST[-1:], expect=b"known abc" if knows else b"/post abc")
     await trial.ask(GET, expect=b"/get ")
     long = trial.table.limits.head_bytes
     await trial.ask(GET[:-2], b"x" * long, expect=b'(setting limits.head_bytes)."}')

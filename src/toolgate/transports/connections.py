@@ -33,6 +33,8 @@ CLOSE = b"connection: close\r\n"
 class Connection(LimitedHttpTools):
     """A connection of a client, which sends one request after the other."""
 
+    knows_heads = True
+
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._heads: Heads | None = self.app_state.get(KNOWN_HEADS)
