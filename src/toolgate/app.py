@@ -13,10 +13,10 @@ from limits.errors import ConfigurationError
 from toolgate.adapters.sql.content import SqlContent
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.background import beside
+from toolgate.data_folder import make_ready
 from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
 from toolgate.db.outages import told
-from toolgate.db.upgrades import upgrade_at_start
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, Offer
 from toolgate.gate.context import Ports
@@ -93,12 +93,13 @@ def packs() -> tuple[Offer, ...]:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, plugins: Sequence[Offer] = ()) -> AsyncGenerator[App, None]:
-    """Open everything; on leaving, store what waits and close."""
-    settings.data.mkdir(parents=True, exist_ok=True)
+async def opened(
+    settings: Settings, plugins: Sequence[Offer] = (), *, existing: bool = False
+) -> AsyncGenerator[App, None]:
+    """Open everything, with `existing` no new data; on leaving, store what waits and close."""
     database = Database(settings.database_url, seconds=settings.limits.seconds)
     try:
-        await upgrade_at_start(database)
+        await make_ready(database, settings.data, existing=existing)
         app = _assembled(settings, database, plugins)
     except BaseException:
         await database.close()

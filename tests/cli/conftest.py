@@ -3,6 +3,8 @@
 import json
 import logging
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,6 +91,25 @@ def cli(
     logging.root.setLevel(level)
 
 
+@pytest.fixture(scope="session")
+def empty_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder as the first start leaves it, to be copied."""
+    from toolgate.cli.main import run
+
+    folder = tmp_path_factory.mktemp("data") / ".toolgate"
+    handlers, level = logging.root.handlers[:], logging.root.level
+    assert run(["db", "upgrade", "--data", str(folder)]) == 0
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path, empty_data: Path) -> Path:
+    """Data in the folder where commands run."""
+    return Path(shutil.copytree(empty_data, tmp_path / ".toolgate"))
+
+
 @dataclass
 class Running:
     """A server process that has greeted."""
@@ -136,7 +157,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Any]:
         guard = threading.Timer(PATIENT, process.kill)
         guard.start()
         try:
-            running = _greeted(process)
+            running = _greeted(process, tmp_path)
             yield running
             running.stop()
         finally:
@@ -148,7 +169,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Any]:
     return start
 
 
-def _greeted(process: subprocess.Popen[str]) -> Running:
+def _greeted(process: subprocess.Popen[str], folder: Path) -> Running:
     assert process.stdout is not None
     lines: list[str] = []
     for line in process.stdout:
@@ -160,5 +181,7 @@ def _greeted(process: subprocess.Popen[str]) -> Running:
         raise AssertionError(f"the server ended: {err}")
     words = "".join(lines).split()
     url = next(word for word in words if word.startswith(("http://", "https://")))
-    key = next((word for word in words if word.startswith("tg_")), None)
+    # Only a terminal is shown the key itself.
+    kept = re.search(r"^ +Key +in (\S+)", "".join(lines), re.MULTILINE)
+    key = (folder / kept[1]).read_text(encoding="utf-8").strip() if kept else None
     return Running(process, "".join(lines), url, key)

@@ -9,6 +9,8 @@ import pytest
 from toolgate.cli.arguments import read_arguments
 from toolgate.cli.problems import Stop
 
+pytestmark = pytest.mark.usefixtures("data")
+
 JANE = ("get_document", "collection=users", "document_id=abc123")
 
 
@@ -163,7 +165,8 @@ def test_one_tool_is_shown_with_an_example_that_can_be_pasted(cli: Any) -> None:
     assert (hidden.code, hidden.out) == (2, "")
 
 
-def test_options_may_stand_before_the_subcommand(cli: Any, tmp_path: Path) -> None:
+def test_options_may_stand_before_the_subcommand(cli: Any, data: Path, tmp_path: Path) -> None:
+    data.rename(tmp_path / "elsewhere")
+    assert cli("tools", "show", "get_document").code == 2
     assert cli("tools", "--data", "elsewhere", "show", "get_document").code == 0
-    assert (tmp_path / "elsewhere/toolgate.db").exists()
     assert not (tmp_path / ".toolgate").exists()

@@ -12,8 +12,8 @@ URL = "http://127.0.0.1:8765/mcp"
 def test_claude_code_gets_a_command_and_a_project_file(cli: Any) -> None:
     ended = cli("connect", "claude-code", "--json").json
     assert ended["command"] == (
-        f"claude mcp add --transport http toolgate {URL} "
-        '--header "Authorization: Bearer $TOOLGATE_KEY"'
+        f"claude mcp add --scope project --transport http toolgate {URL} "
+        "--header 'Authorization: Bearer ${TOOLGATE_KEY}'"
     )
     assert ended["file"] == ".mcp.json"
     assert ended["config"] == {
@@ -132,7 +132,7 @@ def test_writing_keeps_what_is_there_and_a_copy_of_it(cli: Any, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "text", ['{"servers": {}, // a comment\n}', "[]", '{"servers": []}', '{"inputs": {}}']
+    "text", ['{"servers": {}, # a comment\n}', "[]", '{"servers": []}', '{"inputs": {}}']
 )
 def test_a_file_that_cannot_be_merged_is_left_alone(cli: Any, tmp_path: Path, text: str) -> None:
     file = tmp_path / ".vscode/mcp.json"

@@ -72,7 +72,7 @@ def test_wrong_command_lines(run: Any, write: Any) -> None:
     assert (missing.code, missing.err) == (2, "Error: There is no file none.csv.\n")
     write("e.csv", GOOD)
     assert "There is no kind 'x'" in run("e.csv", "--kind", "x").err
-    assert "There is no database" in run("e.csv").err
+    assert "There is no data in the folder" in run("e.csv").err
 
 
 def test_an_unknown_project_names_the_known_ones(cli: Any, run: Any, write: Any) -> None:

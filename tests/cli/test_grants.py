@@ -11,7 +11,7 @@ from tests.servers import Server
 
 from toolgate.cli.main import run
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("data")]
 
 
 def test_nothing_is_allowed_at_first(cli: Any) -> None:

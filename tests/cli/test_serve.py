@@ -1,8 +1,14 @@
 """`toolgate serve` as a person, a pipe and a supervisor meet it."""
 
+import os
+import pty
+import re
 import signal
 import socket
 import sqlite3
+import stat
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +29,8 @@ def test_the_first_start_shows_a_key_that_works_and_the_second_shows_none(
     with served("--demo") as first:
         assert first.key
         assert f"{first.url}/mcp" in first.greeting
-        assert first.key in next(line for line in first.greeting.splitlines() if "curl" in line)
+        assert first.key not in first.greeting
+        assert stat.S_IMODE((tmp_path / ".toolgate/admin-key").stat().st_mode) == 0o600
         status, jane = first.call("get_document", collection="users", document_id="abc123")
         assert (status, jane["displayName"]) == (200, "Jane Doe")
         with ThreadPoolExecutor(8) as pool:
@@ -40,6 +47,30 @@ def test_the_first_start_shows_a_key_that_works_and_the_second_shows_none(
         ended = second.stop(signal.SIGINT)
     assert (ended.code, ended.err) == (0, "")
     assert audit_count(tmp_path) == 42
+
+
+def test_a_terminal_is_shown_the_first_key_once_and_no_file_holds_it(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    ours, theirs = pty.openpty()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "toolgate", "serve", "--port", "0"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    said = b""
+    try:
+        while b"claude mcp add" not in said:
+            said += os.read(ours, 65536)
+        assert len(re.findall(rb"tg_[0-9a-f]{16}_[0-9a-f]{64}", said)) == 1
+        assert not (tmp_path / ".toolgate/admin-key").exists()
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(PATIENT)
+        os.close(ours)
 
 
 def test_several_workers_share_everything_and_store_all_of_it(served: Any, tmp_path: Path) -> None:
@@ -88,6 +119,7 @@ def test_a_read_only_server_refuses_writes(served: Any) -> None:
     assert "read-only" in body["error"]
 
 
+@pytest.mark.usefixtures("data")
 def test_documents_of_others_are_left_alone_by_the_demo(
     cli: Any, served: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,11 +52,12 @@ def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:
     assert states["admin key"] == "warn"
     assert states["documents"] == "ok"
     assert list(tmp_path.iterdir()) == []
+    cli("db", "upgrade")
     cli("keys", "create", "--role", "admin")
     states = {one["check"]: one["state"] for one in cli("doctor", "--json").json}
     assert set(states) == {
         "settings", "data folder", "database", "database file", "admin key", "audit", "clock",
-        "counters", "documents", "port", "extras", "own tools", "rules",
+        "counters", "documents", "port", "extras", "own tools", "rules", "file modes",
     }  # fmt: skip
     assert "fail" not in states.values()
     assert "warn" not in {states[name] for name in ("admin key", "database", "audit", "clock")}
@@ -178,6 +179,7 @@ def test_a_database_of_a_newer_version_is_not_touched(cli: Any, tmp_path: Path) 
     assert "newer than this version" in cli("doctor").out
 
 
+@pytest.mark.usefixtures("data")
 def test_keys_are_listed_without_secrets(cli: Any) -> None:
     made = cli("keys", "create", "--agent", "pm", "--user", "u1", "--expires", "12h")
     secret = re.search(r"tg_\w+", made.out)
@@ -212,18 +214,18 @@ def test_other_durations_are_refused(text: str) -> None:
         (["serve", "--port", "99999"], {}, 2, "server.port"),
         (["serve", "--host", "256.1.1.1"], {}, 2, "--host"),
         (["tools", "--config", "nowhere.toml"], {}, 2, "toolgate init"),
-        (["tools", "--data", "a-file"], {}, 2, "folder"),
-        (["tools", "--data", "a-file/below"], {}, 2, "Name another place"),
+        (["tools", "--data", "a-file"], {}, 2, "no data in the folder"),
+        (["mcp", "--data", "a-file"], {}, 2, "folder"),
         (["tools", "--data", "broken"], {}, 1, "not a database"),
         (["tools"], {"TOOLGATE_SERVR__PORT": "1"}, 2, "Did you mean"),
         (["tools"], {"TOOLGATE_DATABASE__URL": "mysql://x"}, 2, "sqlite:///FILE"),
         (["tools"], {"TOOLGATE_DATABASE__URL": "postgresql://u:pw@127.0.0.1:1/x"}, 1, "refused"),
-        (["tools"], {"TOOLGATE_POLICY__FOLDER": "rules"}, 2, "rule"),
+        (["mcp", "--data", "new"], {"TOOLGATE_POLICY__FOLDER": "rules"}, 2, "x.cedar, line 1"),
         (["keys", "create"], {}, 2, "--role"),
         (["keys", "create", "--role", "boss"], {}, 2, "Roles: "),
         (["keys", "create", "--agent", "boss"], {}, 2, "Types: "),
         (["keys", "create", "--role", "user", "--expires", "soon"], {}, 2, "90d"),
-        (["keys", "revoke", "nope"], {}, 2, "no database"),
+        (["keys", "revoke", "nope"], {}, 2, "--data"),
         (["connect", "emacs"], {}, 2, "claude-code"),
         (["connect", "cursor", "--url", "here"], {}, 2, "http://"),
     ],
@@ -282,7 +284,7 @@ def test_the_version_and_help_are_there(process: Any) -> None:
 
 
 def test_a_pipe_gets_no_escape_codes_and_a_terminal_does(
-    process: Any, tmp_path: Path, environment: dict[str, str]
+    process: Any, data: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     assert "\x1b" not in process("tools").out
 

@@ -12,7 +12,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from tests.patience import PATIENT
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("data")]
 PUBLIC = {"list_collections", "describe_collection", "health_check"}
 USERS = PUBLIC | {"get_user"}
 

@@ -11,11 +11,14 @@ A note before a block says what it needs:
     <!-- no-run: reason -->            not run
 """
 
+import contextlib
 import os
+import pty
 import re
 import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -34,6 +37,7 @@ SHOWN = "127.0.0.1:8765"
 SERVE = "toolgate serve --demo"
 PER_COMMAND = 40.0
 KEY = re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 URL = re.compile(r"(https?)://(127\.0\.0\.1:\d+)\s")
 
 
@@ -125,17 +129,23 @@ class Shell:
             assert f"$(BIN)/{SERVE}" in (ROOT / "Makefile").read_text(encoding="utf-8")
             command = SERVE
         greeting = self.folder / "greeting"
-        with greeting.open("w") as out:
-            server = subprocess.Popen(
-                ["bash", "-c", f"exec env {command}"],
-                cwd=self.folder,
-                env=self._environment | {"TOOLGATE_SERVER__PORT": "0"},
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
+        greeting.touch()
+        # A terminal, as a reader has one: only there is the first key shown.
+        ours, theirs = pty.openpty()
+        server = subprocess.Popen(
+            ["bash", "-c", f"exec env {command}"],
+            cwd=self.folder,
+            env=self._environment | {"TOOLGATE_SERVER__PORT": "0", "COLUMNS": "1000"},
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        copying = threading.Thread(target=_copy_screen, args=(ours, greeting))
+        copying.start()
+        self._stack.callback(copying.join)
         self._stack.callback(stop, server)
         self._await_server(server, greeting)
-        said = greeting.read_text(encoding="utf-8")
+        said = greeting.read_text(encoding="utf-8").replace(self._address, SHOWN)
         assert fits(shown, said, whole=False), said
 
     def _await_server(self, server: subprocess.Popen[Any], greeting: Path) -> None:
@@ -148,8 +158,19 @@ class Shell:
         wait_until_ready(f"{found[1]}://{self._address}", server, verify)
         if key := KEY.search(greeting.read_text(encoding="utf-8")):
             self._environment["KEY"] = key[0]
-        said = greeting.read_text(encoding="utf-8").replace(self._address, SHOWN)
-        greeting.write_text(said, encoding="utf-8")
+
+
+def _copy_screen(terminal: int, file: Path) -> None:
+    """What a terminal shows, without colours, until nobody writes to it any more."""
+    said = b""
+    with contextlib.suppress(OSError):  # how a terminal says that the other side is gone
+        while part := os.read(terminal, 65536):
+            said += part
+            shown = COLOUR.sub("", said.decode(errors="replace")).replace("\r\n", "\n")
+            fresh = file.with_name("greeting.new")
+            fresh.write_text(shown, encoding="utf-8")
+            fresh.replace(file)
+    os.close(terminal)
 
 
 async def _load_demo(folder: Path) -> None:

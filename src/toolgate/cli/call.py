@@ -73,7 +73,7 @@ async def _call(settings: "Settings", wanted: Wanted) -> "tuple[Outcome, ExitCod
     from toolgate.app import opened
     from toolgate.gate.pipeline import Call
 
-    async with opened(settings) as app:
+    async with opened(settings, existing=True) as app:
         tool = app.gate.catalogue.find(wanted.tool)
         schema = tool.input_schema if tool else {}
         who = await principal_named(wanted.principal, app.keys)

@@ -84,6 +84,22 @@ def check_data(settings: "Settings") -> Check:
     return Check("data folder", State.OK, f"{folder} is writable; {room}.")
 
 
+def check_modes(settings: "Settings") -> Check:
+    """Nobody else on this machine can read the data or the keys."""
+    from toolgate.data_folder import embedded_file, exposed
+    from toolgate.db.engine import Database
+
+    try:
+        file = embedded_file(Database(settings.database_url))
+    except Exception:
+        file = None  # the check of the database says what is wrong with its address
+    if found := exposed(settings.data, file):
+        modes = f"chmod {'700' if found[0].is_dir() else '600'} {found[0]}"
+        told = f"{', '.join(map(str, found))} can be read by others on this machine."
+        return Check("file modes", State.FAIL, f"{told} Run `{modes}`, or start the server again.")
+    return Check("file modes", State.OK, "data and keys are their owner's alone.")
+
+
 def check_port(settings: "Settings") -> Check:
     """The port is free, or a toolgate answers there."""
     from toolgate.serving import listening

@@ -1,14 +1,13 @@
 """The configuration of MCP clients: what each wants, and where it keeps it."""
 
 import json
-import os
 import shlex
-import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from toolgate.cli.commented_json import plain, with_item, with_member
 from toolgate.cli.problems import Stop
 
 Entry = dict[str, Any]
@@ -49,6 +48,8 @@ class Client:
     command: str | None = None
     """What to paste into a terminal instead of editing the file."""
     hint: str = ""
+    holds_key: bool = False
+    """Whether the key itself is in the entry, because somebody asked for it."""
 
     def wanted(self, name: str) -> Entry:
         """The file's content, if there was nothing else in it."""
@@ -56,18 +57,27 @@ class Client:
         return whole | {"inputs": self.inputs} if self.inputs else whole
 
 
+def add_to_claude_code(name: str, url: str, key: str | None = "${TOOLGATE_KEY}") -> str:
+    """The command that adds a server to Claude Code.
+
+    The quotes keep a variable from the shell, so that its name and not the key is stored; the scope
+    is the one whose file may name variables.
+    """
+    header = f" --header {shlex.quote(f'Authorization: Bearer {key}')}" if key else ""
+    return f"claude mcp add --scope project --transport http {name} {url}{header}"
+
+
 def claude_code(server: Server) -> Client:
     """Claude Code: the project's .mcp.json, or a command."""
     key = server.key or f"${{{server.variable}}}"
-    header = f' --header "Authorization: Bearer {server.key or f"${server.variable}"}"'
     sign_in = "In Claude Code, /mcp opens a browser to sign in." if server.signs_in else None
     return Client(
+        holds_key=bool(server.key),
         title="Claude Code",
         file=Path(".mcp.json"),
         section="mcpServers",
         entry={"type": "http", "url": server.url, **server.headers(key)},
-        command=f"claude mcp add --transport http {server.name} {server.url}"
-        + ("" if server.signs_in else header),
+        command=add_to_claude_code(server.name, server.url, None if server.signs_in else key),
         hint=_sentences(
             sign_in or _from_variable(server),
             server.ca
@@ -93,6 +103,7 @@ def claude_desktop(server: Server) -> Client:
     without = "the server answers nothing" if bridged else "only public tools are there"
     hint = "" if server.key else f"Without a key {without}; give one with --key."
     return Client(
+        holds_key=bool(server.key),
         title="Claude Desktop",
         file=_desktop_folder() / "claude_desktop_config.json",
         section="mcpServers",
@@ -106,6 +117,7 @@ def cursor(server: Server) -> Client:
     key = server.key or f"${{env:{server.variable}}}"
     sign_in = "Cursor opens a browser to sign in." if server.signs_in else None
     return Client(
+        holds_key=bool(server.key),
         title="Cursor",
         file=Path(".cursor/mcp.json"),
         section="mcpServers",
@@ -124,6 +136,7 @@ def vscode(server: Server) -> Client:
         "password": True,
     }
     return Client(
+        holds_key=bool(server.key),
         title="VS Code",
         file=Path(".vscode/mcp.json"),
         section="servers",
@@ -174,46 +187,50 @@ def _desktop_folder() -> Path:
 def write(client: Client, name: str) -> bool:
     """Merge the entry into the client's file; False when it was there already.
 
-    Everything else in the file stays; the old file is kept beside it as `.bak`.
+    Everything else in the file stays as it is, comments too; the old file is kept beside it as
+    `.bak`. The file is its owner's alone, since it may hold a key, unless it was not before.
     """
-    before = _read(client.file)
+    from toolgate.data_folder import write_private
+
+    file = client.file
+    before = file.read_text(encoding="utf-8-sig") if file.exists() else ""
     after = _merged(before, client, name)
-    if after == before:
+    if after is None:
         return False
-    client.file.parent.mkdir(parents=True, exist_ok=True)
-    if client.file.exists():
-        shutil.copy2(client.file, client.file.with_name(f"{client.file.name}.bak"))
-    fresh = client.file.with_name(f"{client.file.name}.new")
-    fresh.write_text(json.dumps(after, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    if client.file.exists():
-        shutil.copymode(client.file, fresh)
-    os.replace(fresh, client.file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if before:
+        write_private(file.with_name(f"{file.name}.bak"), before)
+    mode = file.stat().st_mode if before and not client.holds_key else None
+    write_private(file, after)
+    if mode is not None:
+        file.chmod(mode)
     return True
 
 
-def _read(file: Path) -> Entry:
-    if not file.exists():
-        return {}
-    text = file.read_text(encoding="utf-8-sig")
+def _merged(before: str, client: Client, name: str) -> str | None:
+    """The file's new text; None when nothing has to change."""
+    content = _read(before, client.file)
+    servers = _object(content.get(client.section, {}), client.file, client.section)
+    inputs = content.get("inputs", [])
+    if not isinstance(inputs, list):
+        raise Stop(f"{client.file}: inputs is not a list. Correct it first.")
+    ids = [cast(Entry, one).get("id") for one in cast("list[Any]", inputs) if isinstance(one, dict)]
+    missing = [one for one in client.inputs if one["id"] not in ids]
+    if servers.get(name) == client.entry and not missing:
+        return None
+    text = with_member(before.strip() or "{}", (client.section, name), client.entry)
+    for one in missing:
+        text = with_item(text, "inputs", one)
+    return text.rstrip() + "\n"
+
+
+def _read(text: str, file: Path) -> Entry:
     try:
-        content: Any = json.loads(text) if text.strip() else {}
+        content: Any = json.loads(plain(text)) if text.strip() else {}
     except ValueError as problem:
         step = "Correct it, or add the entry by hand (leave out --write)."
         raise Stop(f"{file} is not valid JSON: {problem}. {step}") from None
     return _object(content, file, "it")
-
-
-def _merged(before: Entry, client: Client, name: str) -> Entry:
-    servers = _object(before.get(client.section, {}), client.file, client.section)
-    after = before | {client.section: servers | {name: client.entry}}
-    if client.inputs:
-        asked = before.get("inputs", [])
-        if not isinstance(asked, list):
-            raise Stop(f"{client.file}: inputs is not a list. Correct it first.")
-        known = cast("list[Any]", asked)
-        ids = [cast(Entry, one).get("id") for one in known if isinstance(one, dict)]
-        after["inputs"] = known + [one for one in client.inputs if one["id"] not in ids]
-    return after
 
 
 def _object(content: Any, file: Path, what: str) -> Entry:

@@ -138,10 +138,11 @@ async def _import(
 
 async def _missing(settings: "Settings") -> Path | None:
     """The file of an embedded database that is not there yet."""
+    from toolgate.data_folder import embedded_file
     from toolgate.db.engine import Database
 
     database = Database(settings.database_url)
-    file = opening.embedded_file(database)
+    file = embedded_file(database)
     await database.close()
     return file if file and not file.exists() else None
 

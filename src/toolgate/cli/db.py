@@ -38,13 +38,13 @@ def upgrade(
 
 
 async def _upgrade(settings: "Settings") -> tuple[str | None, str | None]:
+    from toolgate.data_folder import make_private
     from toolgate.db.engine import Database
     from toolgate.db.upgrades import current, upgrade
 
     database = Database(settings.database_url)
     try:
-        if file := opening.embedded_file(database):
-            file.parent.mkdir(parents=True, exist_ok=True)
+        make_private(settings.data, database)
         before = await current(database)
         await upgrade(database)
         return before, await current(database)

@@ -45,7 +45,11 @@ def doctor(
 
 
 async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
-    found = [checks.check_file(config), checks.check_data(settings)]
+    found = [
+        checks.check_file(config),
+        checks.check_data(settings),
+        checks.check_modes(settings),
+    ]
     found += [one async for one in stores.check_database(settings)]
     found += [
         await stores.check_counters(settings),

@@ -109,7 +109,7 @@ def days(text: str) -> float:
 async def _create(settings: "Settings", wanted: dict[str, Any]) -> "NewKey":
     from toolgate.identity.keys import Keys
 
-    async with opening.database(settings) as database:
+    async with opening.database(settings, existing=True) as database:
         return await Keys(database).create(**wanted)
 
 

@@ -22,6 +22,8 @@ class OneLine(logging.Formatter):
 def in_one_line() -> None:
     """For commands that do one thing and end: defects only, the rest is in the answer."""
     _to_stderr(OneLine(FORMAT), logging.ERROR)
+    # A server's level, where one ran in this process before, is not a command's.
+    logging.getLogger("toolgate").setLevel(logging.NOTSET)
 
 
 def _to_stderr(formatter: logging.Formatter, level: int) -> None:

@@ -2,10 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-
-from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
@@ -31,23 +28,12 @@ def _has_uvloop() -> bool:
 @asynccontextmanager
 async def database(settings: "Settings", *, existing: bool = False) -> "AsyncGenerator[Database]":
     """The database alone, at the newest schema; with `existing`, none is made."""
+    from toolgate.data_folder import make_ready
     from toolgate.db.engine import Database
-    from toolgate.db.upgrades import upgrade_at_start
 
     opened = Database(settings.database_url)
     try:
-        file = embedded_file(opened)
-        if file and existing and not file.exists():
-            raise Stop(f"There is no database at {file}. Name its folder with --data.")
-        if file:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        await upgrade_at_start(opened)
+        await make_ready(opened, settings.data, existing=existing)
         yield opened
     finally:
         await opened.close()
-
-
-def embedded_file(database: "Database") -> Path | None:
-    """The file of an embedded database; None for a server or one in memory."""
-    name = database.url.database
-    return Path(name) if database.dialect == "sqlite" and name else None

@@ -62,11 +62,12 @@ def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
 
     if isinstance(error, BadSettings):
         return str(error), ExitCode.USAGE
+    from toolgate.data_folder import NoData
     from toolgate.db.engine import BadDatabaseUrl
     from toolgate.db.upgrades import OtherSchema
     from toolgate.gate.rules import BadPolicy
 
-    if isinstance(error, BadDatabaseUrl | OtherSchema):
+    if isinstance(error, BadDatabaseUrl | OtherSchema | NoData):
         return str(error), ExitCode.USAGE
     if isinstance(error, BadPolicy):
         why = " ".join(str(error).split())

@@ -12,8 +12,9 @@ import typer
 
 from toolgate import logs
 from toolgate.cli import opening
+from toolgate.cli.clients import add_to_claude_code
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
-from toolgate.cli.output import facts, note, say, strong
+from toolgate.cli.output import facts, note, on_terminal, say, strong
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     url = url_of(settings.server, bound.getsockname()[1])
     shown = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_loaded(prepared)}"}
     if prepared.key:
-        shown["Key"] = f"{strong(prepared.key)}  (admin; shown only now, keep it)"
+        shown["Key"] = _key_told(settings, prepared.key)
     if settings.extend.tools:
         shown["Tools"] = f"{settings.extend.tools}  ({_own(settings, prepared)})"
     if settings.policy.read_only:
@@ -163,19 +164,28 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     say()
     facts(shown)
     _tell_trust(settings)
-    key = prepared.key or "$TOOLGATE_KEY"
-    header = f'"Authorization: Bearer {key}"'
-    say("\nCall a tool:")
-    say(f"  curl {_with_ca(settings)}{url}/v1/tools/{_example(demo)} -H {header}")
-    say("\nConnect Claude Code:")
-    say(f"  claude mcp add --transport http toolgate {url}/mcp --header {header}")
-    if not prepared.key:
-        say("\nTOOLGATE_KEY is your key; `toolgate keys create --role admin` makes another.")
+    more = "" if prepared.key else "; `toolgate keys create --role admin` makes another"
+    say(f"\nCall a tool (TOOLGATE_KEY is your key{more}):")
+    example = f"{url}/v1/tools/{_example(demo)}"
+    say(f'  curl {_with_ca(settings)}{example} -H "Authorization: Bearer $TOOLGATE_KEY"')
+    say("\nConnect Claude Code, which takes the key from the environment:")
+    say(f"  {add_to_claude_code('toolgate', f'{url}/mcp')}")
     for name in prepared.replaced:
         note(replaces(name))
     _warn_of_strangers(settings)
     _warn_of_guessing(settings)
     sys.stdout.flush()
+
+
+def _key_told(settings: "Settings", key: str) -> str:
+    """Only a person sees the key itself: what is not a terminal may be a log that others read."""
+    if on_terminal():
+        return f"{strong(key)}  (admin; shown only now, keep it)"
+    from toolgate.data_folder import KEY_FILE, write_private
+
+    file = settings.data / KEY_FILE
+    write_private(file, f"{key}\n")
+    return f"in {file}  (admin; only its owner can read it; delete it once kept)"
 
 
 def url_of(server: "Server", port: int | None = None) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from toolgate import logs
 from toolgate.cli import opening
-from toolgate.cli.options import ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import ConfigFile, DataFolder, given, load_settings
 from toolgate.cli.output import note
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.serve import replaces
@@ -58,6 +58,9 @@ def mcp(
 ) -> None:
     """Serve one MCP client on standard input and output.
 
+    Without data in the folder none is made, unless the folder, the database or a settings file is
+    named, or an admin key is set.
+
     Runs as the holder of the key, else as admin where TOOLGATE_ADMIN_KEY (or BACKEND_MANAGER_KEY)
     is set, else with public tools only.
 
@@ -73,7 +76,18 @@ def mcp(
         return opening.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
     if ca is not None:
         raise Stop("--ca is about the server of --url. Give both, or neither.")
-    opening.wait_for(lambda: _serve(settings, token or key), often=True)
+    # A key that was made somewhere cannot be known to data that is only made now.
+    existing = bool(token or key) or not (settings.admin_key or _named(ctx, config, data))
+    opening.wait_for(lambda: _serve(settings, token or key, existing), often=True)
+
+
+def _named(ctx: typer.Context, config: Path | None, data: Path | None) -> bool:
+    """Whether somebody said where the data is: a client may start this in any folder."""
+    from toolgate.settings import file_used, set_by
+
+    before = given(ctx)
+    flags = data or before.data or file_used(config or before.config)
+    return bool(flags) or bool({"data", "database.url"} & set(set_by().values()))
 
 
 def _endpoint(url: str) -> str:
@@ -122,12 +136,12 @@ async def _pass_on(endpoint: str, credential: str | None, ca: Path | None, longe
         tasks.cancel_scope.cancel()
 
 
-async def _serve(settings: "Settings", credential: str | None) -> None:
+async def _serve(settings: "Settings", credential: str | None, existing: bool) -> None:
     import anyio
 
     from toolgate.app import opened
 
-    async with opened(settings) as app:
+    async with opened(settings, existing=existing) as app:
         credential = credential or settings.admin_key
         principal = await _identified(app, credential)
         for name in app.gate.catalogue.replaced:

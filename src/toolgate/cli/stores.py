@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolgate.cli import opening
 from toolgate.cli.checks import Check, State, check_clock, problem
 from toolgate.cli.integrity import check_integrity
 from toolgate.cli.principals import IN_FORCE, key_state
@@ -80,6 +79,7 @@ async def check_counters(settings: "Settings") -> Check:
 
 async def check_database(settings: "Settings") -> AsyncIterator[Check]:
     """Schema, keys, audit and clock; only looked at, never changed."""
+    from toolgate.data_folder import embedded_file
     from toolgate.db.engine import Database
 
     try:
@@ -88,7 +88,7 @@ async def check_database(settings: "Settings") -> AsyncIterator[Check]:
         yield problem("database", error)
         return
     try:
-        file = opening.embedded_file(database)
+        file = embedded_file(database)
         if file and not file.exists():
             yield Check("database", State.OK, f"{file} is made at the first start.")
             yield _keys(settings, [])

@@ -79,7 +79,7 @@ def _replaces(tool: "AnyTool") -> bool:
 async def _visible(settings: "Settings", principal: str) -> "Listed":
     from toolgate.app import opened
 
-    async with opened(settings) as app:
+    async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
         every = [(tool, app.gate.policy.decide(who, tool)) for tool in app.gate.catalogue]
         return [(tool, decision) for tool, decision in every if decision.visible]

@@ -63,7 +63,7 @@ async def _decision(
 ) -> "tuple[Decision, list[str]]":
     from toolgate.app import opened
 
-    async with opened(settings) as app:
+    async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
         decision = app.gate.policy.decide(who, tool_named(app.gate.catalogue, tool))
         return decision, list(app.gate.policy.failures)

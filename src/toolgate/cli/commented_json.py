@@ -1,0 +1,99 @@
+"""JSON with comments and trailing commas, as VS Code keeps it: read, and changed in place.
+
+Python's own decoder reads every value; what is done here is to blank what it does not know, and
+to find where a member begins and ends. Everything else in the text stays as it is.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+BLANK = re.compile(r"\s*")
+STEP = "  "
+DECODER = json.JSONDecoder()
+
+
+def plain(text: str) -> str:
+    """The same JSON without comments and trailing commas, each character where it was."""
+    return TRAILING_COMMA.sub(_blanked, COMMENT.sub(_blanked, text))
+
+
+def _blanked(found: re.Match[str]) -> str:
+    return found[1] or re.sub(r"[^\n]", " ", found[0])
+
+
+def with_member(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with this member set, and the objects on its way made if need be."""
+    start = end = _after_blank(plain(text), 0)
+    for depth, name in enumerate(path):
+        found = _members(plain(text), start)
+        if name not in found:
+            for outer in reversed(path[depth + 1 :]):
+                value = {outer: value}
+            return _appended(text, start, f"{json.dumps(name)}: {_laid_out(value, depth + 1)}")
+        start, end = found[name]
+    return text[:start] + _laid_out(value, len(path)) + text[end:]
+
+
+def with_item(text: str, name: str, value: Any) -> str:
+    """The text with one more item in a list of the outermost object."""
+    start = _after_blank(plain(text), 0)
+    found = _members(plain(text), start)
+    if name not in found:
+        return with_member(text, [name], [value])
+    return _appended(text, found[name][0], _laid_out(value, 2), depth=2)
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    return json.dumps(value, indent=len(STEP), ensure_ascii=False).replace(
+        "\n", f"\n{STEP * depth}"
+    )
+
+
+def _appended(text: str, start: int, part: str, depth: int | None = None) -> str:
+    """The text with one more member or item at the end of the object or list that starts there."""
+    known = plain(text)
+    _, end = DECODER.raw_decode(known, start)
+    last = len(known[: end - 1].rstrip())
+    inside = len(text[: end - 1].rstrip())
+    level = depth if depth is not None else _depth(known, start)
+    empty = last == start + 1
+    comma = "" if empty or _has_comma(text, known, last, end) else ","
+    lead = f"\n{STEP * level}"
+    trail = f"\n{STEP * (level - 1)}"
+    return text[:last] + comma + text[last:inside] + lead + part + trail + text[end - 1 :]
+
+
+def _has_comma(text: str, known: str, last: int, end: int) -> bool:
+    """Whether a comma trails the last value: blanked in the one, and outside comments."""
+    return "," in COMMENT.sub(_blanked, text)[last : end - 1] and "," not in known[last : end - 1]
+
+
+def _depth(known: str, start: int) -> int:
+    """How deep the inside of the object that starts there is."""
+    before = re.sub(r'"(?:\\.|[^"\\])*"', "", known[: start + 1])
+    return sum(before.count(one) for one in "{[") - sum(before.count(one) for one in "}]")
+
+
+def _members(known: str, start: int) -> dict[str, tuple[int, int]]:
+    """Where the value of each member of an object begins and ends."""
+    found: dict[str, tuple[int, int]] = {}
+    at = _after_blank(known, start + 1)
+    while known[at] != "}":
+        name, at = cast("tuple[str, int]", DECODER.raw_decode(known, at))
+        at = _after_blank(known, _after_blank(known, at) + 1)
+        begin = at
+        _, at = DECODER.raw_decode(known, begin)
+        found[name] = (begin, at)
+        at = _after_blank(known, at)
+        if known[at] == ",":
+            at = _after_blank(known, at + 1)
+    return found
+
+
+def _after_blank(text: str, at: int) -> int:
+    blank = BLANK.match(text, at)
+    return blank.end() if blank else at
