@@ -12,6 +12,7 @@ from toolgate.cli import opening
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
 from toolgate.cli.output import bad, facts, good, printable, say, say_json, table
 from toolgate.cli.problems import ExitCode, Stop
+from toolgate.cli.tools import known_tool
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
@@ -78,6 +79,8 @@ async def _show(
 
     async with opening.database(settings, existing=True) as database:
         found = await rows(database, limit=limit, **only)
+        if only["tool"] and not await rows(database, limit=1, tool=only["tool"]):
+            known_tool(settings, only["tool"])
         show(found)
         if follow:
             # Row numbers begin at 1; without a row yet, everything is new.

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from toolgate.cli.problems import told
 from toolgate.cli.serve import url_of
+from toolgate.cli.tools import every_tool
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from toolgate.gate.catalogue import Catalogue
     from toolgate.settings import Settings
 
 
@@ -192,25 +192,13 @@ def check_own_tools(settings: "Settings") -> Check:
     if file is None:
         return Check("own tools", State.OK, "none (setting extend.tools).")
     try:
-        catalogue, many = _catalogue(settings)
+        catalogue, many = every_tool(settings)
     except Exception as error:
         found = problem("own tools", error)
         return Check(found.name, found.state, " ".join(found.says.split()))
     replaced = ", ".join(catalogue.replaced)
     instead = f"; in place of built-in ones: {replaced}" if replaced else ""
     return Check("own tools", State.OK, f"{file} has {many}{instead}.")
-
-
-def _catalogue(settings: "Settings") -> "tuple[Catalogue, int]":
-    """Every tool, and how many of them are the user's own."""
-    from toolgate.app import packs
-    from toolgate.extend.owning import Own
-    from toolgate.gate.catalogue import Catalogue
-
-    if settings.extend.tools is None:
-        return Catalogue(packs()), 0
-    offer = Own(settings.extend.tools, settings.extend, settings.limits.result_bytes).offer
-    return Catalogue(packs(), offer), len(offer.tools)
 
 
 def check_rules(settings: "Settings") -> Check:
@@ -221,7 +209,7 @@ def check_rules(settings: "Settings") -> Check:
     callers = [ANONYMOUS, *(of_role(role, "doctor") for role in Role)]
     callers += [of_agent(type_, "doctor") for type_ in AgentType]
     try:
-        catalogue, _ = _catalogue(settings)
+        catalogue, _ = every_tool(settings)
         policy = policy_of(settings, catalogue)
     except Exception as error:
         return problem("rules", error)

@@ -25,8 +25,9 @@ from toolgate.cli import (
     why,
 )
 from toolgate.cli.options import help_when_alone
-from toolgate.cli.output import bad, note, on_terminal, say
-from toolgate.cli.problems import ExitCode, told
+from toolgate.cli.output import bad, note, on_terminal, say, say_json
+from toolgate.cli.problems import ExitCode, parted, told
+from toolgate.cli.streams import READER_GONE, ended_with, hold_standard_streams
 
 logger = logging.getLogger(__name__)
 
@@ -36,18 +37,22 @@ Version = Annotated[bool, typer.Option("--version", help="Print the version and 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and end the process with its exit code."""
-    sys.exit(run(arguments))
+    hold_standard_streams()
+    sys.exit(ended_with(run(arguments)))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; errors become a sentence on standard error."""
+    """Run one command; errors become a sentence on standard error, or JSON where it was asked."""
     logs.in_one_line()
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = commands()(arguments, prog_name="toolgate", standalone_mode=False)
+        code = commands()(given, prog_name="toolgate", standalone_mode=False)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:
+        return READER_GONE
     except Exception as error:
-        return _report(error)
+        return _report(error, as_json="--json" in given)
     return code if isinstance(code, int) else ExitCode.OK
 
 
@@ -55,7 +60,7 @@ def commands() -> typer.Typer:
     """The command tree."""
     app = typer.Typer(
         help="One governed door between AI agents and an application's backend.",
-        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
         rich_markup_mode="rich" if on_terminal() else None,
     )
@@ -87,12 +92,16 @@ def _root(ctx: typer.Context, version: Version = False) -> None:
     help_when_alone(ctx)
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, *, as_json: bool) -> int:
     known = told(error)
     if known is None:
         logger.debug("defect", exc_info=error)
         kind = type(error).__name__
         known = f"Something went wrong on our side ({kind}: {error}).", ExitCode.FAILED
     sentence, code = known
-    note(f"{bad('Error:')} {sentence}")
+    if as_json:
+        message, hint = parted(sentence)
+        say_json({"error": {"message": message, "hint": hint}})
+    else:
+        note(f"{bad('Error:')} {sentence}")
     return code

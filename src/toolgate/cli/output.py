@@ -13,7 +13,7 @@ LEAST_WRAPPED = 24
 
 def on_terminal() -> bool:
     """Whether a person looks at standard output."""
-    return sys.stdout.isatty()
+    return sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison] (it may be closed)
 
 
 def say(text: str = "") -> None:

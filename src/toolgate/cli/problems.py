@@ -1,6 +1,7 @@
 """From whatever went wrong to one sentence, a next step and an exit code."""
 
 import errno
+import re
 from enum import IntEnum
 from typing import cast
 
@@ -35,6 +36,7 @@ NEXT_STEPS = {
     "not a database": "Name another folder with --data, or restore the file from a backup.",
     "locked": "Another program holds it; try again when it has ended.",
 }
+SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z`])")
 REACH_IT = "Check the setting database.url, and that the database server runs."
 
 
@@ -47,6 +49,12 @@ def told(error: BaseException) -> tuple[str, ExitCode] | None:
     if format_message := getattr(error, "format_message", None):
         return _misused(error, str(format_message())), ExitCode.USAGE
     return _of_settings(error) or _of_database(error) or _of_machine(error)
+
+
+def parted(sentence: str) -> tuple[str, str]:
+    """What is wrong, and what to do: the first sentence and the rest."""
+    first, *rest = SENTENCE_END.split(sentence, maxsplit=1)
+    return first, rest[0] if rest else ""
 
 
 def _misused(error: BaseException, message: str) -> str:

@@ -131,6 +131,24 @@ def show(
     say(f"\nExample\n  {example_line(tool)}\n  {json.dumps(tool.example, ensure_ascii=False)}")
 
 
+def known_tool(settings: "Settings", name: str) -> "AnyTool":
+    """The tool of this name, the user's own included, without opening anything."""
+    catalogue, _ = every_tool(settings)
+    return tool_named(catalogue, name)
+
+
+def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
+    """Every tool there is, and how many of them are the user's own."""
+    from toolgate.app import packs
+    from toolgate.extend.owning import Own
+    from toolgate.gate.catalogue import Catalogue
+
+    if settings.extend.tools is None:
+        return Catalogue(packs()), 0
+    offer = Own(settings.extend.tools, settings.extend, settings.limits.result_bytes).offer
+    return Catalogue(packs(), offer), len(offer.tools)
+
+
 def tool_named(catalogue: "Catalogue", name: str) -> "AnyTool":
     """The tool of this name; else an error with the names that come close."""
     if found := catalogue.find(name):
