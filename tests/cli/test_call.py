@@ -113,7 +113,7 @@ def test_why_names_the_rule_and_the_exit_code_agrees(cli: Any, principal: str, c
     ended = cli("why", principal, "get_document", "--json")
     assert ended.code == code
     if code == 2:
-        assert principal.partition(":")[2] in ended.err
+        assert principal.partition(":")[2] in ended.json["error"]["message"]
     else:
         assert ended.json["allowed"] is (code == 0)
         assert ended.json["rule"] == ("no-rule-permits" if code else "admin-everything")

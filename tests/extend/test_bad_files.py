@@ -247,6 +247,7 @@ def test_settings_that_do_not_fit(settings: dict[str, Any], told: str) -> None:
     assert str(refused.value).startswith(told)
 
 
+@pytest.mark.usefixtures("data")
 @pytest.mark.parametrize("command", [["serve", "--port", "0"], ["mcp"], ["call", "it"], ["tools"]])
 def test_no_command_starts_with_a_bad_file(
     tmp_path: Path, process: Any, command: list[str]
@@ -273,6 +274,7 @@ def test_doctor_names_the_problem(monkeypatch: pytest.MonkeyPatch, cli: Any) -> 
     assert found["documents"]["state"] == "ok"
 
 
+@pytest.mark.usefixtures("data")
 def test_a_good_file_is_used_and_named(monkeypatch: pytest.MonkeyPatch, cli: Any) -> None:
     Path("tools.yaml").write_text(f"- {GOOD.replace('it', 'get_document', 1)}\n")
     monkeypatch.setenv("TOOLGATE_EXTEND__TOOLS", "tools.yaml")
