@@ -52,6 +52,7 @@ lock: | $(BIN)/uv          ## pin every dependency by hash, newest that fits
 	$(COMPILE) pyproject.toml --extra postgres --extra redis \
 		-c requirements/run.txt -c requirements/test.txt -o requirements/host.txt
 	$(COMPILE) bench/peers/requirements.in -o bench/peers/requirements.txt
+	$(COMPILE) tests/clients/python_1/requirements.in -o tests/clients/python_1/requirements.txt
 
 clean:
 	rm -rf $(VENV) .cache .toolgate

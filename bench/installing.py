@@ -1,5 +1,6 @@
 """Peers, installed into environments of their own below .cache/bench from locked lists."""
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -23,9 +24,12 @@ class Missing(Exception):
 
 def fastmcp() -> str:
     """The Python of an environment with FastMCP."""
-    home = CACHE / "fastmcp"
+    return environment(CACHE / "fastmcp", LOCKS / "requirements.txt")
+
+
+def environment(home: Path, lock: Path) -> str:
+    """The Python of an environment with what a lock lists."""
     python = home / "bin" / "python"
-    lock = LOCKS / "requirements.txt"
 
     def install() -> None:
         uv = str(Path(sys.executable).with_name("uv"))
@@ -63,9 +67,14 @@ def _once(home: Path, lock: Path, install: Callable[[], None]) -> None:
     wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    home.mkdir(parents=True, exist_ok=True)
-    install()
-    stamp.write_text(wanted)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_suffix(".lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == wanted:  # by another process meanwhile
+            return
+        home.mkdir(exist_ok=True)
+        install()
+        stamp.write_text(wanted)
 
 
 def _run(command: list[str]) -> None:

@@ -84,6 +84,14 @@ def test_every_tool_is_called_with_its_example(
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_failed_call_is_told_in_its_own_words(seen: dict[str, Any], mode: str) -> None:
+    failure = seen[mode]["failure"]
+    assert failure["isError"] is True
+    told = json.loads(failure["content"][0]["text"])
+    assert told == {"error": "Document nobody not found in users"}
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_an_unknown_tool_is_a_fault(seen: dict[str, Any], mode: str) -> None:
     fault = seen[mode]["results"]["no_such_tool"]["error"]
     assert fault["code"] == -32602

@@ -55,6 +55,8 @@ def check(found: dict[str, Any], mode: str) -> None:
     assert found["version"] == VERSIONS[mode]
     assert {"get_document", "hold"} < set(found["tools"])
     assert found["jane"]["displayName"] == "Jane Doe"
+    assert found["failure"]["isError"] is True
+    assert "Document nobody not found in users" in found["failure"]["content"][0]["text"]
     assert "cybereco://schema/users" in found["resources"]
     assert '"users"' in found["read"]
     assert "ü ☃" in found["prompt"]

@@ -4,7 +4,7 @@
 //
 // CALLS.json maps a tool name to the arguments of one call: {"get_document": {"collection": "users", ...}}.
 // Prints one JSON object: {"default": Seen, "auto": Seen} with
-//   Seen = {"version", "era", "server", "tools": [name], "results": {name: result | {"error": {code, message}}}}
+//   Seen = {"version", "era", "server", "tools": [name], "failure": result, "results": {name: result | {"error": {code, message}}}}
 // or {"error": {...}} when the connection itself fails. The exit code is 0 whenever that object was printed.
 
 import { readFile } from 'node:fs/promises';
@@ -31,7 +31,10 @@ async function look(options) {
     for (const [name, args] of Object.entries(calls)) {
       results[name] = await client.callTool({ name, arguments: args }).catch(asError);
     }
+    const nobody = { collection: 'users', document_id: 'nobody' };
+    const failure = await client.callTool({ name: 'get_document', arguments: nobody }).catch(asError);
     return {
+      failure,
       version: client.getNegotiatedProtocolVersion(),
       era: client.getProtocolEra(),
       server: client.getServerVersion(),

@@ -20,6 +20,7 @@ async function look(options) {
     const progress = [];
     const { tools } = await client.listTools();
     const jane = await client.callTool(JANE);
+    const failure = await client.callTool({ ...JANE, arguments: { ...JANE.arguments, document_id: 'nobody' } });
     const { resources } = await client.listResources();
     const read = await client.readResource({ uri: 'cybereco://schema/users' });
     const prompt = await client.getPrompt({ name: 'design_query', arguments: { collection: 'users', goal: 'ü ☃' } });
@@ -33,6 +34,7 @@ async function look(options) {
       version: client.getNegotiatedProtocolVersion(),
       tools: tools.map((tool) => tool.name),
       jane: jane.structuredContent,
+      failure,
       resources: resources.map((one) => one.uri),
       read: read.contents[0].text,
       prompt: prompt.messages[0].content.text,
