@@ -1,6 +1,9 @@
 """Whatever JSON comes, over whichever way: one answer, never a fault of ours."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,8 +11,9 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.servers import Server, running_server
+from tests.servers import ROOT, Server, running_server
 from tests.transports.mcp_requests import ERAS, tool_call
+from tests.transports.peers import call
 
 SCALARS = (
     st.none()
@@ -82,3 +86,29 @@ def test_over_mcp(client: httpx2.Client, era: str, name: str, arguments: Any, id
     assert answer.content, "an answer is owed"
     assert "Internal error" not in answer.text
     assert "on our side" not in answer.text
+
+
+@pytest.fixture(scope="module")
+def process(any_server: Server) -> Iterator[subprocess.Popen[bytes]]:
+    variables = {**os.environ, "TOOLGATE_ADMIN_KEY": any_server.admin_key}
+    command = [sys.executable, "-m", "toolgate", "mcp", "--data", str(any_server.data)]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, env=variables, **pipes) as started:
+        yield started
+        assert started.stdin is not None
+        started.stdin.close()
+
+
+@FEW
+@given(name=NAMES, arguments=VALUES | ARGUMENTS, id=VALUES)
+def test_on_standard_input(
+    process: subprocess.Popen[bytes], name: str, arguments: Any, id: Any
+) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(call(name, arguments, id=id)).encode() + b"\n")
+    process.stdin.flush()
+    told = json.loads(process.stdout.readline())
+    assert told["id"] in (id, None)
+    assert ("result" in told) is not ("error" in told)
+    assert told.get("error", {}).get("code") != -32603
