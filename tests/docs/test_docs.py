@@ -72,7 +72,9 @@ def test_every_block_of_data_can_be_read(page: Path) -> None:
             case "cedar":
                 check(rules_of({"": block.text}))
             case language:
-                assert language in ("console", "python", "sh", "text"), f"a block in {language!r}"
+                assert language in ("console", "js", "python", "sh", "text"), (
+                    f"a block in {language!r}"
+                )
 
 
 def test_the_store_of_counts_that_a_page_names_can_be_made() -> None:
