@@ -73,6 +73,8 @@ def running_server(tmp_path_factory: pytest.TempPathFactory, **settings: Any) ->
         "admin_key": admin_key,
         "appdata.writes": True,
         "limits.calls_per_minute": 0,
+        "limits.refusals_per_minute": 1_000_000,
+        "limits.guesses_per_minute": 1_000_000,
         "limits.sign_ins_per_minute": 100_000,
         **flags,
     }

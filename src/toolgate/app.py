@@ -79,7 +79,7 @@ class App:
         """Store and seal the last audit rows, unless the database does not answer."""
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await self.gate.audit.flush()
+                await self.gate.audit.flush(last=True)
                 await self.sealer.seal()
         except Exception as problem:
             logger.error(  # noqa: TRY400 (the database tells of itself)

@@ -322,9 +322,10 @@ class Settings(Section):
     )
     admin_key: str | None = Field(
         default=None,
-        min_length=1,
+        min_length=16,
         repr=False,
-        description="Admin key; also TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
+        description="Admin key, 16 characters or more (`openssl rand -hex 32` makes one); also "
+        "TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
         "Unless set, one is made at the first start.",
     )
     server: Server = Server()

@@ -103,12 +103,14 @@ def test_an_admin_key_from_the_environment_is_used_and_none_is_made(served: Any)
         assert running.call("list_collections", key="another-key-that-is-bad")[0] == 401
 
 
-def test_a_short_admin_key_works_and_is_warned_of(served: Any) -> None:
-    with served(TOOLGATE_ADMIN_KEY="short") as running:
-        assert running.call("list_collections", key="short")[0] == 200
-        ended = running.stop(signal.SIGTERM)
-    assert ended.code == 0
-    assert "short enough to be guessed" in ended.err
+def test_a_short_admin_key_is_refused_at_start(process: Any) -> None:
+    for variable in ("TOOLGATE_ADMIN_KEY", "BACKEND_MANAGER_KEY"):
+        ended = process("serve", "--port", "0", **{variable: "fifteen-letters"})
+        assert ended.code == 2
+        assert "Setting admin_key: " in ended.err
+        assert "at least 16 characters" in ended.err
+        assert "fifteen" not in ended.err
+        assert "Traceback" not in ended.err
 
 
 def test_a_read_only_server_refuses_writes(served: Any) -> None:

@@ -57,6 +57,7 @@ def main() -> None:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     key = secrets.token_hex(16)
     flags = {"data": given.data, "admin_key": key, "limits.calls_per_minute": 0}
+    flags |= {"limits.refusals_per_minute": 1_000_000, "limits.guesses_per_minute": 1_000_000}
     app = Application(load(flags=flags, environment={}), [offer()])
     to = {"host": "127.0.0.1", "port": given.port, "log_level": "warning"}
     if given.http == "httptools":

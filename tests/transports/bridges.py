@@ -51,6 +51,8 @@ class Backend:
             "admin_key": self.key,
             "server.port": self.port,
             "limits.calls_per_minute": 0,
+            "limits.refusals_per_minute": 1_000_000,
+            "limits.guesses_per_minute": 1_000_000,
             "limits.body_bytes": 1024 * 1024,
         }
         command = [sys.executable, "-W", "ignore", "-m", "tests.transports.bridge_server"]

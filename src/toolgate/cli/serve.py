@@ -35,7 +35,6 @@ Reload = Annotated[
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write of every tool.")]
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (no binding here)
-SAFE_KEY = 16
 LOOPBACK = ("localhost", "127.", "::1")
 
 
@@ -173,7 +172,6 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     for name in prepared.replaced:
         note(replaces(name))
     _warn_of_strangers(settings)
-    _warn_of_guessing(settings)
     sys.stdout.flush()
 
 
@@ -245,11 +243,6 @@ def _warn_of_strangers(settings: "Settings") -> None:
         f"Other machines can reach this port{openly}. Requests are answered when "
         f"addressed to: {names} (setting server.allowed_hosts)."
     )
-
-
-def _warn_of_guessing(settings: "Settings") -> None:
-    if settings.admin_key and len(settings.admin_key) < SAFE_KEY:
-        note(f"The admin key is short enough to be guessed; use {SAFE_KEY} characters or more.")
 
 
 def _end_quietly() -> None:

@@ -17,6 +17,7 @@ from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
 from toolgate.gate.records import Ended, Record, gently, record_of, store
 from toolgate.gate.seals import store_sealed
+from toolgate.gate.summaries import Summaries
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class AuditLog:
         self._waiting: list[Ended] = []
         self._unstored: list[Record] = []
         """Rows that could not be stored, or of which that is not known."""
+        self._summaries = Summaries()
         self._uncertain: list[Record] = []
         """Rows of writes that may be stored together with their rows."""
         self._outage = Outage(logger, "Storing audit rows, without which no call is answered,")
@@ -72,6 +74,11 @@ class AuditLog:
             self._wake.set()
         elif waiting + len(self._unstored) >= MOST_WAITING:
             self._fill_up()
+
+    def limited(self, ended: Ended) -> None:
+        """The same for a call past a limit: the first has a row, many others one together."""
+        if self._summaries.add(ended):
+            self.soon(ended)
 
     def _fill_up(self) -> None:
         if self.blocked:
@@ -125,9 +132,10 @@ class AuditLog:
         async with self._database.answering():
             return await self._database.read(lambda c: c.execute(same).first()) is not None
 
-    async def flush(self) -> None:
-        """Store everything that waits."""
+    async def flush(self, *, last: bool = False) -> None:
+        """Store everything that waits; with `last`, also counts of minutes that are not over."""
         async with self._flushing:
+            self._unstored += self._summaries.due(all_of_them=last)
             if self._waiting or self._unstored:
                 late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._hold_calls)
                 try:

@@ -16,8 +16,8 @@ from toolgate.db.outages import Outage
 from toolgate.gate.counting import Counter
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
-from toolgate.gate.principal import Principal
-from toolgate.gate.strangers import Strangers, too_many
+from toolgate.gate.principal import Kind, Principal
+from toolgate.gate.strangers import MOST_KEYS, Strangers, too_many
 from toolgate.gate.turns import Turns
 
 logger = logging.getLogger(__name__)
@@ -61,6 +61,7 @@ class Limits:
         }
         self._own = Counter() if store_url == MEMORY else None
         self._refusals = Counter()
+        self._strangers_refusals = Counter(MOST_KEYS)
         self.strangers = Strangers(None if store_url == MEMORY else self._counters)
         self._outage = Outage(logger, "The counter store")
         self.turns = Turns(bounds.concurrency)
@@ -97,7 +98,9 @@ class Limits:
 
         Always in this process: it is about what refusals cost here, and nobody waits for a store.
         """
-        wait = self._refusals.hit(principal.id, self.bounds.refusals_per_minute)
+        stranger = principal.kind is Kind.ANONYMOUS
+        counter = self._strangers_refusals if stranger else self._refusals
+        wait = counter.hit(principal.id, self.bounds.refusals_per_minute)
         if wait is not None:
             raise too_many(wait)
 

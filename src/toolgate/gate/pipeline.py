@@ -24,6 +24,7 @@ from toolgate.gate.errors import (
     GateError,
     Internal,
     OutcomeUnknown,
+    RateLimited,
     TimedOut,
     Unavailable,
     UnknownTool,
@@ -112,6 +113,7 @@ class Gate:
             if self.audit.blocked:
                 await self.audit.make_room()
             if tool is None or not decision.allowed:
+                self.limits.refused(call.principal)
                 raise refusal(call, decision)
             if waiting := self.limits.admitting(call.principal, tool.name):
                 await waiting
@@ -139,8 +141,15 @@ class Gate:
                 await self._note_write(write, error_type)
 
     def refuse(self, call: Call, error: GateError, rule: str) -> Outcome:
-        """Answer a request that never became a call (no credentials, unreadable); audited too."""
+        """Answer a request that never became a call (no credentials, unreadable); audited too.
+
+        Past the limit on refusals the answer is `RateLimited`.
+        """
         decision = Decision(visible=False, allowed=False, rule=rule)
+        try:
+            self.limits.refused(call.principal)
+        except RateLimited as limited:
+            error = limited
         self._note(call, None, decision, time.perf_counter(), error.kind)
         return fail_with(error, None)
 
@@ -233,7 +242,10 @@ class Gate:
     ) -> None:
         """Audit and count a call that wrote nothing."""
         ended = ended_now(call, tool, decision, started, error_type)
-        self.audit.soon(ended)
+        if error_type == RateLimited.kind:
+            self.audit.limited(ended)
+        else:
+            self.audit.soon(ended)
         if self.log_requests:
             log_request(ended)
         name = tool.name if tool else None

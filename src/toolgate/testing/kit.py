@@ -18,6 +18,7 @@ from toolgate.gate.pipeline import Call
 from toolgate.gate.principal import Principal, Role, of_role
 from toolgate.settings import load
 
+MANY = 1_000_000
 ADMIN = of_role(Role.ADMIN, "test-admin")
 
 
@@ -69,7 +70,8 @@ async def opened_kit(
 ) -> AsyncGenerator[Kit, None]:
     """A gate that keeps its data in `folder`; settings as `limits__seconds=1`."""
     flags = {name.replace("__", "."): value for name, value in settings.items()}
-    flags = {"data": folder, "appdata.writes": writes, "limits.calls_per_minute": 0} | flags
+    given = {"data": folder, "appdata.writes": writes, "limits.calls_per_minute": 0}
+    flags = given | {"limits.refusals_per_minute": MANY} | flags
     async with opened(load(flags=flags, environment={}), plugins) as app:
         if demo_data:
             await demo.load(app)

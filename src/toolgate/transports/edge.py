@@ -15,7 +15,8 @@ from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import Forbidden, GateError, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
-from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope
+from toolgate.identity.credentials import SCOPE, InsufficientScope
+from toolgate.identity.guesses import Guesses
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
     HEAD,
@@ -30,12 +31,13 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    error_headers,
     header,
     send_json,
 )
 from toolgate.transports.cors import answer_headers, is_preflight, preflight_headers
 from toolgate.transports.heads import Head, Heads, key_of
-from toolgate.transports.strangers import note_refusal
+from toolgate.transports.strangers import refuse_stranger
 
 logger = logging.getLogger(__name__)
 _ids = Ids()
@@ -44,6 +46,8 @@ GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 MOST_SERVED = 1000
 CREDENTIALS_REQUIRED = "credentials-required"
 SCOPE_REQUIRED = "scope-required"
+GUESS_LIMIT = "guess-limit"
+CHALLENGED = (401, 403)
 
 
 class Edge:
@@ -53,9 +57,10 @@ class Edge:
         self,
         inner: ASGIApp,
         gate: Gate,
-        credentials: Credentials,
+        guesses: Guesses,
         heads: Heads,
         *,
+        peer: Callable[[Scope], str],
         addresses: Addresses,
         allowed_hosts: Iterable[str],
         allowed_origins: Iterable[str],
@@ -63,7 +68,8 @@ class Edge:
     ) -> None:
         self._inner = inner
         self._gate = gate
-        self._credentials = credentials
+        self._guesses = guesses
+        self._peer = peer
         self._addresses = addresses
         public = {addresses.public_host} if addresses.public_host else set[str]()
         self._hosts = frozenset(allowed_hosts) | public
@@ -114,6 +120,8 @@ class Edge:
             await self._challenge(scope, send)
         except InsufficientScope:
             await self._forbid(scope, send)
+        except GateError as refused:  # too many wrong ones, or they cannot be counted
+            await self._refuse(scope, send, refused, GUESS_LIMIT)
         except SQLAlchemyError:
             logger.debug("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
             await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})
@@ -135,34 +143,35 @@ class Edge:
         credential = credential_of(scope)
         if not credential:
             return False
-        known = await self._credentials.identify(credential, address.resources)
+        peer = self._peer(scope)
+        known = await self._guesses.identify(credential, address.resources, peer)
         if known is None:
             return False
         scope[PRINCIPAL] = known.principal
         # A request id that is given is new every time; the answer to a web page has more headers
         # than what is known of a head could say.
         if header(scope, REQUEST_ID_HEADER) is None and header(scope, b"origin") is None:
-            scope[HEAD] = head = Head(known.principal, address, known.until)
+            scope[HEAD] = head = Head(known.principal, address, known.until, peer=peer)
             self.heads.keep(key_of(scope), head)
         return True
 
     async def _challenge(self, scope: Scope, send: Send) -> None:
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
         error = "invalid_token" if credential_of(scope) else None
-        refused = Unauthenticated(told)
-        await note_refusal(self._gate, scope, refused, CREDENTIALS_REQUIRED)
-        await self._refuse(scope, send, refused, error)
+        await self._refuse(scope, send, Unauthenticated(told), CREDENTIALS_REQUIRED, error)
 
     async def _forbid(self, scope: Scope, send: Send) -> None:
         refused = Forbidden(f"The token was not given for this. Ask for the scope {SCOPE}.")
-        await note_refusal(self._gate, scope, refused, SCOPE_REQUIRED)
-        await self._refuse(scope, send, refused, "insufficient_scope")
+        await self._refuse(scope, send, refused, SCOPE_REQUIRED, "insufficient_scope")
 
     async def _refuse(
-        self, scope: Scope, send: Send, refused: GateError, error: str | None
+        self, scope: Scope, send: Send, refused: GateError, rule: str, error: str | None = None
     ) -> None:
-        challenge = (b"www-authenticate", _challenge_text(scope, error).encode())
-        await send_json(send, refused.status, NEUTRAL.failure(refused, False), [challenge])
+        told = refuse_stranger(self._gate, scope, refused, rule, self._peer(scope))
+        headers = [*error_headers(told)]
+        if told.status in CHALLENGED:
+            headers.append((b"www-authenticate", _challenge_text(scope, error).encode()))
+        await send_json(send, told.status, NEUTRAL.failure(told, False), headers)
 
     def _host_allowed(self, host: str | None) -> bool:
         if "*" in self._hosts:

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from toolgate.gate.errors import GateError
 from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import REMEMBERED_SECONDS, Credentials, InsufficientScope
+from toolgate.identity.guesses import Guesses
 from toolgate.transports.address import Address
 from toolgate.transports.asgi import Scope
 
@@ -53,6 +55,8 @@ class Head:
     """What MCP's headers say, once that was asked for."""
     respond: "Callable[[Head, bytes], Pending] | None" = None
     """Answers the bodies of such requests, but for those (None) that have to go another way."""
+    peer: str = ""
+    """Against what wrong credentials in such a head are counted."""
 
 
 class Sightings:
@@ -84,9 +88,10 @@ class Heads:
     `traceparent`, would fill the table with heads that never come back.
     """
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Credentials, guesses: Guesses) -> None:
         self._credentials = credentials
         self.sightings = Sightings()
+        self._guesses = guesses
         self._known: dict[Hashable, Head] = {}
         self._patterns: dict[RawKey, Head] = {}
         """By heads without their credential: all but the caller is the same for any credential."""
@@ -134,13 +139,14 @@ class Heads:
         """Look up who it is; None where the request has to be looked at as a whole."""
         pattern = unknown.pattern
         try:
-            known = await self._credentials.identify(unknown.credential, pattern.address.resources)
-        except (InsufficientScope, SQLAlchemyError):
+            resources = pattern.address.resources
+            known = await self._guesses.identify(unknown.credential, resources, pattern.peer)
+        except (InsufficientScope, GateError, SQLAlchemyError):
             return None
         if known is None:
             return None
         address, routing = pattern.address, pattern.routing
-        head = Head(known.principal, address, known.until, routing, pattern.respond)
+        head = Head(known.principal, address, known.until, routing, pattern.respond, pattern.peer)
         self.keep(unknown.key, head)
         return head
 

@@ -36,7 +36,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.strangers import note_refusal
+from toolgate.transports.strangers import refuse_stranger
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +91,8 @@ class OAuth:
             refused = Unavailable("Signing in is not possible now. Try again later.")
             return await self._refuse(refused, path, scope, to)
         if answer.rule is not None:
-            await note_refusal(self._gate, scope, Forbidden("refused"), answer.rule)
+            refused = Forbidden("refused")
+            refuse_stranger(self._gate, scope, refused, answer.rule, self._peer(scope))
         await _send(to, answer)
 
     async def _count(self, path: str, peer: str) -> None:

@@ -5,13 +5,15 @@ from typing import Any, cast
 import orjson
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.errors import GateError, InvalidArguments, TooLarge
+from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.transports.asgi import (
+    Headers,
     Receive,
     Scope,
     Send,
     dry_run_of,
+    error_headers,
     parse_json,
     principal_of,
     read_body,
@@ -41,36 +43,50 @@ class Rpc:
             message = parse_json(body)
         except GateError as problem:
             return await self._unreadable(scope, to, problem)
-        answers = await self._answer(scope, message)
+        refused: list[RateLimited | None] = []
+        answers = await self._answer(scope, message, refused)
+        status, headers = _status(refused)
         if answers is None:
-            return await send(to, 204, b"")
-        await send(to, 200, orjson.dumps(answers))
+            return await send(to, status or 204, b"", headers)
+        await send(to, status or 200, orjson.dumps(answers), headers)
 
     async def _unreadable(self, scope: Scope, to: Send, problem: GateError) -> None:
         call = self._to_call(scope, "(unreadable)", None)
-        self._gate.refuse(call, problem, "unreadable")
+        outcome = self._gate.refuse(call, problem, "unreadable")
+        if isinstance(outcome.error, RateLimited):
+            limited = failure(None, outcome.error.rpc, outcome.error.message)
+            return await send_json(to, 429, limited, error_headers(outcome.error))
         if isinstance(problem, TooLarge):
             return await send_json(to, 413, failure(None, INVALID_REQUEST, problem.message))
         await send_json(to, 200, failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
 
-    async def _answer(self, scope: Scope, message: Any) -> Answer | list[Answer] | None:
+    async def _answer(
+        self, scope: Scope, message: Any, refused: list[RateLimited | None]
+    ) -> Answer | list[Answer] | None:
         if not isinstance(message, list):
-            return await self._one(scope, message)
+            return await self._one(scope, message, refused)
         batch = cast("list[Any]", message)
         if not 1 <= len(batch) <= MOST_IN_A_BATCH:
             told = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
             return failure(None, INVALID_REQUEST, told)
-        answers = [await self._one(scope, one) for one in batch]
+        answers = [await self._one(scope, one, refused) for one in batch]
         return [one for one in answers if one is not None] or None
 
-    async def _one(self, scope: Scope, message: Any) -> Answer | None:
+    async def _one(
+        self, scope: Scope, message: Any, refused: list[RateLimited | None]
+    ) -> Answer | None:
+        """Answer one message, and note whether it was one too many."""
         if problem := _malformed(message):
             call = self._to_call(scope, "(unreadable)", None)
-            self._gate.refuse(call, InvalidArguments([]), "unreadable")
+            error = self._gate.refuse(call, InvalidArguments([]), "unreadable").error
+            refused.append(error if isinstance(error, RateLimited) else None)
+            if isinstance(error, RateLimited):
+                return failure(None, error.rpc, error.message)
             return failure(None, INVALID_REQUEST, f"Invalid Request: {problem}")
         request = cast(Answer, message)
         call = self._to_call(scope, request["method"], request.get("params"))
         outcome = await self._gate.execute(call)
+        refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
         if "id" not in request:
             return None
         if outcome.error is None:
@@ -86,6 +102,14 @@ class Rpc:
             transport="rpc",
             dry_run=dry_run_of(scope),
         )
+
+
+def _status(refused: list[RateLimited | None]) -> tuple[int | None, Headers]:
+    """429 where every message was one too many."""
+    limited = [one for one in refused if one is not None]
+    if not limited or len(limited) < len(refused):
+        return None, ()
+    return limited[-1].status, error_headers(limited[-1])
 
 
 def rpc_error(outcome: Outcome) -> Answer:

@@ -1,22 +1,18 @@
-"""What is refused to callers we do not know is audited, up to their common rate limit."""
+"""What is refused to callers we do not know: counted against their peer, and audited."""
 
 from toolgate.gate.errors import GateError
 from toolgate.gate.pipeline import Call, Gate
-from toolgate.gate.principal import ANONYMOUS
+from toolgate.gate.principal import Kind, Principal
 from toolgate.transports.asgi import REQUEST_ID, Scope
 
 
-async def note_refusal(gate: Gate, scope: Scope, error: GateError, rule: str) -> None:
-    """Audit a refusal, unless strangers were refused too often: they must not fill the audit."""
+def refuse_stranger(gate: Gate, scope: Scope, error: GateError, rule: str, peer: str) -> GateError:
+    """Audit a refusal; what to answer: the error, or past the limit that there were too many."""
     call = Call(
         tool=scope["path"],
         arguments=None,
-        principal=ANONYMOUS,
+        principal=Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}"),
         request_id=scope[REQUEST_ID],
         transport="http",
     )
-    try:
-        await gate.limits.admit(ANONYMOUS, call.tool)
-    except GateError:
-        return
-    gate.refuse(call, error, rule)
+    return gate.refuse(call, error, rule).error or error

@@ -9,6 +9,7 @@ from toolgate.background import beside
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import Credentials
+from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.consent import ToolCounts
 from toolgate.identity.oauth.server import Parts, endpoints
 from toolgate.identity.outside import Outside, outside
@@ -67,7 +68,8 @@ def _edge(
     oauth: OAuth,
     sdk: Sdk,
 ) -> Edge:
-    heads = Heads(credentials)
+    guesses = Guesses(credentials, gate.limits)
+    heads = Heads(credentials, guesses)
     front = Front(gate, sdk, heads, underscore_names=settings.mcp.underscore_names)
     routes: dict[str, ASGIApp] = {
         **dict.fromkeys(MCP_PATHS, front),
@@ -82,8 +84,9 @@ def _edge(
     return Edge(
         _router(routes, own, oauth),
         gate,
-        credentials,
+        guesses,
         heads,
+        peer=Peers(settings.server),
         addresses=Addresses(settings.server),
         allowed_hosts=settings.server.allowed_hosts,
         allowed_origins=settings.server.allowed_origins,

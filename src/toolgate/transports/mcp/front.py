@@ -9,7 +9,14 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.errors import GateError, InvalidArguments, Problem, TooLarge, UnknownTool
+from toolgate.gate.errors import (
+    GateError,
+    InvalidArguments,
+    Problem,
+    RateLimited,
+    TooLarge,
+    UnknownTool,
+)
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
@@ -25,6 +32,7 @@ from toolgate.transports.asgi import (
     Send,
     answer,
     dry_run_of,
+    error_headers,
     parse_json,
     principal_of,
     read_body,
@@ -81,7 +89,8 @@ class Front:
         try:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
         except TooLarge as problem:
-            return await send_json(to, 413, self._refuse(scope, problem).body)
+            outcome = self._refuse(scope, problem)
+            return await send_json(to, outcome.status, outcome.body, error_headers(outcome.error))
         routing = self._routing(scope)
         try:
             message = parse_json(body)
@@ -152,8 +161,13 @@ class Front:
         return tool is None or not self._gate.policy.decide(principal, tool).visible
 
     async def _malformed(self, scope: Scope, to: Send, code: int, told: str) -> None:
-        self._refuse(scope, InvalidArguments([Problem("body", "format", told)]))
+        outcome = self._refuse(scope, InvalidArguments([Problem("body", "format", told)]))
+        if isinstance(outcome.error, RateLimited):
+            return await self._limited(to, outcome.error)
         await send_json(to, 400, failure(None, code, told))
+
+    async def _limited(self, to: Send, error: RateLimited) -> None:
+        await send_json(to, 429, failure(None, error.rpc, error.message), error_headers(error))
 
     def _refuse(self, scope: Scope, problem: GateError) -> Outcome:
         call = Call(
