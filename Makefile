@@ -7,7 +7,7 @@ TEST   := $(VENV)/.test-ready
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
-.PHONY: run test steady check bench bench-content bench-credentials lint types architecture docs lock clean
+.PHONY: run test steady drill check bench bench-content bench-credentials lint types architecture docs lock clean
 
 run: $(RUN)                ## embedded database with demo data, ready to be called
 	$(BIN)/toolgate serve --demo
@@ -18,7 +18,7 @@ test: $(TEST)              ## the whole test suite, on real servers
 steady: $(TEST)            ## the suite TIMES times beside two busy loops: nothing may fail by chance
 	$(BIN)/python -m tests.steady --times $(or $(TIMES),10)
 
-drill: $(TEST)             ## faults that take minutes: frozen databases, kills, full disks
+drill: $(TEST)             ## faults that take minutes: a frozen database, kills under a held lock
 	$(BIN)/python -m pytest tests/drill -s
 
 check: lint types architecture docs test   ## exactly what CI runs

@@ -69,7 +69,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(
     content=st.dictionaries(st.text(max_size=4) | st.just("s"), values, max_size=4),
     name=st.text(max_size=4),

@@ -26,7 +26,7 @@ TEMPLATES = st.sampled_from(
 
 
 @given(template=TEMPLATES, a=VALUES, b=VALUES)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_a_value_never_leaves_its_segment(template: str, a: object, b: object) -> None:
     address = address_of(template, BASE)
     try:

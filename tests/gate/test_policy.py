@@ -361,7 +361,7 @@ switched = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(case=st.builds(Case, principals, tools, switched))
 def test_the_rules_decide_as_their_model_in_python_does(case: Case) -> None:
     decision = Policy(built_in_rules(), case.switches).decide(case.principal, case.tool)

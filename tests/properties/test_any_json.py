@@ -38,7 +38,7 @@ ARGUMENTS = st.fixed_dictionaries(
     {"collection": st.just("users") | VALUES},
     optional={"filters": VALUES, "data": VALUES, "document_id": VALUES, "limit": VALUES},
 )
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

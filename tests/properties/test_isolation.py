@@ -24,7 +24,7 @@ TOOLS = [
 HOME = "home"
 """A field in every planted document that names its collection."""
 
-bounded = settings(max_examples=120, deadline=None)
+bounded = settings(max_examples=120)
 
 # Text with everything in it that is special to a database, a path or a pattern.
 wild_text = st.one_of(
@@ -228,7 +228,7 @@ async def only(kit: Kit, stored: list[Fields]) -> None:
             await store.create(tx, "groups", fields, f"d{number}")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     stored=st.lists(stored_fields, min_size=1, max_size=8),
     filters=st.lists(good_filters, min_size=1, max_size=2),

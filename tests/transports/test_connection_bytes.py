@@ -131,9 +131,7 @@ def cut(wire: bytes, at: list[int]) -> list[bytes]:
 
 
 @given(sequences, cuts, st.booleans(), st.sampled_from([b"", b"", b"", *BROKEN]))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_ours_answer_byte_for_byte_like_uvicorns(
     web: Web, sequence: list[Any], at: list[int], together: bool, broken: bytes
 ) -> None:

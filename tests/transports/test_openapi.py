@@ -129,7 +129,7 @@ def test_the_server_publishes_this_document(server: Server) -> None:
 
 
 @api.parametrize()
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_the_server_keeps_to_its_document(case: Any, server: Server) -> None:
     # An address that HTTP's parser refuses by its length never becomes a request of ours.
     assume(len(str(case.query)) < LONGEST_QUERY)

@@ -73,5 +73,5 @@ class Strangers:
 def too_many(wait: float) -> RateLimited:
     """What somebody is told who was refused too often."""
     seconds = max(1, round(wait))
-    told = f"Too many requests were refused. Try again in {seconds} s."
+    told = f"Too many requests. Try again in {seconds} s."
     return RateLimited(told, retry_after=seconds)

@@ -464,7 +464,6 @@ def replace_all(kit: Kit, portal: Any, world: World) -> None:
 
 thousand_worlds = settings(
     max_examples=EXAMPLES,
-    deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,
