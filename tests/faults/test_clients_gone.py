@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.faults.server import KEY, Running, served
+from tests.patience import PATIENT
 
 BODY = json.dumps({"collection": "apps", "data": {"a": 1}})
 RESET = struct.pack("ii", 1, 0)
@@ -26,7 +27,7 @@ def head(path: str, length: int, method: str = "POST", **more: str) -> bytes:
 
 def leave(running: Running, sent: bytes, *, answer: bool) -> None:
     """Send something, perhaps wait for the begin of an answer, and reset the connection."""
-    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as line:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENT) as line:
         line.sendall(sent)
         if answer:
             line.recv(10)

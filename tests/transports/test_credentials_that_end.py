@@ -16,6 +16,7 @@ import anyio.lowlevel
 import pytest
 from sqlalchemy import update
 from tests.gate.tools import a_tool, offer
+from tests.patience import PATIENT
 from tests.transports.conftest import Web, opened_web
 from tests.transports.mcp_requests import ERAS, LEGACY, MODERN, Request, initialize, request
 from tests.transports.peers import Peer, call, message, piped
@@ -32,7 +33,6 @@ from toolgate.transports.mcp import stdio
 pytestmark = pytest.mark.anyio
 
 UNAUTHENTICATED, UNAVAILABLE = -32100, -32500
-WITHIN = 20.0
 
 
 @dataclass
@@ -199,7 +199,7 @@ async def test_a_call_that_runs_when_its_key_ends_is_finished(
     HELD.append(Held())
     async with started_with(web, key) as peer:
         await peer.send(call("hold", {}, id=1))
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             await HELD[-1].started.wait()
         await revoke_elsewhere(web, key)
         clock.now += 1.0
@@ -251,7 +251,7 @@ class Stream:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         while not holds():
             await anyio.lowlevel.checkpoint()
 
@@ -328,7 +328,7 @@ async def test_an_open_stream_ends_with_its_key(
         await end(web, key)
         clock.now += lasting.EVERY_SECONDS
         ticks.tick()
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             await stream.ended.wait()
         assert stream.is_closed
     if era == MODERN:

@@ -30,6 +30,7 @@ async def lasting(good: Good | None, work: Callable[[], Awaitable[Any]]) -> Any:
     if good is None:
         return await work()
     done: list[Any] = []
+    failed: Exception | None = None
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -38,8 +39,13 @@ async def lasting(good: Good | None, work: Callable[[], Awaitable[Any]]) -> Any:
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(watch)
-        done.append(await work())
+        try:
+            done.append(await work())
+        except Exception as error:  # the group would wrap it in another
+            failed = error
         tasks.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
     if not done:
         raise Unauthenticated(ENDED)
     return done[0]
