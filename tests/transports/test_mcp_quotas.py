@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from tests.patience import PATIENT
 from tests.servers import Server, running_server
 from tests.transports.conftest import Web, opened_web
 from tests.transports.mcp_requests import LEGACY, MODERN, initialize, message_of, request
@@ -133,7 +134,7 @@ async def test_event_streams_are_counted_for_each_caller(server: Server, listen:
             assert "mcp.streams" in message_of(refused)["error"]["message"]
         async with streaming(server, "user", listen) as other:
             assert other.status_code == 200
-    with anyio.fail_after(15):
+    with anyio.fail_after(PATIENT):
         while True:  # until the server has seen that the streams are closed
             async with streaming(server, "admin", listen) as again:
                 if again.headers["content-type"].startswith("text/event-stream"):
