@@ -146,6 +146,23 @@ def test_a_call_over_the_drain_time_is_told_in_the_words_of_its_transport(
     assert "Traceback" not in "".join(running.said)
 
 
+def test_every_call_of_a_batch_over_the_drain_time_is_told(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    batch = [
+        {"jsonrpc": "2.0", "id": name, "method": TOOL, "params": {"name": name}}
+        for name in ("first", "second")
+    ]
+    with started(data, 1, "0.2") as running, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(running.ask, "POST", "/rpc", batch)
+        until(lambda: (data / "begun-first").exists(), PATIENT)
+        running.process.send_signal(signal.SIGTERM)
+        answers = asked.result().body
+        assert running.process.wait(PATIENT) == 0
+    assert [one["id"] for one in answers] == ["first", "second"]
+    assert {one["error"]["message"] for one in answers} == {STOPPING}
+    assert {row["error_type"] for row in kept_in(data).rows} == {"unavailable"}
+
+
 def result_of(answer: Answer) -> Any:
     """The result of a JSON-RPC answer, be it JSON or an event."""
     if answer.body is not None:

@@ -8,7 +8,7 @@ import anyio.lowlevel
 import pytest
 from tests.patience import PATIENT
 
-from toolgate.gate.deadlines import Deadline, Deadlines
+from toolgate.gate.deadlines import Deadline, Deadlines, Stopping
 
 pytestmark = pytest.mark.anyio
 
@@ -73,3 +73,22 @@ async def test_a_handler_that_takes_the_cancellation_for_itself_gets_no_second_o
     with Deadline(Deadlines(SHORT)), contextlib.suppress(asyncio.CancelledError):
         await anyio.sleep_forever()
     await anyio.lowlevel.checkpoint()
+
+
+async def test_what_begins_after_the_stop_is_stopped_too() -> None:
+    deadlines = Deadlines(10 * PATIENT)
+
+    async def wait() -> None:
+        with Deadline(deadlines):
+            await anyio.sleep_forever()
+
+    async def one_after_the_other() -> None:
+        for _ in range(2):  # as the requests of a batch
+            with pytest.raises(Stopping):
+                await wait()
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one_after_the_other)
+            await anyio.wait_all_tasks_blocked()
+            deadlines.stop()

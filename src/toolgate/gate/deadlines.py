@@ -27,6 +27,9 @@ class Deadlines:
         """Wait for no call any longer, neither for those that run nor for those that come."""
         self.stopping = True
         self.seconds = 0.0
+        if self.timer is not None:  # it would look far too late for those that come
+            self.timer.cancel()
+            self.timer = None
         for one in self.running:
             one.over = True
             one.task.cancel()
