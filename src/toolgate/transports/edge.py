@@ -168,6 +168,9 @@ class Edge:
         self, scope: Scope, send: Send, refused: GateError, rule: str, error: str | None = None
     ) -> None:
         told = refuse_stranger(self._gate, scope, refused, rule, self._peer(scope))
+        if credential_of(scope) is None:
+            # Nothing was looked up, and a client signs in only when it is challenged.
+            told = refused
         headers = [*error_headers(told)]
         if told.status in CHALLENGED:
             headers.append((b"www-authenticate", _challenge_text(scope, error).encode()))

@@ -27,7 +27,7 @@ UUID = re.compile(
 )
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):\d{2}:\d{2})(?:\.(\d{1,3}))?Z", re.ASCII)
-MILLISECONDS = len("2025-02-20T14:30:00.000Z")
+SECONDS, MILLISECONDS = len("2025-02-20T14:30:00Z"), len("2025-02-20T14:30:00.000Z")
 
 
 def _uuid(value: str, info: ValidationInfo) -> str:
@@ -38,14 +38,14 @@ def _uuid(value: str, info: ValidationInfo) -> str:
 
 
 def _moment(value: str, info: ValidationInfo) -> str:
-    """An argument has one of the two formats of the specification; `as_moment` reads more."""
+    """Take a date or a timestamp as the specification prints them: no fraction, or a full one."""
     moment = as_moment(value)
-    if moment and (DAY.fullmatch(value) or len(value) == MILLISECONDS):
+    if moment and (DAY.fullmatch(value) or len(value) in (SECONDS, MILLISECONDS)):
         return moment
     told = {"field": info.field_name}
     raise PydanticCustomError(
         TOLD,
-        "{field} must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss.sssZ",
+        "{field} must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss[.sss]Z",
         told,
     )
 
