@@ -56,7 +56,14 @@ async def missing(ctx: HandlerContext, args) -> dict:
     raise ValueError("secret")
 
 
+@tool(role="user", annotations={"readOnlyHint": True})
+async def misshapen(ctx: HandlerContext, args) -> Stats:
+    """Answers something else than it says."""
+    return {"total": "private words", "who": None}
+
+
 tools = [
+    misshapen,
     newsletter_stats,
     ask_backend,
     missing,
@@ -115,9 +122,36 @@ async def test_routes_and_handlers_stand_side_by_side(opened: Opened) -> None:
     async with opened(TOOLS, "tools.py") as kit:
         own = [tool for tool in kit.app.gate.catalogue if tool.pack.name == "own"]
         assert [(tool.name, tool.family) for tool in own] == [
+            ("misshapen", "handlers"),
             ("newsletter_stats", "handlers"),
             ("ask", "handlers"),
             ("missing", "handlers"),
             ("echo", "routes"),
         ]
         assert (await kit.call("echo")).body["path"] == "/api/echo"
+
+
+async def test_an_answer_of_the_wrong_shape_is_told_without_its_values(
+    opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(TOOLS, "tools.py") as kit:
+        told = await kit.call("misshapen", USER)
+    assert told.status == 502
+    assert told.body == {
+        "error": "misshapen answered what Stats does not allow: total is not valid."
+    }
+    assert "misshapen failed: ValidationError (request id test)" in caplog.messages
+    assert "private words" not in caplog.text
+
+
+async def test_the_log_says_where_a_handler_failed_and_nothing_of_its_values(
+    opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(TOOLS, "tools.py") as kit:
+        for _ in range(3):
+            await kit.call("missing")
+    line = 1 + TOOLS.splitlines().index('    raise ValueError("secret")')
+    [told] = caplog.messages
+    assert told.startswith("missing failed: ValueError in ")
+    assert told.endswith(f"tools.py:{line} (request id test)")
+    assert "secret" not in caplog.text

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from toolgate.extend.context import handler_context
 from toolgate.extend.declaring import Handler
@@ -15,6 +15,8 @@ from toolgate.extend.routes import Given, fitting
 from toolgate.extend.schemas import Check
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import BACKEND
+from toolgate.gate.errors import RouteFailed
+from toolgate.gate.parsing import problem_of
 from toolgate.gate.tool import Pack, Tool
 
 Schema = dict[str, Any]
@@ -66,10 +68,17 @@ class HandlerCall:
         """Ask the function."""
         value = await self.handler(handler_context(ctx, self.tool, self.outbound), args)
         if self.model is not None and not isinstance(value, self.model):
-            value = self.model.model_validate(value)
+            value = self._modelled(value, self.model)
         if isinstance(value, BaseModel):
             value = value.__pydantic_serializer__.to_python(value, mode="json")
         return Given(fitting(self.tool, value, self.check))
+
+    def _modelled(self, value: Any, model: type[BaseModel]) -> BaseModel:
+        try:
+            return model.model_validate(value)
+        except ValidationError as invalid:
+            told = f"{self.tool} answered what {model.__name__} does not allow"
+            raise RouteFailed(f"{told}: {problem_of(invalid)}.") from invalid
 
 
 def takes_two(handler: Handler) -> bool:

@@ -19,7 +19,7 @@ GateError
 ├── Unavailable          something this call needs does not answer
 │   └── ForgeUnavailable the forge (GitHub) fails or does not answer
 ├── RouteFailed          the route behind a user's own tool refuses or fails
-└── Internal             a defect of ours; the cause is in the log
+└── Internal             a defect of ours; the log says where
 """
 
 from collections.abc import Mapping, Sequence
@@ -259,7 +259,7 @@ class RouteFailed(GateError):
 
 
 class Internal(GateError):
-    """A defect of ours; the cause is in the log under the request id."""
+    """A defect of ours; the log says where, under the request id."""
 
     kind = "internal_error"
     status = 500

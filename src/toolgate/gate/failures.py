@@ -1,6 +1,14 @@
-"""What the log is told of calls that fail for a reason that is not the caller's."""
+"""What the log is told of calls that fail for a reason that is not the caller's.
+
+The words of an error may repeat arguments and results (Pydantic quotes what it was given), and so
+may a traceback. So the log has the type of the error and the line of code; the rest is there at
+level DEBUG.
+"""
 
 import logging
+import sysconfig
+import traceback
+from typing import cast
 
 from toolgate.db.outages import is_outage
 from toolgate.gate.errors import GateError
@@ -10,14 +18,11 @@ logger = logging.getLogger(__name__)
 
 MOST_KINDS = 1000
 SERVER_ERROR = 500
+LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
 class FailureLog:
-    """One line when a tool begins to fail in some way, then one a minute with a count.
-
-    The words of an error may repeat arguments, so only what is known not to is logged; the rest is
-    there at level DEBUG.
-    """
+    """One line when a tool begins to fail in some way, then one a minute with a count."""
 
     def __init__(self) -> None:
         self._logs: dict[tuple[str, str], ThrottledLog] = {}
@@ -33,8 +38,31 @@ class FailureLog:
         kind = type(cause).__name__
         if isinstance(cause, OSError) and cause.strerror:
             kind = f"{kind}: {cause.strerror}"
+        self._log(request_id, tool, kind, logging.WARNING)
+
+    def defect(self, request_id: str, tool: str, error: Exception) -> None:
+        """Log an error that nobody expected: its type, and where to look."""
+        logger.debug("%s: %s failed", request_id, tool, exc_info=error)
+        self._log(request_id, tool, origin(error), logging.ERROR)
+
+    def _log(self, request_id: str, tool: str, kind: str, level: int) -> None:
         log = self._logs.get((tool, kind))
         if log is None and len(self._logs) < MOST_KINDS:
-            log = self._logs[tool, kind] = ThrottledLog(logger)
+            log = self._logs[tool, kind] = ThrottledLog(logger, level=level)
         if log is not None:
             log.happened("%s failed: %s (request id %s)", tool, kind, request_id)
+
+
+def origin(error: BaseException) -> str:
+    """The type of an error and where it was raised, as `KeyError in tools.py:7`.
+
+    The line is the last one outside of libraries, which is the one to correct.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return origin(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    kind, frames = type(error).__name__, traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return kind
+    own = [one for one in frames if not one.filename.startswith((*LIBRARIES, "<"))]
+    last = (own or frames)[-1]
+    return f"{kind} in {last.filename}:{last.lineno}"

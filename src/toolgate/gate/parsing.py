@@ -32,6 +32,13 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
         raise InvalidArguments(problems) from None
 
 
+def problem_of(invalid: ValidationError) -> str:
+    """The first problem of something else than arguments, without a word of what it holds."""
+    first = invalid.errors(include_url=False, include_input=False)[0]
+    _, words = _WORDS.get(first["type"], ("value", _says("is not valid")))
+    return f"{dotted(first['loc']) or 'it'} {words(first)}"
+
+
 def _given(arguments: Any) -> dict[str, Any]:
     """No arguments at all are fine; what a transport could not read is told here."""
     if isinstance(arguments, GateError):

@@ -4,7 +4,6 @@ transport -> identity -> catalogue -> policy -> limits -> parse -> handler -> au
 """
 
 import contextlib
-import logging
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,8 +40,6 @@ from toolgate.gate.requests import log_request
 from toolgate.gate.tool import Effect
 from toolgate.gate.waiting import bounded
 from toolgate.ports.documents import StoreUnavailable
-
-logger = logging.getLogger(__name__)
 
 CANCELLED = "cancelled"
 UNDECIDED = Decision(visible=False, allowed=False, rule=NO_RULE)
@@ -293,7 +290,7 @@ def told(error: Exception, call: Call, failures: FailureLog) -> GateError:
         case AuditUnavailable():
             return Unavailable("The audit log cannot be written, so nothing is answered now.")
         case _:
-            logger.error("%s: %s failed", call.request_id, call.tool, exc_info=error)
+            failures.defect(call.request_id, printable(call.tool), error)
             return Internal(call.request_id)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from toolgate.gate.failures import origin
 from toolgate.transports.asgi import Scope
 from toolgate.transports.heads import KNOWN_HEADS, RAW_HEAD, Answer, Heads, Pending
 from toolgate.transports.limited import Phase
@@ -115,7 +116,9 @@ class Connection(LimitedHttpTools):
             self.transport.close()
             if not isinstance(problem, Exception):
                 raise
-            logger.exception("a request could not be answered")
+            logger.error(  # noqa: TRY400 (a traceback may hold arguments)
+                "a request could not be answered: %s", origin(problem)
+            )
         finally:
             self._task = None
             self.tasks.discard(task)  # pyright: ignore[reportArgumentType]

@@ -4,7 +4,6 @@ The only module that knows the SDK's server API (docs/decisions/0004).
 """
 
 import functools
-import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import nullcontext
@@ -22,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import Unauthenticated, UnknownTool
+from toolgate.gate.failures import FailureLog
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.lasting import Good, lasting
@@ -33,8 +33,6 @@ from toolgate.transports.mcp.listing import (
     visible_resources,
 )
 from toolgate.transports.mcp.quotas import QuotaReached, StreamQuota
-
-logger = logging.getLogger(__name__)
 
 INSTRUCTIONS = (
     "Tools of an application's backend. Every call is checked, limited and audited; "
@@ -100,7 +98,7 @@ def build_server(
 ) -> Server[Any]:
     """A server whose every answer comes out of the gate; `streams` bounds open event streams."""
     handlers = Handlers(gate, who, transport, underscore_names)
-    listen = ListenHandler(handlers.bus)
+    listen, masked = ListenHandler(handlers.bus), Masking(gate.failures, who)
 
     async def listen_allowed(
         raw: Raw, params: types.SubscriptionsListenRequestParams
@@ -152,22 +150,33 @@ def build_server(
     return server
 
 
-def masked(
-    handler: Callable[[Raw, Params], Awaitable[Result]],
-) -> Callable[[Raw, Params], Awaitable[Result]]:
-    """Keep unexpected errors to ourselves: older clients would be sent their text."""
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """Keeps unexpected errors to ourselves: older clients would be sent their text."""
 
-    @functools.wraps(handler)
-    async def safe(raw: Raw, params: Params) -> Result:
-        try:
-            return await handler(raw, params)
-        except MCPError:
-            raise
-        except Exception as error:
-            logger.exception("MCP request failed")
-            raise MCPError(types.INTERNAL_ERROR, "Internal error") from error
+    failures: FailureLog
+    who: Who
 
-    return safe
+    def __call__(
+        self, handler: Callable[[Raw, Params], Awaitable[Result]]
+    ) -> Callable[[Raw, Params], Awaitable[Result]]:
+        """The handler, whose errors are those of the protocol only."""
+
+        @functools.wraps(handler)
+        async def safe(raw: Raw, params: Params) -> Result:
+            try:
+                return await handler(raw, params)
+            except MCPError:
+                raise
+            except Exception as error:
+                self.failures.defect(self.who(raw).request_id, _name(handler), error)
+                raise MCPError(types.INTERNAL_ERROR, "Internal error") from None
+
+        return safe
+
+
+def _name(handler: Callable[..., Any]) -> str:
+    return f"MCP {getattr(handler, '__name__', 'request')}"
 
 
 class Handlers:

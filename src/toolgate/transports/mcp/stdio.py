@@ -5,7 +5,6 @@ everything else is handed to the SDK. Answers come in the order in which they ar
 """
 
 import asyncio
-import logging
 from typing import Any
 
 import anyio
@@ -32,8 +31,6 @@ from toolgate.transports.mcp.holder import TRANSPORT, Holder, Identify
 from toolgate.transports.mcp.lines import Line, TooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
 from toolgate.transports.mcp.wire import Wire
-
-logger = logging.getLogger(__name__)
 
 SDK = "toolgate.transports.mcp.streams"
 MOST_RUNNING = 256
@@ -153,6 +150,7 @@ class Client:
             self._ended(plain, scope)
 
     async def _called(self, plain: Plain) -> bytes:
+        request_id = self._ids.new()
         try:
             refused = await self._holder.refusal(plain.name or plain.method, plain.id)
             if refused is not None:
@@ -164,12 +162,13 @@ class Client:
                 tool=plain.name,
                 arguments=plain.arguments,
                 principal=principal,
-                request_id=self._ids.new(),
+                request_id=request_id,
                 transport=TRANSPORT,
             )
             return self._answers.called(plain, await self._gate.execute(call))
         except Exception as problem:
-            return _failed(plain, problem)
+            self._gate.failures.defect(request_id, f"MCP {plain.method}", problem)
+            return failure_line(plain.id, INTERNAL_ERROR, "Internal error")
 
     def _ended(self, plain: Plain, scope: anyio.CancelScope) -> None:
         if len(self._calls) == MOST_RUNNING:
@@ -213,9 +212,3 @@ class Client:
         )
         self._gate.refuse(call, problem, "unreadable")
         self._wire.write(failure_line(id, code, f"{NAMES[code]}: {problem.message}"))
-
-
-def _failed(plain: Plain, problem: Exception) -> bytes:
-    """What is told of a fault of our own."""
-    logger.error("MCP request failed", exc_info=problem)
-    return failure_line(plain.id, INTERNAL_ERROR, "Internal error")
