@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import hmac
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +15,7 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import keys
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.principal import AgentType, Kind, Principal, Role
-from toolgate.identity.keys import REMEMBERED_SECONDS, Keys, UnknownKey
+from toolgate.identity.keys import Keys, UnknownKey
 
 pytestmark = pytest.mark.anyio
 
@@ -34,11 +33,6 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 def ring(database: Database) -> Keys:
     return Keys(database, SETTING)
-
-
-def forgetful(ring: Keys) -> Keys:
-    """The same keys as another process sees them, which remembers nothing."""
-    return Keys(ring._database, SETTING)  # pyright: ignore[reportPrivateUsage]
 
 
 @contextmanager
@@ -69,7 +63,7 @@ async def test_a_key_for_a_role_makes_its_holder_that(
     ring: Keys, role: Role, kind: Kind, roles: set[Role]
 ) -> None:
     made = await ring.create(role=role, user_id="u1")
-    assert await ring.identify(made.key) == Principal(
+    assert await ring.look_up(made.key) == Principal(
         kind=kind, id=f"key:{made.id}", roles=frozenset(roles), user_id="u1"
     )
 
@@ -77,14 +71,14 @@ async def test_a_key_for_a_role_makes_its_holder_that(
 @pytest.mark.parametrize("agent_type", AgentType)
 async def test_a_key_for_an_agent_has_a_type_and_no_role(ring: Keys, agent_type: AgentType) -> None:
     made = await ring.create(agent_type=agent_type)
-    assert await ring.identify(made.key) == Principal(
+    assert await ring.look_up(made.key) == Principal(
         kind=Kind.AGENT, id=f"key:{made.id}", agent_type=agent_type
     )
 
 
 async def test_the_key_of_the_settings_is_an_admin_without_a_row(ring: Keys) -> None:
     with noted_statements() as queries:
-        found = await ring.identify(SETTING)
+        found = await ring.look_up(SETTING)
     assert found == Principal(kind=Kind.ADMIN_KEY, id="admin-key", roles=frozenset({Role.ADMIN}))
     assert queries == []
     assert await ring.list() == []
@@ -92,7 +86,7 @@ async def test_the_key_of_the_settings_is_an_admin_without_a_row(ring: Keys) -> 
 
 async def test_without_a_key_in_the_settings_nothing_takes_its_place(database: Database) -> None:
     for given in ("", "None", SETTING):
-        assert await Keys(database, None).identify(given) is None
+        assert await Keys(database, None).look_up(given) is None
 
 
 # Bad keys -------------------------------------------------------------------------------------
@@ -109,8 +103,8 @@ async def test_the_right_id_with_a_wrong_secret_is_nobody(ring: Keys) -> None:
         f"tg_{made.id}_{secret.upper()}",
         f"tg_{other.id}_{secret}",
     ):
-        assert await ring.identify(wrong) is None
-    assert await ring.identify(made.key) is not None
+        assert await ring.look_up(wrong) is None
+    assert await ring.look_up(made.key) is not None
 
 
 @pytest.mark.parametrize(
@@ -120,37 +114,25 @@ async def test_the_right_id_with_a_wrong_secret_is_nobody(ring: Keys) -> None:
 )  # fmt: skip
 async def test_what_is_no_key_is_nobody(ring: Keys, given: str) -> None:
     await ring.create(role=Role.ADMIN)
-    assert await ring.identify(given) is None
+    assert await ring.look_up(given) is None
 
 
 async def test_a_key_is_nobody_after_its_time(ring: Keys) -> None:
     over = await ring.create(role=Role.ADMIN, days=-1 / 86400)
     at_once = await ring.create(role=Role.ADMIN, days=0)
     still = await ring.create(role=Role.ADMIN, days=1)
-    assert await ring.identify(over.key) is None
-    assert await ring.identify(at_once.key) is None
-    assert await ring.identify(still.key) is not None
+    assert await ring.look_up(over.key) is None
+    assert await ring.look_up(at_once.key) is None
+    assert await ring.look_up(still.key) is not None
 
 
 async def test_a_revoked_key_is_nobody_at_once_where_it_was_revoked(ring: Keys) -> None:
     made = await ring.create(role=Role.USER)
-    assert await ring.identify(made.key) is not None
+    assert await ring.look_up(made.key) is not None
     await ring.revoke(made.id)
-    assert await ring.identify(made.key) is None
-    assert await forgetful(ring).identify(made.key) is None
+    assert await ring.look_up(made.key) is None
     (row,) = await ring.list()
     assert row["revoked_at"] is not None
-
-
-async def test_a_revocation_elsewhere_counts_when_the_memory_of_the_key_ends(
-    ring: Keys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = await ring.create(role=Role.USER)
-    assert await ring.identify(made.key) is not None
-    await forgetful(ring).revoke(made.id)
-    later = time.monotonic() + REMEMBERED_SECONDS + 0.001
-    monkeypatch.setattr(time, "monotonic", lambda: later)
-    assert await ring.identify(made.key) is None
 
 
 async def test_revoking_what_is_not_there_says_so(ring: Keys) -> None:
@@ -197,28 +179,20 @@ async def test_a_key_is_found_with_one_query_however_many_there_are(ring: Keys) 
         for _ in range(many):
             await ring.create(role=Role.USER)
         with noted_statements() as queries:
-            assert await forgetful(ring).identify(made.key) is not None
+            assert await ring.look_up(made.key) is not None
         assert len(queries) == 1
         assert "WHERE keys.id = " in queries[0]
         with noted_statements() as queries:
-            assert await ring.identify(f"tg_unknown_{'0' * 64}") is None
+            assert await ring.look_up(f"tg_unknown_{'0' * 64}") is None
         assert len(queries) == 1
-
-
-async def test_a_good_key_is_not_looked_up_twice_in_a_second(ring: Keys) -> None:
-    made = await ring.create(role=Role.USER)
-    await ring.identify(made.key)
-    with noted_statements() as queries:
-        assert await ring.identify(made.key) is not None
-    assert queries == []
 
 
 async def test_a_bad_key_is_never_remembered(ring: Keys, database: Database) -> None:
     made = await ring.create(role=Role.USER, days=-1)
-    assert await ring.identify(made.key) is None
+    assert await ring.look_up(made.key) is None
     later = text("UPDATE keys SET expires_at = NULL")
     await database.write(lambda c: c.execute(later))
-    assert await ring.identify(made.key) is not None
+    assert await ring.look_up(made.key) is not None
 
 
 async def test_secrets_are_compared_in_constant_time_also_for_unknown_ids(
@@ -229,12 +203,12 @@ async def test_secrets_are_compared_in_constant_time_also_for_unknown_ids(
     compared: list[list[bool]] = []
     for one in tries:
         with counted_compares(monkeypatch) as answers:
-            await forgetful(ring).identify(one)
+            await ring.look_up(one)
         compared.append(answers)
     # Once with the setting's key, once with the row's hash, or with zeros where there is none.
     assert compared == [[False, True], [False, False], [False, False]]
     with counted_compares(monkeypatch) as answers:
-        await forgetful(ring).identify(SETTING)
+        await ring.look_up(SETTING)
     assert answers == [True]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from toolgate.gate.catalogue import Offer
 from toolgate.gate.principal import AgentType, Role
-from toolgate.identity import credentials, keys
+from toolgate.identity import credentials
 from toolgate.testing import Kit, opened_kit
 from toolgate.transports import heads
 from toolgate.transports.asgi import ASGIApp
@@ -71,6 +71,6 @@ async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
 def remembered() -> Iterator[None]:
     """What is known of callers stays known while a test looks at it."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (credentials, keys, heads):
+        for module in (credentials, heads):
             patch.setattr(module, "REMEMBERED_SECONDS", 3600.0)
         yield

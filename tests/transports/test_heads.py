@@ -103,7 +103,7 @@ def a_head() -> Head:
 
 def some_heads() -> Heads:
     keys = SimpleNamespace(revocations=0)
-    return Heads(cast(Any, SimpleNamespace(keys=keys, forgotten=0)), cast(Any, None))
+    return Heads(cast(Any, SimpleNamespace(keys=keys, forgotten=0)))
 
 
 async def test_headers_that_are_new_each_time_are_not_kept(web: Web) -> None:

@@ -21,12 +21,12 @@ MOST_KEYS = 100_000
 class Shared(Protocol):
     """What is needed of the library that counts for several processes."""
 
-    def hit(self, item: RateLimitItemPerMinute, *key: str) -> Awaitable[bool]:
-        """Count once more; False where that is over the limit."""
+    def hit(self, item: RateLimitItemPerMinute, *key: str, cost: int) -> Awaitable[bool]:
+        """Count that many more; False where that is over the limit."""
         ...
 
-    def test(self, item: RateLimitItemPerMinute, *key: str) -> Awaitable[bool]:
-        """Whether one more is within the limit."""
+    def test(self, item: RateLimitItemPerMinute, *key: str, cost: int) -> Awaitable[bool]:
+        """Whether that many more are within the limit."""
         ...
 
 
@@ -44,26 +44,34 @@ class Strangers:
         """Count one; raise `RateLimited` when it is more than `most` a minute."""
         await self._counted(purpose, peer, most, count=True)
 
-    async def check(self, purpose: str, peer: str, most: int) -> None:
-        """Raise `RateLimited` when there were already `most` a minute; nothing is counted."""
-        await self._counted(purpose, peer, most, count=False)
+    async def check(self, purpose: str, peer: str, most: int, *, besides: int = 0) -> None:
+        """Raise `RateLimited` when there were already `most` a minute; nothing is counted.
 
-    async def _counted(self, purpose: str, peer: str, most: int, *, count: bool) -> None:
+        `besides` are those under way that may still be counted.
+        """
+        if besides >= most:
+            raise too_many(1)
+        await self._counted(purpose, peer, most, count=False, besides=besides)
+
+    async def _counted(
+        self, purpose: str, peer: str, most: int, *, count: bool, besides: int = 0
+    ) -> None:
         if self._shared is None:
             key = (purpose, peer)
-            wait = self._own.hit(key, most) if count else self._own.test(key, most)
+            wait = self._own.hit(key, most) if count else self._own.test(key, most - besides)
         else:
-            wait = await self._wait(self._shared, purpose, peer, most, count=count)
+            cost = 1 + besides
+            wait = await self._wait(self._shared, purpose, peer, most, count=count, cost=cost)
         if wait is not None:
             raise too_many(wait)
 
     async def _wait(
-        self, shared: Shared, purpose: str, peer: str, most: int, *, count: bool
+        self, shared: Shared, purpose: str, peer: str, most: int, *, count: bool, cost: int
     ) -> float | None:
         item = RateLimitItemPerMinute(most)
         ask = shared.hit if count else shared.test
         try:
-            within = await ask(item, "stranger", purpose, peer)
+            within = await ask(item, "stranger", purpose, peer, cost=cost)
         except StorageError as problem:
             told = "Requests cannot be counted now, so none of strangers is answered."
             raise Unavailable(told) from problem

@@ -2,14 +2,18 @@
 
 Past that limit a credential is looked up only if this process has seen it to be good, from the same
 peer, before. So guessing does not go on behind the limit, and who works from the same address keeps
-working (docs/decisions/0023).
+working (docs/decisions/0023). Bearer credentials, keys typed into the sign-in page and keys used as
+a client id are all tried here, so there is one count for them.
 """
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
 
-from toolgate.gate.errors import RateLimited
+from toolgate.gate.errors import GateError, RateLimited
 from toolgate.gate.limits import Limits
-from toolgate.identity.credentials import Credentials, InsufficientScope, Known
+from toolgate.identity.credentials import InsufficientScope
 from toolgate.identity.oauth import opaque
 
 PURPOSE = "credential"
@@ -17,48 +21,77 @@ MOST_REMEMBERED = 10_000
 
 Seen = tuple[str, bytes]
 """A peer, and the digest of a credential that came from it."""
+Found = TypeVar("Found")
 
 
 class Guesses:
-    """Credentials, with a limit on wrong ones."""
+    """Limits how many wrong credentials a peer may try."""
 
-    def __init__(self, credentials: Credentials, limits: Limits) -> None:
-        self._credentials = credentials
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._good: dict[Seen, None] = {}
         self._wrong: dict[Seen, None] = {}
         """A client that repeats one wrong credential guesses only once."""
+        self._in_flight: dict[str, Counter[bytes]] = {}
+        """By peer: what is being looked up now, and how many requests wait for each of them."""
 
-    async def identify(
-        self, credential: str, resources: Collection[str], peer: str
-    ) -> Known | None:
-        """What is known of a credential, as `Credentials.identify` says it.
+    async def look_up(
+        self, credential: str, peer: str, find: Callable[[str], Awaitable[Found | None]]
+    ) -> Found | None:
+        """What `find` says of a credential; None is a wrong one, and counted.
 
-        Raises `RateLimited` where too many wrong ones came from this peer.
+        Raises `RateLimited` where too many wrong ones came from this peer. Each one that is being
+        looked up may turn out wrong, so those count too: otherwise all that are sent at once
+        would be looked up before the first is counted.
         """
         seen = (peer, opaque.digest(credential))
-        most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
-        if seen not in self._good:
-            await strangers.check(PURPOSE, peer, most)
+        if seen in self._good:
+            return await self._found(seen, credential, find)
+        with self._looking_up(seen) as others:
+            most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
+            await strangers.check(PURPOSE, peer, most, besides=others)
+            return await self._found(seen, credential, find)
+
+    async def _found(
+        self, seen: Seen, credential: str, find: Callable[[str], Awaitable[Found | None]]
+    ) -> Found | None:
         try:
-            known = await self._credentials.identify(credential, resources)
+            found = await find(credential)
         except InsufficientScope:
             _remember(self._good, seen)
             raise
-        if known is not None:
+        if found is not None:
             _remember(self._good, seen)
-            return known
+            return found
         self._good.pop(seen, None)
         if seen not in self._wrong:
-            await self._count(seen, peer, most)
+            await self._count(seen)
         return None
 
-    async def _count(self, seen: Seen, peer: str, most: int) -> None:
+    @contextmanager
+    def _looking_up(self, seen: Seen) -> Generator[int]:
+        """While it lasts, a look-up is in flight; how many of other credentials were before it."""
+        peer, digest = seen
+        pending = self._in_flight.setdefault(peer, Counter())
+        pending[digest] += 1
         try:
-            await self._limits.strangers.admit(PURPOSE, peer, most)
-        except RateLimited:
-            return  # the limit was reached meanwhile; the next one is refused
-        _remember(self._wrong, seen)
+            yield list(pending).index(digest)
+        finally:
+            pending[digest] -= 1
+            if not pending[digest]:
+                del pending[digest]
+            if not pending:
+                self._in_flight.pop(peer, None)
+
+    async def _count(self, seen: Seen) -> None:
+        _remember(self._wrong, seen)  # before anything is awaited, so that it is counted once
+        most = self._limits.bounds.guesses_per_minute
+        try:
+            await self._limits.strangers.admit(PURPOSE, seen[0], most)
+        except GateError as refused:
+            self._wrong.pop(seen, None)
+            if not isinstance(refused, RateLimited):  # reached meanwhile: the next one is refused
+                raise
 
 
 def _remember(table: dict[Seen, None], seen: Seen) -> None:

@@ -7,7 +7,6 @@ many there are; the secret has 256 random bits, so a plain SHA-256 of it is safe
 import hashlib
 import hmac
 import secrets
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +20,6 @@ from toolgate.gate.records import timestamp
 
 PREFIX = "tg"
 ONE = Prepared(select(keys).where(keys.c.id == bindparam("id")))
-REMEMBERED_SECONDS = 1.0
-MOST_REMEMBERED = 10_000
 SETTING_KEY_ID = "admin-key"
 LOCK = 0x7001_6A7D
 
@@ -47,7 +44,6 @@ class Keys:
     def __init__(self, database: Database, admin_key: str | None = None) -> None:
         self._database = database
         self._admin_hash = _hash(admin_key) if admin_key else None
-        self._remembered: dict[bytes, tuple[float, Principal]] = {}
         self.revocations = 0
         """How many keys were revoked here; who remembers keys forgets them when it grows."""
 
@@ -55,24 +51,6 @@ class Keys:
     def admin_mark(self) -> bytes | None:
         """Tells one configured admin key from another, without telling the key."""
         return hashlib.sha256(self._admin_hash).digest() if self._admin_hash else None
-
-    async def identify(self, credential: str) -> Principal | None:
-        """Who holds this key; None when nobody does.
-
-        A good key is remembered for a second, so a revocation takes effect everywhere within
-        that time.
-        """
-        digest = _hash(credential)
-        now = time.monotonic()
-        known = self._remembered.get(digest)
-        if known and known[0] > now:
-            return known[1]
-        found = await self.look_up(credential)
-        if found:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[digest] = (now + REMEMBERED_SECONDS, found)
-        return found
 
     async def look_up(self, credential: str) -> Principal | None:
         """Who holds this key now, asked of the database; None when nobody does."""
@@ -139,7 +117,6 @@ class Keys:
         changed = await self._database.write(lambda c: c.execute(ended).rowcount)
         if not changed:
             raise UnknownKey(key_id)
-        self._remembered.clear()
         self.revocations += 1
 
 

@@ -7,7 +7,8 @@ so that nothing tells which paths and packs there are.
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -15,7 +16,7 @@ from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import Forbidden, GateError, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
-from toolgate.identity.credentials import SCOPE, InsufficientScope
+from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, Known
 from toolgate.identity.guesses import Guesses
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
@@ -36,7 +37,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.cors import answer_headers, is_preflight, preflight_headers
-from toolgate.transports.heads import Head, Heads, key_of
+from toolgate.transports.heads import Head, Heads, UnknownCredential, key_of
 from toolgate.transports.strangers import refuse_stranger
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class Edge:
         self,
         inner: ASGIApp,
         gate: Gate,
+        credentials: Credentials,
         guesses: Guesses,
         heads: Heads,
         *,
@@ -68,6 +70,7 @@ class Edge:
     ) -> None:
         self._inner = inner
         self._gate = gate
+        self._credentials = credentials
         self._guesses = guesses
         self._peer = peer
         self._addresses = addresses
@@ -144,16 +147,41 @@ class Edge:
         if not credential:
             return False
         peer = self._peer(scope)
-        known = await self._guesses.identify(credential, address.resources, peer)
+        known = await self._identify(credential, address, peer)
         if known is None:
             return False
         scope[PRINCIPAL] = known.principal
         # A request id that is given is new every time; the answer to a web page has more headers
         # than what is known of a head could say.
         if header(scope, REQUEST_ID_HEADER) is None and header(scope, b"origin") is None:
-            scope[HEAD] = head = Head(known.principal, address, known.until, peer=peer)
+            scope[HEAD] = head = Head(
+                known.principal, address, known.until, authenticate=self._authenticate, peer=peer
+            )
             self.heads.keep(key_of(scope), head)
         return True
+
+    async def _authenticate(self, unknown: UnknownCredential) -> Head | None:
+        """The head of a caller whose headers are known but for the credential.
+
+        None where there is something to refuse: then the request comes as a whole, is refused like
+        any other, and its credential is not counted a second time.
+        """
+        pattern = unknown.pattern
+        try:
+            known = await self._identify(unknown.credential, pattern.address, pattern.peer)
+        except (InsufficientScope, GateError, SQLAlchemyError):
+            return None
+        if known is None:
+            return None
+        head = replace(pattern, principal=known.principal, until=known.until)
+        self.heads.keep(unknown.key, head)
+        return head
+
+    async def _identify(self, credential: str, address: Address, peer: str) -> Known | None:
+        def find(given: str) -> Awaitable[Known | None]:
+            return self._credentials.identify(given, address.resources)
+
+        return await self._guesses.look_up(credential, peer, find)
 
     async def _challenge(self, scope: Scope, send: Send) -> None:
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."

@@ -5,16 +5,12 @@ us are remembered with them, for no longer than its credential is, so for a seco
 """
 
 import time
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from toolgate.gate.errors import GateError
 from toolgate.gate.principal import Principal
-from toolgate.identity.credentials import REMEMBERED_SECONDS, Credentials, InsufficientScope
-from toolgate.identity.guesses import Guesses
+from toolgate.identity.credentials import REMEMBERED_SECONDS, Credentials
 from toolgate.transports.address import Address
 from toolgate.transports.asgi import Scope
 
@@ -55,6 +51,8 @@ class Head:
     """What MCP's headers say, once that was asked for."""
     respond: "Callable[[Head, bytes], Pending] | None" = None
     """Answers the bodies of such requests, but for those (None) that have to go another way."""
+    authenticate: "Callable[[UnknownCredential], Awaitable[Head | None]] | None" = None
+    """Looks up another credential in such a head; None where the whole request is needed."""
     peer: str = ""
     """Against what wrong credentials in such a head are counted."""
 
@@ -88,10 +86,9 @@ class Heads:
     `traceparent`, would fill the table with heads that never come back.
     """
 
-    def __init__(self, credentials: Credentials, guesses: Guesses) -> None:
+    def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self.sightings = Sightings()
-        self._guesses = guesses
         self._known: dict[Hashable, Head] = {}
         self._patterns: dict[RawKey, Head] = {}
         """By heads without their credential: all but the caller is the same for any credential."""
@@ -133,22 +130,7 @@ class Heads:
         peer, raw = key
         parts = split_credential(raw)
         pattern = self._patterns.get((peer, parts[0])) if parts else None
-        return UnknownCredential(self, key, pattern, parts[1]) if pattern and parts else None
-
-    async def authenticate(self, unknown: "UnknownCredential") -> Head | None:
-        """Look up who it is; None where the request has to be looked at as a whole."""
-        pattern = unknown.pattern
-        try:
-            resources = pattern.address.resources
-            known = await self._guesses.identify(unknown.credential, resources, pattern.peer)
-        except (InsufficientScope, GateError, SQLAlchemyError):
-            return None
-        if known is None:
-            return None
-        address, routing = pattern.address, pattern.routing
-        head = Head(known.principal, address, known.until, routing, pattern.respond, pattern.peer)
-        self.keep(unknown.key, head)
-        return head
+        return UnknownCredential(key, pattern, parts[1]) if pattern and parts else None
 
 
 def _put(table: dict[Any, Head], key: Hashable, head: Head) -> None:
@@ -162,7 +144,6 @@ def _put(table: dict[Any, Head], key: Hashable, head: Head) -> None:
 class UnknownCredential:
     """A caller with a head that is known but for the credential."""
 
-    heads: Heads
     key: "RawKey"
     pattern: Head
     credential: str
@@ -172,7 +153,8 @@ class UnknownCredential:
         return self._answered(body)
 
     async def _answered(self, body: bytes) -> Answer | None:
-        head = await self.heads.authenticate(self)
+        authenticate = self.pattern.authenticate
+        head = await authenticate(self) if authenticate else None
         pending = head.respond(head, body) if head and head.respond else None
         return pending if pending is None or isinstance(pending, Answer) else await pending
 

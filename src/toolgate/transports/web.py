@@ -51,10 +51,13 @@ async def web_app(
 ) -> AsyncGenerator[Edge, None]:
     """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
     async with outside(settings, provider) as others:
-        parts = _parts(gate, credentials, settings, others)
+        guesses = Guesses(gate.limits)
+        parts = _parts(gate, credentials, guesses, settings, others)
         oauth = OAuth(gate, endpoints(parts), Peers(settings.server))
         sdk = Sdk(gate, credentials, settings)
-        edge = _edge(gate, credentials, settings, readiness=readiness, oauth=oauth, sdk=sdk)
+        edge = _edge(
+            gate, credentials, guesses, settings, readiness=readiness, oauth=oauth, sdk=sdk
+        )
         async with beside(sdk.run):
             yield edge
 
@@ -62,14 +65,14 @@ async def web_app(
 def _edge(
     gate: Gate,
     credentials: Credentials,
+    guesses: Guesses,
     settings: Settings,
     *,
     readiness: Readiness,
     oauth: OAuth,
     sdk: Sdk,
 ) -> Edge:
-    guesses = Guesses(credentials, gate.limits)
-    heads = Heads(credentials, guesses)
+    heads = Heads(credentials)
     front = Front(gate, sdk, heads, underscore_names=settings.mcp.underscore_names)
     routes: dict[str, ASGIApp] = {
         **dict.fromkeys(MCP_PATHS, front),
@@ -84,6 +87,7 @@ def _edge(
     return Edge(
         _router(routes, own, oauth),
         gate,
+        credentials,
         guesses,
         heads,
         peer=Peers(settings.server),
@@ -94,11 +98,13 @@ def _edge(
     )
 
 
-def _parts(gate: Gate, credentials: Credentials, settings: Settings, others: Outside) -> Parts:
+def _parts(
+    gate: Gate, credentials: Credentials, guesses: Guesses, settings: Settings, others: Outside
+) -> Parts:
     return Parts(
         database=gate.database,
         credentials=credentials,
-        limits=gate.limits,
+        guesses=guesses,
         access_seconds=settings.oauth.access_minutes * 60,
         refresh_seconds=settings.oauth.refresh_days * 86400,
         registration=settings.oauth.registration,

@@ -116,7 +116,7 @@ async def test_the_setting_allows_it_from_everywhere(tmp_path: Path) -> None:
 async def test_guesses_are_counted_wherever_they_are_tried(tmp_path: Path) -> None:
     async with opened_web(tmp_path) as web, web.client(None) as http:
         guesses = [(await Flow(http, f"guess-{n}").authorize()).status_code for n in range(10)]
-        tokens = [(await Flow(http, f"guess-{n}").exchange("x")).status_code for n in range(10)]
+        tokens = [(await Flow(http, f"other-{n}").exchange("x")).status_code for n in range(10)]
         late = await Flow(http, ADMIN_KEY).authorize()
     assert set(guesses + tokens) == {400}
     assert late.status_code == 429

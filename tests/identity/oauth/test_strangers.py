@@ -16,6 +16,7 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.db.oauth_tables import clients, sign_ins
 from toolgate.gate.records import timestamp
+from toolgate.identity.guesses import PURPOSE
 from toolgate.identity.oauth import clients as clients_module
 from toolgate.identity.oauth import sign_ins as sign_ins_module
 
@@ -99,8 +100,8 @@ async def test_guessing_is_limited_and_shuts_nobody_else_out(tmp_path: Path) -> 
             async with browser(web, peer) as http:
                 return (await (await registered(http)).sign_in(key)).status_code
 
-        for _ in range(20):
-            assert await answer("2001:db8::1", "wrong") == 403
+        for number in range(20):
+            assert await answer("2001:db8::1", f"wrong-{number}") == 403
         assert await answer("2001:db8::2", ADMIN_KEY) == 429, "the same network"
         assert await answer("2001:db8:0:1::1", ADMIN_KEY) == 303
         assert await answer("203.0.113.9", ADMIN_KEY) == 303
@@ -111,7 +112,7 @@ async def test_guesses_from_many_places_shut_nobody_out(tmp_path: Path) -> None:
     async with opened_web(tmp_path) as web:
         strangers = web.kit.app.gate.limits.strangers
         for number in range(2000):
-            await strangers.admit("key", f"198.18.{number // 250}.{number % 250}", 20)
+            await strangers.admit(PURPOSE, f"198.18.{number // 250}.{number % 250}", 20)
         async with browser(web, PERSON) as http:
             answered = await (await registered(http)).sign_in(ADMIN_KEY)
     assert answered.status_code == 303

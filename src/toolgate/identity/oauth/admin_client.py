@@ -8,24 +8,22 @@ nor written to the audit or the log: a grant names the key by its id.
 from ipaddress import ip_network
 from urllib.parse import urlsplit
 
-from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Kind, Principal
+from toolgate.identity.guesses import Guesses
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth.clients import is_document
 from toolgate.identity.oauth.messages import Request
 from toolgate.identity.oauth.redirects import LOOPBACK
 
-GUESSES = "key"
-"""Wrong keys are counted together, wherever they are tried."""
 REGISTERED = "mcp_"
 
 
 class AdminClients:
     """Finds out whose key a client id is."""
 
-    def __init__(self, keys: Keys, limits: Limits, *, everywhere: bool) -> None:
+    def __init__(self, keys: Keys, guesses: Guesses, *, everywhere: bool) -> None:
         self._keys = keys
-        self._limits = limits
+        self._guesses = guesses
         self._everywhere = everywhere
 
     async def holder(self, request: Request, client_id: str | None) -> Principal | None:
@@ -37,13 +35,11 @@ class AdminClients:
             return None
         if not self._everywhere and not _on_loopback(request):
             return None
-        most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
-        await strangers.check(GUESSES, request.peer, most)
-        principal = await self._keys.identify(client_id)
-        if principal is None or principal.kind is not Kind.ADMIN_KEY:
-            await strangers.admit(GUESSES, request.peer, most)
-            return None
-        return principal
+        return await self._guesses.look_up(client_id, request.peer, self._admin)
+
+    async def _admin(self, key: str) -> Principal | None:
+        principal = await self._keys.look_up(key)
+        return principal if principal and principal.kind is Kind.ADMIN_KEY else None
 
     async def known_as(self, request: Request, client_id: str | None) -> str | None:
         """The client id under which grants are kept."""

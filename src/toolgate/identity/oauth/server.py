@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from toolgate.db.engine import Database
-from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import Credentials
+from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.authorize import Authorize
@@ -68,7 +68,7 @@ class Parts:
 
     database: Database
     credentials: Credentials
-    limits: Limits
+    guesses: Guesses
     access_seconds: float
     refresh_seconds: float
     count_tools: Callable[[Principal], ToolCounts]
@@ -83,7 +83,7 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
     """Every endpoint by its path."""
     clients = Clients(parts.database, parts.documents)
     sign_ins = SignIns(parts.database)
-    admins = AdminClients(parts.credentials.keys, parts.limits, everywhere=parts.admin_key_client)
+    admins = AdminClients(parts.credentials.keys, parts.guesses, everywhere=parts.admin_key_client)
     grants = Grants(
         parts.database,
         access_seconds=parts.access_seconds,
@@ -115,7 +115,7 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
     if parts.registration:
         found[paths.REGISTER] = Register(clients)
     if parts.provider is None:
-        found[paths.SIGN_IN] = SignInPage(sign_ins, parts.credentials.keys, parts.limits)
+        found[paths.SIGN_IN] = SignInPage(sign_ins, parts.credentials.keys, parts.guesses)
     else:
         found[paths.CALLBACK] = Callback(sign_ins, parts.provider, parts.credentials.users)
     return found | {alias: found[path] for alias, path in ALIASES.items() if path in found}

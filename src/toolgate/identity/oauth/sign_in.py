@@ -4,11 +4,10 @@ The key comes in the body of a POST and goes nowhere: not into an address, a coo
 """
 
 from toolgate.gate.errors import RateLimited
-from toolgate.gate.limits import Limits
-from toolgate.gate.principal import Kind
+from toolgate.gate.principal import Kind, Principal
+from toolgate.identity.guesses import Guesses
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import browser, paths, redirects
-from toolgate.identity.oauth.admin_client import GUESSES
 from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
 from toolgate.identity.oauth.rendering import page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns
@@ -24,10 +23,10 @@ class SignInPage:
 
     methods = ("GET", "POST")
 
-    def __init__(self, sign_ins: SignIns, keys: Keys, limits: Limits) -> None:
+    def __init__(self, sign_ins: SignIns, keys: Keys, guesses: Guesses) -> None:
         self._sign_ins = sign_ins
         self._keys = keys
-        self._limits = limits
+        self._guesses = guesses
 
     async def __call__(self, request: Request) -> Answer:
         """Show the page, or read what it sends."""
@@ -43,19 +42,22 @@ class SignInPage:
         return await self._read(request, sign_in)
 
     async def _read(self, request: Request, sign_in: SignIn) -> Answer:
-        most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
+        key = (request.form.get("key") or "").strip(PASTED)
         try:
-            await strangers.check(GUESSES, request.peer, most)
+            principal = await self._guesses.look_up(key, request.peer, self._person)
         except RateLimited as limited:
             told = f"Too many wrong keys. Try again in {limited.retry_after} s."
             return _shown(request, sign_in, told, status=429, rule="oauth-too-many-guesses")
-        principal = await self._keys.identify((request.form.get("key") or "").strip(PASTED))
-        if principal is None or principal.kind is Kind.AGENT:
-            await strangers.admit(GUESSES, request.peer, most)
+        if principal is None:
             await self._sign_ins.missed(sign_in)
             return _shown(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
         await self._sign_ins.signed_in(sign_in, subject_of(principal, self._keys), request.note)
         return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))
+
+    async def _person(self, key: str) -> Principal | None:
+        """Who holds a key, unless it is an agent, which signs nobody in."""
+        principal = await self._keys.look_up(key)
+        return None if principal is None or principal.kind is Kind.AGENT else principal
 
 
 def _shown(
