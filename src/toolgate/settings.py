@@ -156,6 +156,11 @@ def set_by(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     return found
 
 
+def admin_key_of_environment() -> str | None:
+    """The admin key that a variable of this process sets, whatever the files say."""
+    return _from_environment(os.environ).get("admin_key")
+
+
 def _put(tree: dict[str, Any], name: str, value: Any) -> None:
     section, dot, key = name.partition(".")
     if not dot:

@@ -84,6 +84,29 @@ async def test_the_admin_key_of_the_environment_makes_an_admin(
     assert said == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("toolgate.toml", 'admin_key = "our-own-admin-key"'),
+        (".env", "TOOLGATE_ADMIN_KEY=our-own-admin-key"),
+    ],
+)
+async def test_an_admin_key_in_a_file_makes_nobody_admin(
+    tmp_path: Path, environment: dict[str, str], cli: Any, name: str, text: str
+) -> None:
+    (tmp_path / "toolgate.toml").touch()
+    (tmp_path / name).write_text(text)
+    written = cli("connect", "claude-desktop", "--json").json
+    entry = written["config"]["mcpServers"]["toolgate"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    names, said = await tools_seen(elsewhere, environment, *entry["args"][1:])
+    assert (names, "only public tools" in said) == (PUBLIC, True)
+    key = "our-own-admin-key"
+    names, said = await tools_seen(elsewhere, environment, *entry["args"][1:], "--key", key)
+    assert ("get_document" in names, said) == (True, "")
+
+
 @pytest.mark.parametrize("option", ["--key", "--token"])
 def test_a_bad_key_is_refused_before_anything_is_served(
     cli: Any, monkeypatch: pytest.MonkeyPatch, option: str

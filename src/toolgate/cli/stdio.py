@@ -42,7 +42,7 @@ LONGEST_LINE = 16 * 1024 * 1024
 LOCAL = ("localhost", "127.0.0.1", "::1")
 NOBODY = (
     "No key was given, so only public tools are there. "
-    "Use --key, or set TOOLGATE_KEY or TOOLGATE_ADMIN_KEY."
+    "Use --key, or set TOOLGATE_KEY or TOOLGATE_ADMIN_KEY in the environment of this command."
 )
 
 
@@ -59,10 +59,11 @@ def mcp(
     """Serve one MCP client on standard input and output.
 
     Without data in the folder none is made, unless the folder, the database or a settings file is
-    named, or an admin key is set.
+    named, or an admin key is in the environment.
 
     Runs as the holder of the key, else as admin where TOOLGATE_ADMIN_KEY (or BACKEND_MANAGER_KEY)
-    is set, else with public tools only.
+    is in the environment of this command, else with public tools only. An admin key in the settings
+    file or the .env beside it makes nobody admin here: give it with --key.
 
     With --url nothing is opened here: messages go to a running server and back. Only a key or token
     given to this command is sent there.
@@ -76,9 +77,13 @@ def mcp(
         return opening.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
     if ca is not None:
         raise Stop("--ca is about the server of --url. Give both, or neither.")
+    # Who may read the settings file is not yet admin: every client that is connected may name it.
+    from toolgate.settings import admin_key_of_environment
+
+    admin_key = admin_key_of_environment()
     # A key that was made somewhere cannot be known to data that is only made now.
-    existing = bool(token or key) or not (settings.admin_key or _named(ctx, config, data))
-    opening.wait_for(lambda: _serve(settings, token or key, existing), often=True)
+    existing = bool(token or key) or not (admin_key or _named(ctx, config, data))
+    opening.wait_for(lambda: _serve(settings, token or key or admin_key, existing), often=True)
 
 
 def _named(ctx: typer.Context, config: Path | None, data: Path | None) -> bool:
@@ -142,7 +147,6 @@ async def _serve(settings: "Settings", credential: str | None, existing: bool) -
     from toolgate.app import opened
 
     async with opened(settings, existing=existing) as app:
-        credential = credential or settings.admin_key
         principal = await _identified(app, credential)
         for name in app.gate.catalogue.replaced:
             note(replaces(name))
