@@ -44,6 +44,7 @@ CALL = json.dumps(
         "params": {"name": "create_document", "arguments": json.loads(BODY)},
     }
 )
+LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "prompts/list"})
 LEAVING = {
     "in the head": (head(WRITE, 5)[:40], False),
     "in the body": (head(WRITE, 1000) + b"{", False),
@@ -51,6 +52,11 @@ LEAVING = {
     "in the answer": (head(WRITE, len(BODY)) + BODY.encode(), True),
     "of MCP before the answer": (head("/mcp", len(CALL), **ACCEPT) + CALL.encode(), False),
     "of MCP in the answer": (head("/mcp", len(CALL), **ACCEPT) + CALL.encode(), True),
+    "of MCP's SDK, with more requests behind": (
+        3 * (head("/mcp", len(LIST), **ACCEPT) + LIST.encode()),
+        True,
+    ),
+    "of many answers at once": (50 * b"GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", False),
     "of a stream": (head("/mcp", 0, "GET", Accept="text/event-stream"), True),
 }
 

@@ -1,7 +1,6 @@
 """Too many connections: strangers go first, and whoever is served stays."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -13,7 +12,6 @@ from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
 from toolgate.sections import LimitSettings, Server
-from toolgate.transports.connection_log import UVICORN, RefusedRequests
 from toolgate.transports.connection_table import ConnectionTable, backlog, default_capacity
 from toolgate.transports.peers import Peers
 
@@ -208,24 +206,3 @@ def test_by_default_connections_leave_files_for_all_that_may_be_accepted_at_once
     assert 16 <= capacity <= 10_000
     if files is not None and files >= 256:
         assert capacity + backlog(files) + 64 <= files
-
-
-def test_lines_about_strange_requests_are_told_once_a_minute(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    refused = RefusedRequests()
-    refused.install()
-    try:
-        uvicorn = logging.getLogger(UVICORN)
-        for _ in range(1000):
-            uvicorn.warning("Invalid HTTP request received.")
-            uvicorn.warning("Unsupported upgrade request.")
-            uvicorn.warning("No supported WebSocket library detected. Please use …")
-        uvicorn.warning("something else")
-    finally:
-        refused.remove()
-    assert caplog.messages == [
-        "A request could not be parsed, or had too many headers.",
-        "A request asked for another protocol, such as WebSocket; it was answered as plain HTTP.",
-        "something else",
-    ]

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from toolgate.sections import LimitSettings
 from toolgate.throttled_log import ThrottledLog
-from toolgate.transports.connection_log import RefusedRequests
+from toolgate.transports.connection_log import RequestLog
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class ConnectionTable:
         """Those without credentials, by peer."""
         self._full = ThrottledLog(logger, clock=clock)
         self._crowded = ThrottledLog(logger, clock=clock)
-        self._refused = RefusedRequests()
+        self._refused = RequestLog()
         self._calm_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 

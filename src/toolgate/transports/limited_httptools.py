@@ -1,6 +1,8 @@
 """uvicorn's connections with httptools' parser, within limits."""
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from toolgate.transports.limited import TOO_LARGE, TOO_LONG, Limited, Phase
 
@@ -14,6 +16,19 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
 
     _progress = False
     """Whether a head or a part of a body was completed since this was last looked at."""
+    _running: RequestResponseCycle | None = None
+    """The request that is being answered; `cycle` is the one that was read last."""
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request that is being answered; uvicorn tells the one that was read last."""
+        super().connection_lost(exc)
+        if (running := self._running) is not None and not running.response_complete:
+            running.disconnected = True
+            running.message_event.set()
 
     def _parse(self, data: bytes) -> bool:
         self._progress = False
