@@ -100,7 +100,7 @@ def served(data: Path, **settings: str) -> Iterator[Running]:
         "PYTHONUNBUFFERED": "1",
         **{f"TOOLGATE_{name.upper()}": value for name, value in settings.items()},
     }
-    data.mkdir(exist_ok=True)
+    data.mkdir(mode=0o700, exist_ok=True)
     process = subprocess.Popen(
         [sys.executable, "-m", "toolgate", "serve", "--port", "0"],
         cwd=data,
