@@ -343,7 +343,7 @@ async def test_refusals_do_not_pile_up_without_end(
         assert [one.status for one in outcomes[10:]] == [503] * 20
     rows = await kit.audit_rows()
     assert len(rows) == 10
-    assert "20 refusals have no audit row: too many came at once" in caplog.messages
+    assert "20 calls have no audit row: too many came at once" in caplog.messages
 
 
 async def test_calls_that_come_faster_than_their_rows_are_stored_wait(

@@ -94,7 +94,7 @@ async def test_two_processes_share_what_strangers_may(
 
 
 async def test_strangers_are_refused_when_they_cannot_be_counted(
-    valkey: tuple[subprocess.Popen[bytes], str],
+    valkey: tuple[subprocess.Popen[bytes], str], caplog: pytest.LogCaptureFixture
 ) -> None:
     server, url = valkey
     counter = Limits(Bounds(calls_per_minute=0), url)
@@ -103,4 +103,6 @@ async def test_strangers_are_refused_when_they_cannot_be_counted(
     for ask in (counter.strangers.admit, counter.strangers.check):
         with pytest.raises(Unavailable, match="cannot be counted"):
             await ask("oauth-register", "192.0.2.1", 3)
+    (told,) = caplog.messages
+    assert told.startswith("The counter store fails: ")
     await counter.close()

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
+from toolgate.gate.errors import Unavailable
 from toolgate.gate.principal import Role
 
 pytestmark = pytest.mark.anyio
@@ -105,13 +106,11 @@ async def test_calls_past_the_rate_limit_leave_one_summary_a_minute(
 
 
 async def test_a_count_that_is_not_over_is_stored_when_the_server_stops(tmp_path: Path) -> None:
-    async with opened_web(tmp_path / "a", **LIMITS) as web:
-        async with web.client("user") as http:
-            await http.post("/rpc", json=unknown(100))
-        audit = web.kit.app.gate.audit
-        await audit.flush(last=True)
-        times = sorted(row["times"] for row in await rows(web))
-        assert times == [1] * 61 + [39]
+    async with opened_web(tmp_path, **LIMITS) as web, web.client("user") as http:
+        await http.post("/rpc", json=unknown(100))
+    async with opened_web(tmp_path) as again:
+        times = sorted(row["times"] for row in await rows(again))
+    assert times == [1] * 61 + [39]
 
 
 # Strangers ------------------------------------------------------------------------------------
@@ -145,6 +144,20 @@ async def test_guesses_end_before_they_are_looked_up(
         clock[0] += 120
         right = await http.post(path, headers=bearer(web.keys["user"]), json={})
         assert right.status_code not in (401, 429)
+
+
+async def test_guesses_that_cannot_be_counted_are_audited_under_a_rule_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any, **__: Any) -> None:
+        raise Unavailable("Requests cannot be counted now.")
+
+    async with opened_web(tmp_path, **LIMITS) as web, client(web, "192.0.2.1") as http:
+        for way in ("check", "admit"):
+            monkeypatch.setattr(web.kit.app.gate.limits.strangers, way, away)
+        answer = await http.get("/v1/tools", headers=bearer("guess"))
+        assert answer.status_code == 503
+        assert (await rows(web))[-1]["rule"] == "counters-unavailable"
 
 
 async def test_who_was_known_at_that_address_keeps_working(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ class AuditLog:
         self._uncertain: list[Record] = []
         """Rows of writes that may be stored together with their rows."""
         self._outage = Outage(logger, "Storing audit rows, without which no call is answered,")
+        self._unsettled = Outage(logger, "Storing audit rows of writes that were not confirmed")
         self._wake = anyio.Event()
         self._failing = False
         self.blocked = False
@@ -125,6 +126,8 @@ class AuditLog:
         """Store a write's row with this end, unless it turns out to be stored with the write."""
         if len(self._uncertain) < MOST_WAITING:
             self._uncertain.append(row._replace(status="error", error_type=error_type))
+        else:
+            self.dropped += 1
 
     async def has(self, row: Record) -> bool:
         """Whether a row is stored."""
@@ -135,7 +138,8 @@ class AuditLog:
     async def flush(self, *, last: bool = False) -> None:
         """Store everything that waits; with `last`, also counts of minutes that are not over."""
         async with self._flushing:
-            self._unstored += self._summaries.due(all_of_them=last)
+            if last or not self._failing:  # else they go on counting: rows would pile up
+                self._unstored += self._summaries.due(all_of_them=last)
             if self._waiting or self._unstored:
                 late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._hold_calls)
                 try:
@@ -144,6 +148,7 @@ class AuditLog:
                     late.cancel()
             if self._uncertain:
                 await self._settle()
+            self._tell_dropped()
 
     def _hold_calls(self) -> None:
         self.blocked = True
@@ -157,7 +162,6 @@ class AuditLog:
                     await self._database.write(lambda c: self._store(c, batch, made))
             self._failing = self.blocked = False
             self._unstored = []
-            self._tell_dropped()
             self._outage.worked()
         except BaseException as problem:
             # Rows are made once: by their ids they are known again.
@@ -180,14 +184,16 @@ class AuditLog:
             with anyio.CancelScope(shield=True):
                 async with self._database.answering(writes=True):
                     await self._database.write(lambda c: _store_unless_committing(c, rows))
+            self._unsettled.worked()
         except BaseException as problem:
             self._uncertain = rows + self._uncertain
+            self._unsettled.failed(problem)
             if not isinstance(problem, Exception):
                 raise
 
     def _tell_dropped(self) -> None:
         if self.dropped:
-            logger.error("%d refusals have no audit row: too many came at once", self.dropped)
+            logger.error("%d calls have no audit row: too many came at once", self.dropped)
             self.dropped = 0
 
     async def run(self) -> None:

@@ -62,8 +62,8 @@ class Limits:
         self._own = Counter() if store_url == MEMORY else None
         self._refusals = Counter()
         self._strangers_refusals = Counter(MOST_KEYS)
-        self.strangers = Strangers(None if store_url == MEMORY else self._counters)
         self._outage = Outage(logger, "The counter store")
+        self.strangers = Strangers(None if store_url == MEMORY else self._counters, self._outage)
         self.turns = Turns(bounds.concurrency)
         self.deadlines = Deadlines(bounds.seconds)
 

@@ -11,6 +11,7 @@ from typing import Protocol
 from limits import RateLimitItemPerMinute
 from limits.errors import StorageError
 
+from toolgate.db.outages import Outage
 from toolgate.gate.counting import Counter
 from toolgate.gate.errors import RateLimited, Unavailable
 
@@ -36,8 +37,9 @@ class Strangers:
     A purpose is a short name such as `oauth-register`; a peer is what `transports.peers` finds.
     """
 
-    def __init__(self, shared: Shared | None = None) -> None:
+    def __init__(self, shared: Shared | None, outage: Outage) -> None:
         self._shared = shared
+        self._outage = outage
         self._own = Counter(MOST_KEYS)
 
     async def admit(self, purpose: str, peer: str, most: int) -> None:
@@ -72,9 +74,12 @@ class Strangers:
         ask = shared.hit if count else shared.test
         try:
             within = await ask(item, "stranger", purpose, peer, cost=cost)
+            if self._outage.on:
+                self._outage.worked()
         except StorageError as problem:
+            self._outage.failed(problem)
             told = "Requests cannot be counted now, so none of strangers is answered."
-            raise Unavailable(told) from problem
+            raise Unavailable(told) from None
         return None if within else 60 - time.time() % 60
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.dialects import NEUTRAL
-from toolgate.gate.errors import Forbidden, GateError, Unauthenticated
+from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, Known
@@ -48,6 +48,7 @@ MOST_SERVED = 1000
 CREDENTIALS_REQUIRED = "credentials-required"
 SCOPE_REQUIRED = "scope-required"
 GUESS_LIMIT = "guess-limit"
+COUNTERS_UNAVAILABLE = "counters-unavailable"
 CHALLENGED = (401, 403)
 
 
@@ -124,7 +125,9 @@ class Edge:
         except InsufficientScope:
             await self._forbid(scope, send)
         except GateError as refused:  # too many wrong ones, or they cannot be counted
-            await self._refuse(scope, send, refused, GUESS_LIMIT)
+            limited = isinstance(refused, RateLimited)
+            rule = GUESS_LIMIT if limited else COUNTERS_UNAVAILABLE
+            await self._refuse(scope, send, refused, rule)
         except SQLAlchemyError:
             logger.debug("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
             await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})

@@ -1,0 +1,86 @@
+"""What an outage leaves of the audit is bounded, and the log says what has no row."""
+
+import time
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from tests.gate.tools import USER
+
+from toolgate.gate.records import Ended, Record, record_of
+from toolgate.testing import Kit, opened_kit
+
+pytestmark = pytest.mark.anyio
+
+MOST = 3
+
+
+@pytest.fixture(autouse=True)
+def most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", MOST)
+
+
+@pytest.fixture
+async def kit(tmp_path: Any) -> Any:
+    async with opened_kit(tmp_path) as opened:
+        yield opened
+
+
+def ended(request_id: str, error_type: str = "rate_limited") -> Ended:
+    return (request_id, "test", USER, "any", False, "rule", error_type, time.time_ns(), 0.0)
+
+
+def row(request_id: str) -> Record:
+    return record_of(ended(request_id, "outcome_unknown"))
+
+
+async def away(work: Any) -> Any:
+    raise OperationalError("INSERT", None, Exception("connection lost"))
+
+
+async def test_writes_whose_row_is_given_up_are_counted_in_the_log(
+    kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
+    audit = kit.app.gate.audit
+    for number in range(MOST + 2):
+        audit.unless_stored(row(f"r{number}"), "outcome_unknown")
+    await audit.flush()
+    assert caplog.messages == ["2 calls have no audit row: too many came at once"]
+    assert len(await kit.audit_rows()) == MOST
+
+
+async def test_rows_of_unconfirmed_writes_that_cannot_be_stored_are_told_once(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    audit = kit.app.gate.audit
+    with monkeypatch.context() as patched:
+        patched.setattr(kit.app.gate.database, "write", away)
+        audit.unless_stored(row("r1"), "outcome_unknown")
+        for _ in range(3):
+            await audit.flush()
+    assert caplog.messages == [
+        "Storing audit rows of writes that were not confirmed fails: connection lost"
+    ]
+    assert [one["request_id"] for one in await kit.audit_rows()] == ["r1"]
+
+
+async def test_counts_of_refusals_do_not_pile_up_as_rows_during_an_outage(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", 4)
+    audit, now = kit.app.gate.audit, [1_800_000_000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    minutes = 20
+    with monkeypatch.context() as patched:
+        patched.setattr(kit.app.gate.database, "write", away)
+        for _ in range(minutes):
+            for _ in range(2):
+                audit.limited(ended("r"))
+            now[0] += 61
+            with pytest.raises(OperationalError):
+                await audit.flush()
+    await audit.flush()
+    await audit.flush(last=True)
+    times = [one["times"] for one in await kit.audit_rows()]
+    assert len(times) <= 4, "firsts of a minute, and one row for all others"
+    assert sum(times) == 2 * minutes, "nothing is lost"
