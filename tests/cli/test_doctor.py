@@ -14,6 +14,7 @@ def found(report: Any, name: str) -> tuple[str, str]:
 @pytest.fixture
 def file(cli: Any, tmp_path: Path) -> Path:
     """A database with something in it, and nothing beside it."""
+    assert cli("db", "upgrade").code == 0
     assert cli("keys", "create", "--role", "admin").code == 0
     made = tmp_path / ".toolgate/toolgate.db"
     assert cli("doctor").code == 0

@@ -142,7 +142,7 @@ def test_the_list_is_read_with_get_only(admin: httpx2.Client, path: str) -> None
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/toolsets", "/v2/tools", "/V1/tools", "/rpc/x"])
+@pytest.mark.parametrize("path", ["/v1", "/v1/toolsets", "/v2/tools", "/V1/tools", "/rpc/x"])
 def test_nothing_is_at_another_address(admin: httpx2.Client, path: str) -> None:
     answer = admin.get(path)
     assert answer.status_code == 404

@@ -71,7 +71,8 @@ async def opened_kit(
     """A gate that keeps its data in `folder`; settings as `limits__seconds=1`."""
     flags = {name.replace("__", "."): value for name, value in settings.items()}
     given = {"data": folder, "appdata.writes": writes, "limits.calls_per_minute": 0}
-    flags = given | {"limits.refusals_per_minute": MANY} | flags
+    uncounted = dict.fromkeys(("limits.refusals_per_minute", "limits.guesses_per_minute"), MANY)
+    flags = given | uncounted | flags
     async with opened(load(flags=flags, environment={}), plugins) as app:
         if demo_data:
             await demo.load(app)
