@@ -14,7 +14,8 @@ def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that was set up in this process may have taken uvicorn's lines for itself."""
     for name in ("uvicorn", UVICORN):
         monkeypatch.setattr(logging.getLogger(name), "propagate", True)
-        monkeypatch.setattr(logging.getLogger(name), "level", logging.INFO)
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
+        logging.getLogger(name).setLevel(logging.INFO)
 
 
 @contextmanager
