@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 _ids = Ids()
 
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+PORT = re.compile(r":[0-9]{1,5}\Z")
 MOST_SERVED = 1000
 CREDENTIALS_REQUIRED = "credentials-required"
 SCOPE_REQUIRED = "scope-required"
@@ -254,8 +255,7 @@ def _challenge_text(scope: Scope, error: str | None) -> str:
 
 
 def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
+    return PORT.sub("", host)
 
 
 def _request_id(scope: Scope) -> str:

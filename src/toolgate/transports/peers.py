@@ -1,15 +1,21 @@
 """Where a request comes from, in the size in which wrong guesses are counted."""
 
 import re
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from itertools import islice
 
 from toolgate.sections import Server
 from toolgate.transports.address import networks, parts_of, plain
-from toolgate.transports.asgi import Scope
+from toolgate.transports.asgi import WHITE_SPACE, Scope
 
 UNKNOWN = "unknown"
 HOME = 64
 """Bits of an IPv6 address that a household or a machine cannot change at will."""
+MOST_PROXIES = 16
+"""Further ones are not looked for."""
+LONGEST = 64
+"""Characters of an address with its port."""
 WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 Ip = IPv4Address | IPv6Address
@@ -24,15 +30,36 @@ class Peers:
     def __call__(self, scope: Scope) -> str:
         """The address, or of an IPv6 address its network.
 
-        Behind trusted proxies it is the nearest one that is none of them. Where they do not say,
-        or two headers contradict, it is the proxy's own.
+        Behind trusted proxies it is the nearest one that is none of them. Where they say nothing,
+        it is the proxy's own; where what they say cannot be believed, it is nobody's: a stranger
+        may have written it, and what it does must not count against others.
         """
         client = scope.get("client")
         nearest = _read(client[0]) if client else None
         if nearest is None or not self._trusted(nearest):
             return _place(nearest)
-        strangers = (one for one in _forwarded(scope) if one is None or not self._trusted(one))
-        return _place(next(strangers, None) or nearest)
+        older = self._told(_elements(scope, b"x-forwarded-for"), nearest)
+        newer = self._told((_for(one) for one in _elements(scope, b"forwarded")), nearest)
+        if older and newer and older != newer:
+            # A proxy writes one of them, and a stranger may have written the other.
+            return _unclear(nearest)
+        told = older or newer or nearest
+        return _unclear(nearest) if isinstance(told, str) else _place(told)
+
+    def _told(self, elements: Iterable[str], nearest: Ip) -> Ip | str | None:
+        """Whom a header names: the nearest address that is no trusted proxy's.
+
+        The proxy's own where all are; `unknown` where it cannot be read; None without a header.
+        """
+        told = None
+        for element in islice(elements, MOST_PROXIES):
+            address = _read(element)
+            if address is None:
+                return UNKNOWN
+            if not self._trusted(address):
+                return address
+            told = nearest
+        return told
 
     def of_connection(self, host: str) -> str | None:
         """Where a connection comes from; None for a trusted proxy, behind which are many."""
@@ -49,24 +76,31 @@ def _place(address: Ip | None) -> str:
     return str(address) if address else UNKNOWN
 
 
-def _forwarded(scope: Scope) -> list[Ip | None]:
-    """Where the proxies say the request came from, the nearest first."""
-    older = [_read(one) for one in _elements(scope, b"x-forwarded-for")]
-    parts = [parts_of(one) or {} for one in _elements(scope, b"forwarded")]
-    newer = [_read(one.get("for", "")) for one in parts]
-    if older and newer and older[0] != newer[0]:
-        return []  # a proxy writes one of them, and a stranger may have written the other
-    return older or newer
+def _unclear(proxy: Ip) -> str:
+    return f"{UNKNOWN} via {_place(proxy)}"
 
 
-def _elements(scope: Scope, name: bytes) -> list[str]:
-    """The values of a header, the last first: proxies add theirs at the end."""
-    values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
-    return [one.strip() for one in ",".join(values).split(",")][::-1] if values else []
+def _for(element: str) -> str:
+    """Whom an element of `Forwarded` names."""
+    return (parts_of(element) or {}).get("for", "")
+
+
+def _elements(scope: Scope, name: bytes) -> Iterator[str]:
+    """The values of a header, the last first: proxies add theirs at the end.
+
+    Each is split off when it is asked for: what is before it may be long, and a stranger's.
+    """
+    for key, value in reversed(scope["headers"]):
+        rest = value.decode("latin-1") if key == name else ""
+        while rest:
+            rest, _, last = rest.rpartition(",")
+            yield last.strip(WHITE_SPACE)
 
 
 def _read(text: str) -> Ip | None:
     """An address, perhaps with a port; None when it is none."""
+    if len(text) > LONGEST:
+        return None
     found = WITH_PORT.fullmatch(text)
     try:
         return plain(ip_address((found[1] or found[2]) if found else text))
