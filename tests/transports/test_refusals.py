@@ -90,6 +90,19 @@ async def test_unreadable_and_unknown_are_limited_on_every_path(
             assert (await other.post(path, content=content)).status_code != 429
 
 
+@pytest.mark.parametrize("path", ["/mcp", "/rpc"])
+async def test_a_body_over_the_limit_is_answered_in_json_rpc(tmp_path: Path, path: str) -> None:
+    settings = {"limits__refusals_per_minute": 1, "limits__body_bytes": 1024}
+    async with opened_web(tmp_path, **settings) as web, web.client("user") as http:
+        first, second = [await http.post(path, content=b" " * 2000) for _ in range(2)]
+    assert (first.status_code, second.status_code) == (413, 429)
+    assert first.json()["error"]["code"] == -32600
+    assert "limits.body_bytes" in first.json()["error"]["message"]
+    assert second.json()["error"]["code"] == -32400
+    for one in (first, second):
+        assert (one.json()["jsonrpc"], one.json()["id"]) == ("2.0", None)
+
+
 async def test_calls_past_the_rate_limit_leave_one_summary_a_minute(
     tmp_path: Path, clock: list[float]
 ) -> None:

@@ -1,6 +1,7 @@
 """Standard input: what is no message is answered at once, under its id where that can be read."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from toolgate.transports.jsonrpc import id_in
 
 pytestmark = pytest.mark.anyio
 
-PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+PARSE_ERROR, INVALID_REQUEST, LIMITED = -32700, -32600, -32400
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"create_document",'
 DEEP = b"[" * 300 + b"]" * 300
 
@@ -51,7 +52,9 @@ NO_MESSAGE: dict[str, tuple[bytes, Any]] = {
 
 @pytest.fixture(scope="module")
 async def kit(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit]:
-    async with opened_kit(tmp_path_factory.mktemp("unreadable")) as opened:
+    async with opened_kit(
+        tmp_path_factory.mktemp("unreadable"), limits__refusals_per_minute=10_000
+    ) as opened:
         yield opened
 
 
@@ -119,3 +122,24 @@ async def test_an_answer_of_the_client_is_not_answered(kit: Kit) -> None:
 )
 def test_an_id_is_read_only_where_it_is_sure(line: bytes, id: Any) -> None:
     assert id_in(line) == id
+
+
+async def test_lines_past_the_limit_of_refusals_are_told_so(tmp_path: Path) -> None:
+    """Also those of a client whose key has ended."""
+    async with opened_kit(tmp_path, limits__refusals_per_minute=3) as kit:
+        async with piped(kit.app.gate) as peer:
+            await peer.write(b"[]\n" * 5)
+            answers = [await peer.answer() for _ in range(5)]
+        assert [one["error"]["code"] for one in answers] == [INVALID_REQUEST] * 3 + [LIMITED] * 2
+        assert "Try again in" in answers[-1]["error"]["message"]
+
+        async def nobody(_: float | None) -> None:
+            return None
+
+        async with piped(kit.app.gate, identify=nobody) as peer:
+            codes = [
+                (await peer.ask(call("list_collections", {})))["error"]["code"] for _ in range(5)
+            ]
+        assert codes[:3] == [codes[0]] * 3
+        assert LIMITED not in codes[:3]
+        assert codes[3:] == [LIMITED] * 2

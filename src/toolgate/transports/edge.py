@@ -38,7 +38,7 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.cors import answer_headers, is_preflight, preflight_headers
 from toolgate.transports.heads import Head, Heads, UnknownCredential, key_of
-from toolgate.transports.strangers import refuse_stranger
+from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_stranger
 
 logger = logging.getLogger(__name__)
 _ids = Ids()
@@ -46,7 +46,6 @@ _ids = Ids()
 GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 PORT = re.compile(r":[0-9]{1,5}\Z")
 MOST_SERVED = 1000
-CREDENTIALS_REQUIRED = "credentials-required"
 SCOPE_REQUIRED = "scope-required"
 GUESS_LIMIT = "guess-limit"
 COUNTERS_UNAVAILABLE = "counters-unavailable"

@@ -21,7 +21,7 @@ from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unread
 from toolgate.identity.oauth.noting import Note
 from toolgate.identity.oauth.rendering import error_page
 from toolgate.identity.oauth.server import ALIASES, Endpoint
-from toolgate.identity.oauth.token import FORM
+from toolgate.identity.oauth.token import BAD, FORM
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.address import ADDRESS, Address
 from toolgate.transports.asgi import (
@@ -36,7 +36,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.strangers import refuse_stranger
+from toolgate.transports.refusals import refuse_stranger
 
 logger = logging.getLogger(__name__)
 
@@ -78,11 +78,10 @@ class OAuth:
             await self._count(path, self._peer(scope))
             answer = await endpoint(await self._request(scope, receive))
         except Unreadable as problem:
-            rule = "oauth-bad-request"
             answer = (
-                error_page(self._bare(scope), str(problem), rule)
+                error_page(self._bare(scope), str(problem), BAD)
                 if path in PAGES
-                else failure("invalid_request", str(problem), rule)
+                else failure("invalid_request", str(problem), BAD)
             )
         except GateError as refused:
             return await self._refuse(refused, path, scope, to)
@@ -105,7 +104,9 @@ class OAuth:
         await self._gate.limits.strangers.admit(path, peer, most)
 
     async def _refuse(self, refused: GateError, path: str, scope: Scope, to: Send) -> None:
-        """A person is told on a page, a program in JSON."""
+        """A person is told on a page, a program in JSON; both are audited."""
+        rule = _rule_of(refused)
+        refused = refuse_stranger(self._gate, scope, refused, rule, self._peer(scope))
         if path not in PAGES:
             headers = error_headers(refused)
             return await send_json(to, refused.status, _worded(refused), headers)
@@ -157,6 +158,16 @@ def _noting(gate: Gate, scope: Scope) -> Note:
         gate.audit.beside(connection, record_of(ended_now(call, None, decision, started, None)))
 
     return note
+
+
+def _rule_of(error: GateError) -> str:
+    match error:
+        case RateLimited():
+            return "oauth-limit"
+        case TooLarge():
+            return BAD
+        case _:
+            return "oauth-unavailable"
 
 
 def _worded(error: GateError) -> dict[str, str]:

@@ -22,7 +22,9 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, failure, is_id
+from toolgate.transports.refusals import refuse_unreadable
 
+TRANSPORT = "rpc"
 MOST_IN_A_BATCH = 100
 Answer = dict[str, Any]
 
@@ -51,11 +53,10 @@ class Rpc:
         await send(to, status or 200, orjson.dumps(answers), headers)
 
     async def _unreadable(self, scope: Scope, to: Send, problem: GateError) -> None:
-        call = self._to_call(scope, "(unreadable)", None)
-        outcome = self._gate.refuse(call, problem, "unreadable")
-        if isinstance(outcome.error, RateLimited):
-            limited = failure(None, outcome.error.rpc, outcome.error.message)
-            return await send_json(to, 429, limited, error_headers(outcome.error))
+        refused = self._refuse(scope, problem)
+        if isinstance(refused, RateLimited):
+            limited = failure(None, refused.rpc, refused.message)
+            return await send_json(to, refused.status, limited, error_headers(refused))
         if isinstance(problem, TooLarge):
             return await send_json(to, 413, failure(None, INVALID_REQUEST, problem.message))
         await send_json(to, 200, failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
@@ -77,8 +78,7 @@ class Rpc:
     ) -> Answer | None:
         """Answer one message, and note whether it was one too many."""
         if problem := _malformed(message):
-            call = self._to_call(scope, "(unreadable)", None)
-            error = self._gate.refuse(call, InvalidArguments([]), "unreadable").error
+            error = self._refuse(scope, InvalidArguments([]))
             refused.append(error if isinstance(error, RateLimited) else None)
             if isinstance(error, RateLimited):
                 return failure(None, error.rpc, error.message)
@@ -93,13 +93,22 @@ class Rpc:
             return {"jsonrpc": "2.0", "id": request["id"], "result": outcome.body}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
 
+    def _refuse(self, scope: Scope, problem: GateError) -> GateError:
+        return refuse_unreadable(
+            self._gate,
+            problem,
+            principal=principal_of(scope),
+            request_id=request_id_of(scope),
+            transport=TRANSPORT,
+        )
+
     def _to_call(self, scope: Scope, tool: str, params: Any) -> Call:
         return Call(
             tool=tool,
             arguments=params,
             principal=principal_of(scope),
             request_id=request_id_of(scope),
-            transport="rpc",
+            transport=TRANSPORT,
             dry_run=dry_run_of(scope),
         )
 

@@ -1,6 +1,7 @@
 """What one stranger can do to signing in: use up what is theirs, and nothing of the others'."""
 
 import secrets
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from toolgate.gate.records import timestamp
 from toolgate.identity.guesses import PURPOSE
 from toolgate.identity.oauth import clients as clients_module
 from toolgate.identity.oauth import sign_ins as sign_ins_module
+from toolgate.ports.documents import StoreUnavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -69,6 +71,37 @@ async def test_too_many_of_one_peer_are_told_on_a_page_when_to_come_back(tmp_pat
     assert late.status_code == 429
     assert int(late.headers["retry-after"]) > 0
     assert "What to do now" in late.text
+
+
+@pytest.mark.parametrize("path", ["/authorize", "/register"])
+async def test_a_request_past_the_limit_is_audited(
+    tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)  # so that no minute ends
+    settings = {"limits__sign_ins_per_minute": 1}
+    async with opened_web(tmp_path, **settings) as web, browser(web, STRANGER) as http:
+        for number in range(2):
+            named = {"X-Request-Id": f"begun-{number}"}
+            method = "GET" if path == "/authorize" else "POST"
+            last = await http.request(method, path, headers=named)
+        assert last.status_code == 429
+        [row] = await web.audit_rows("begun-1")
+    assert (row["rule"], row["error_type"]) == ("oauth-limit", "rate_limited")
+    assert row["subject_id"] == f"peer:{STRANGER}"
+
+
+async def test_that_sign_in_was_not_possible_is_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: Any) -> None:
+        raise StoreUnavailable("away")
+
+    async with opened_web(tmp_path) as web, browser(web, STRANGER) as http:
+        monkeypatch.setattr(web.kit.app.gate.limits.strangers, "admit", fails)
+        answer = await http.get("/authorize", headers={"X-Request-Id": "away"})
+        [row] = await web.audit_rows("away")
+    assert answer.status_code == 503
+    assert (row["rule"], row["error_type"]) == ("oauth-unavailable", "unavailable")
 
 
 async def test_token_and_revoke_are_counted_too(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ tool needs no live exchange; everything else goes to the SDK unchanged. Both way
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import (
     GateError,
     InvalidArguments,
@@ -44,6 +43,7 @@ from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_rul
 from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import Plain, plain_request
+from toolgate.transports.refusals import refuse_unreadable
 
 new_id = Ids().new
 Answering = Answer | Coroutine[Any, Any, Answer] | None
@@ -89,18 +89,21 @@ class Front:
         try:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
         except TooLarge as problem:
-            outcome = self._refuse(scope, problem)
-            return await send_json(to, outcome.status, outcome.body, error_headers(outcome.error))
+            told = failure(None, INVALID_REQUEST, problem.message)
+            return await self._refuse(scope, to, problem, told)
         routing = self._routing(scope)
         try:
             message = parse_json(body)
         except InvalidArguments as problem:
-            return await self._malformed(scope, to, PARSE_ERROR, f"Parse error: {problem.message}")
+            told = failure(None, PARSE_ERROR, f"Parse error: {problem.message}")
+            return await self._refuse(scope, to, problem, told)
         plain = _plain(routing, message)
         pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
         if pending is None and (rule := broken_rule(message)):
             # The SDK would carry some of these out and not answer them.
-            return await self._malformed(scope, to, INVALID_REQUEST, f"Invalid Request: {rule}")
+            problem = InvalidArguments([Problem("body", "format", rule)])
+            told = failure(None, INVALID_REQUEST, f"Invalid Request: {rule}")
+            return await self._refuse(scope, to, problem, told)
         if pending is None:
             return await self._sdk(scope, _replayed(body, receive), to)
         answered = pending if isinstance(pending, Answer) else await pending
@@ -160,24 +163,20 @@ class Front:
         tool = self._gate.catalogue.find(name)
         return tool is None or not self._gate.policy.decide(principal, tool).visible
 
-    async def _malformed(self, scope: Scope, to: Send, code: int, told: str) -> None:
-        outcome = self._refuse(scope, InvalidArguments([Problem("body", "format", told)]))
-        if isinstance(outcome.error, RateLimited):
-            return await self._limited(to, outcome.error)
-        await send_json(to, 400, failure(None, code, told))
-
-    async def _limited(self, to: Send, error: RateLimited) -> None:
-        await send_json(to, 429, failure(None, error.rpc, error.message), error_headers(error))
-
-    def _refuse(self, scope: Scope, problem: GateError) -> Outcome:
-        call = Call(
-            tool="(unreadable)",
-            arguments=None,
+    async def _refuse(
+        self, scope: Scope, to: Send, problem: GateError, told: dict[str, Any]
+    ) -> None:
+        """Answer what is no message, or that there were too many of these."""
+        refused = refuse_unreadable(
+            self._gate,
+            problem,
             principal=principal_of(scope),
             request_id=request_id_of(scope),
             transport=TRANSPORT,
         )
-        return self._gate.refuse(call, problem, "unreadable")
+        if isinstance(refused, RateLimited):
+            told = failure(None, refused.rpc, refused.message)
+        await send_json(to, refused.status, told, error_headers(refused))
 
 
 def _plain(routing: Routing, message: Any) -> Plain | None:

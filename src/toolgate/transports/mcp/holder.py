@@ -14,9 +14,9 @@ from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import ANONYMOUS, Principal
 from toolgate.throttled_log import ThrottledLog
-from toolgate.transports.edge import CREDENTIALS_REQUIRED
 from toolgate.transports.jsonrpc import Id, failure_line
 from toolgate.transports.lasting import FRESH_SECONDS
+from toolgate.transports.refusals import CREDENTIALS_REQUIRED
 
 logger = logging.getLogger(__name__)
 
@@ -72,5 +72,5 @@ class Holder:
             request_id=self._ids.new(),
             transport=TRANSPORT,
         )
-        self._gate.refuse(call, problem, CREDENTIALS_REQUIRED)
-        return failure_line(id, problem.rpc, problem.message)
+        told = self._gate.refuse(call, problem, CREDENTIALS_REQUIRED).error or problem
+        return failure_line(id, told.rpc, told.message)

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from toolgate.gate.errors import GateError, InvalidArguments, Problem, TooLarge
+from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited, TooLarge
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
@@ -31,6 +31,7 @@ from toolgate.transports.mcp.holder import TRANSPORT, Holder, Identify
 from toolgate.transports.mcp.lines import Line, TooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
 from toolgate.transports.mcp.wire import Wire
+from toolgate.transports.refusals import refuse_unreadable
 
 SDK = "toolgate.transports.mcp.streams"
 MOST_RUNNING = 256
@@ -203,12 +204,13 @@ class Client:
 
     def _refuse(self, problem: GateError, code: int, id: Id | None) -> None:
         """Answer what is no message, under its id where that could be read."""
-        call = Call(
-            tool="(unreadable)",
-            arguments=None,
+        told = refuse_unreadable(
+            self._gate,
+            problem,
             principal=self._holder.principal,
             request_id=self._ids.new(),
             transport=TRANSPORT,
         )
-        self._gate.refuse(call, problem, "unreadable")
-        self._wire.write(failure_line(id, code, f"{NAMES[code]}: {problem.message}"))
+        if isinstance(told, RateLimited):
+            return self._wire.write(failure_line(id, told.rpc, told.message))
+        return self._wire.write(failure_line(id, code, f"{NAMES[code]}: {told.message}"))

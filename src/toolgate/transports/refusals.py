@@ -1,0 +1,35 @@
+"""Requests that are refused before they become a call: counted, and audited."""
+
+from toolgate.gate.errors import GateError
+from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.principal import Kind, Principal
+from toolgate.transports.asgi import REQUEST_ID, Scope
+
+CREDENTIALS_REQUIRED = "credentials-required"
+UNREADABLE = "unreadable"
+
+
+def refuse_stranger(gate: Gate, scope: Scope, error: GateError, rule: str, peer: str) -> GateError:
+    """What to answer a caller we do not know: the error, or past the limit that it was too many."""
+    call = Call(
+        tool=scope["path"],
+        arguments=None,
+        principal=Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}"),
+        request_id=scope[REQUEST_ID],
+        transport="http",
+    )
+    return gate.refuse(call, error, rule).error or error
+
+
+def refuse_unreadable(
+    gate: Gate, error: GateError, *, principal: Principal, request_id: str, transport: str
+) -> GateError:
+    """The same for a caller we know, whose message names no tool that could be read."""
+    call = Call(
+        tool=f"({UNREADABLE})",
+        arguments=None,
+        principal=principal,
+        request_id=request_id,
+        transport=transport,
+    )
+    return gate.refuse(call, error, UNREADABLE).error or error
