@@ -135,6 +135,14 @@ def test_every_path_has_its_entry() -> None:
     assert [path for path in served if path not in told] == []
 
 
+@pytest.mark.parametrize("folder", ["", "gate", "transports", "transports/mcp", "identity"])
+def test_every_module_has_its_place_in_the_code_map(folder: str) -> None:
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
+    modules = [file.name for file in (ROOT / "src/toolgate" / folder).glob("[!_]*.py")]
+    assert modules
+    assert [name for name in modules if f"`{name}`" not in page] == []
+
+
 def test_every_page_can_be_found_from_the_index() -> None:
     folder = ROOT / "docs"
     named = {(folder / link).resolve() for link in links(folder / "index.md")}
