@@ -73,6 +73,32 @@ def test_a_terminal_is_shown_the_first_key_once_and_no_file_holds_it(
         os.close(ours)
 
 
+def test_a_first_key_that_cannot_be_written_is_not_lost(
+    process: Any, served: Any, tmp_path: Path
+) -> None:
+    in_the_way = tmp_path / ".toolgate/admin-key.new"
+    in_the_way.mkdir(parents=True)
+    tmp_path.joinpath(".toolgate").chmod(0o700)
+    ended = process("serve", "--port", "0")
+    assert ended.code == 2
+    assert "admin-key.new" in ended.err
+    in_the_way.rmdir()
+    with served() as running:
+        assert running.key
+        assert running.call("list_collections")[0] == 200
+
+
+def test_no_key_is_made_before_the_certificate(process: Any, served: Any, tmp_path: Path) -> None:
+    in_the_way = tmp_path / ".toolgate/tls"
+    in_the_way.parent.mkdir(mode=0o700)
+    in_the_way.touch()
+    ended = process("serve", "--port", "0", "--https")
+    assert ended.code == 2
+    in_the_way.unlink()
+    with served() as running:
+        assert running.key
+
+
 def test_several_workers_share_everything_and_store_all_of_it(served: Any, tmp_path: Path) -> None:
     with served("--workers", "2") as running:
         with ThreadPoolExecutor(4) as pool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import PATIENT
 
 from toolgate.gate import audit
 from toolgate.testing import Kit, opened_kit
@@ -70,6 +71,8 @@ async def test_a_read_that_was_running_is_not_answered_without_its_row(
 ) -> None:
     async with opened_kit(tmp_path, writes=True, limits__seconds=3) as kit:
         assert (await kit.call("create_document", **NEW)).error is None
+        # Three seconds are for the row; the read itself has all the time this test may need.
+        kit.app.gate.limits.deadlines.seconds = 10 * PATIENT
         documents = kit.app.gate.ports.documents
         get, go_on, begun = documents.get, asyncio.Event(), asyncio.Event()
 

@@ -84,13 +84,15 @@ def check_data(settings: "Settings") -> Check:
     return Check("data folder", State.OK, f"{folder} is writable; {room}.")
 
 
-def check_modes(settings: "Settings") -> Check:
+async def check_modes(settings: "Settings") -> Check:
     """Nobody else on this machine can read the data or the keys."""
     from toolgate.data_folder import embedded_file, exposed
     from toolgate.db.engine import Database
 
     try:
-        file = embedded_file(Database(settings.database_url))
+        database = Database(settings.database_url)
+        file = embedded_file(database)
+        await database.close()
     except Exception:
         file = None  # the check of the database says what is wrong with its address
     if found := exposed(settings.data, file):

@@ -86,7 +86,6 @@ def serve(
     _end_quietly()
     bound = _bound(settings)
     prepared = opening.wait_for(lambda: _prepare(settings, demo))
-    _certify(settings)
     _greet(settings, bound, prepared, demo)
     from toolgate.serving import run
 
@@ -128,6 +127,7 @@ async def _prepare(settings: "Settings", demo: bool) -> Prepared:
     async with opened(settings) as app:
         loaded = await _load_demo(app) if demo else None
         own = len(app.own.offer.tools) if app.own else 0
+        _certify(settings)  # before the key: what fails after it would lose it
         return Prepared(await _first_key(app), loaded, own, tuple(app.gate.catalogue.replaced))
 
 
@@ -145,7 +145,21 @@ async def _first_key(app: "App") -> str | None:
     if app.settings.admin_key:
         return None
     made = await app.keys.create_first()
-    return made.key if made else None
+    if made is None:
+        return None
+    if not on_terminal():
+        try:
+            _write_key(app.settings, made.key)
+        except OSError:  # nobody would ever know it; the next start makes another
+            await app.keys.revoke(made.id)
+            raise
+    return made.key
+
+
+def _write_key(settings: "Settings", key: str) -> None:
+    from toolgate.data_folder import KEY_FILE, write_private
+
+    write_private(settings.data / KEY_FILE, f"{key}\n")
 
 
 def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo: bool) -> None:
@@ -179,11 +193,11 @@ def _key_told(settings: "Settings", key: str) -> str:
     """Only a person sees the key itself: what is not a terminal may be a log that others read."""
     if on_terminal():
         return f"{strong(key)}  (admin; shown only now, keep it)"
-    from toolgate.data_folder import KEY_FILE, write_private
+    from toolgate.data_folder import KEY_FILE
 
-    file = settings.data / KEY_FILE
-    write_private(file, f"{key}\n")
-    return f"in {file}  (admin; only its owner can read it; delete it once kept)"
+    return (
+        f"in {settings.data / KEY_FILE}  (admin; only its owner can read it; delete it once kept)"
+    )
 
 
 def url_of(server: "Server", port: int | None = None) -> str:
