@@ -328,10 +328,11 @@ async def test_nothing_is_answered_while_rows_cannot_be_stored_and_all_after(kit
         hidden = await kit.call("get_document", USER)
         unknown = await kit.call("no.such", USER)
         assert hidden.raw == unknown.raw
-    await kit.app.gate.audit.flush()
+    await kit.app.gate.audit.flush(last=True)
     assert (await kit.call("list_collections")).error is None
     rows = await kit.audit_rows()
-    assert [row["error_type"] for row in rows] == [None, *["unavailable"] * 5, None]
+    assert [row["error_type"] for row in rows] == [None, *["unavailable"] * 4, None]
+    assert [row["times"] for row in rows if row["error_type"]] == [2, 1, 1, 1]
 
 
 async def test_refusals_do_not_pile_up_without_end(
@@ -339,7 +340,8 @@ async def test_refusals_do_not_pile_up_without_end(
 ) -> None:
     monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", 10)
     async with audit_away(kit):
-        outcomes = [await kit.call("list_collections") for _ in range(30)]
+        callers = [Principal(kind=Kind.USER, id=f"u{number}") for number in range(30)]
+        outcomes = [await kit.call("list_collections", one) for one in callers]
         assert [one.status for one in outcomes[10:]] == [503] * 20
     rows = await kit.audit_rows()
     assert len(rows) == 10

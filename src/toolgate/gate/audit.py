@@ -6,7 +6,7 @@ and sealed with it: on a clean stop all of them, after a crash all but the last 
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 from sqlalchemy import Connection, select, text, update
@@ -15,6 +15,7 @@ from toolgate.db.engine import Database
 from toolgate.db.outages import Outage, told
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
+from toolgate.gate.errors import Unavailable
 from toolgate.gate.records import Ended, Record, gently, record_of, store
 from toolgate.gate.seals import store_sealed
 from toolgate.gate.summaries import Summaries
@@ -25,6 +26,8 @@ BATCH_SECONDS = 0.25
 LATE_SECONDS = 0.25
 """So long a batch may take to be stored; then calls wait until it is."""
 BATCH_ROWS = 250
+MOST_TOGETHER = 500
+"""Rows in one transaction: a backlog is stored in many, so that each ends in time and is progress."""
 MOST_WAITING = 20_000
 
 
@@ -58,7 +61,7 @@ class AuditLog:
             raise AuditUnavailable
         try:
             async with asyncio.timeout(self._database.patience):
-                await self.flush()
+                await self._store_some()
         except Exception as problem:
             raise AuditUnavailable from problem
 
@@ -69,6 +72,8 @@ class AuditLog:
 
     def soon(self, ended: Ended) -> None:
         """Keep a call for the next batch; past a bound, where calls are refused, only count."""
+        if self._failing and ended[6] == Unavailable.kind and not self._summaries.add(ended):
+            return  # who tries again and again during an outage has one row a minute
         self._waiting.append(ended)
         waiting = len(self._waiting)
         if waiting == BATCH_ROWS:
@@ -137,45 +142,63 @@ class AuditLog:
 
     async def flush(self, *, last: bool = False) -> None:
         """Store everything that waits; with `last`, also counts of minutes that are not over."""
-        async with self._flushing:
-            if last or not self._failing:  # else they go on counting: rows would pile up
-                self._unstored += self._summaries.due(all_of_them=last)
-            if self._waiting or self._unstored:
-                late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._hold_calls)
-                try:
-                    await self._flush()
-                finally:
-                    late.cancel()
-            if self._uncertain:
+        if last or not self._failing:  # else they go on counting: rows would pile up
+            self._unstored += self._summaries.due(all_of_them=last)
+        async with self._flushing:  # what is being stored now does not wait any more
+            left = len(self._unstored) + len(self._waiting)
+        while left > 0 and (stored := await self._store_some()):
+            left -= stored
+        if self._uncertain:
+            async with self._flushing:
                 await self._settle()
-            self._tell_dropped()
+        self._tell_dropped()
 
-    def _hold_calls(self) -> None:
-        self.blocked = True
+    async def _store_some(self) -> int:
+        """Store the first of those that wait, in one transaction; how many they were."""
+        async with self._flushing:
+            if some := self._unstored[:MOST_TOGETHER]:
+                await self._commit(lambda connection: _store_missing(connection, some))
+                del self._unstored[: len(some)]
+                return len(some)
+            return await self._store_new()
 
-    async def _flush(self) -> None:
-        batch, self._waiting = self._waiting, []
+    async def _store_new(self) -> int:
+        batch, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+        if not batch:
+            return 0
         made: list[Record] = []
+
+        def keep(connection: Connection) -> None:
+            made[:] = [record_of(one) for some in gently(batch) for one in some]
+            store_sealed(connection, made)
+
         try:
-            with anyio.CancelScope(shield=True):
-                async with self._database.answering(writes=True):
-                    await self._database.write(lambda c: self._store(c, batch, made))
-            self._failing = self.blocked = False
-            self._unstored = []
-            self._outage.worked()
-        except BaseException as problem:
+            await self._commit(keep)
+        except BaseException:
             # Rows are made once: by their ids they are known again.
             self._unstored += made
             self._waiting = self._waiting if made else batch + self._waiting
+            raise
+        return len(batch)
+
+    async def _commit(self, work: Callable[[Connection], None]) -> None:
+        """Store rows; calls are refused from a failure to the next success."""
+        late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._hold_calls)
+        try:
+            with anyio.CancelScope(shield=True):
+                async with self._database.answering(writes=True):
+                    await self._database.write(work)
+        except BaseException as problem:
             self._failing = self.blocked = True
             self._outage.failed(problem)
             raise
+        finally:
+            late.cancel()
+        self._failing = self.blocked = False
+        self._outage.worked()
 
-    def _store(self, connection: Connection, batch: list[Ended], made: list[Record]) -> None:
-        """Make the rows and store them."""
-        made[:] = [record_of(one) for some in gently(batch) for one in some]
-        keep = _store_missing if self._failing else store_sealed
-        keep(connection, [*self._unstored, *made])
+    def _hold_calls(self) -> None:
+        self.blocked = True
 
     async def _settle(self) -> None:
         """Store rows of writes whose commit was not confirmed, unless they are there."""
@@ -217,9 +240,7 @@ def _store_unless_committing(connection: Connection, records: Sequence[Record]) 
 
 def _store_missing(connection: Connection, records: Sequence[Record]) -> None:
     """A batch that failed may be there all the same, if only the answer to its commit was lost."""
-    found: set[str] = set()
-    for first in range(0, len(records), BATCH_ROWS):
-        ids = [one.id for one in records[first : first + BATCH_ROWS]]
-        found.update(connection.scalars(select(audit.c.id).where(audit.c.id.in_(ids))))
+    same = select(audit.c.id).where(audit.c.id.in_([one.id for one in records]))
+    found = set(connection.scalars(same))
     if missing := [one for one in records if one.id not in found]:
         store_sealed(connection, missing)

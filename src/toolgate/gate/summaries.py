@@ -1,6 +1,6 @@
-"""One audit row for many calls that were refused because there were too many.
+"""One audit row for many calls that were refused alike: past a limit, or during an outage.
 
-The first one past a limit has a row of its own, at once. Those that follow within a minute are
+The first one has a row of its own, at once. Those that follow within a minute are
 counted, and one row says how many they were, when the minute is over or the process stops.
 """
 
@@ -34,11 +34,11 @@ class Summaries:
 
     def add(self, ended: Ended) -> bool:
         """Count a call; True for the first of a minute, which is to be stored as it is."""
-        _, _, principal, tool, allowed, *_ = ended
-        key = (principal.audited, allowed)
+        _, _, principal, tool, allowed, _, error_type, *_ = ended
+        key = (principal.audited, allowed, error_type)
         full = len(self._open) >= MOST_STRANGERS and principal.kind is Kind.ANONYMOUS
         if full and key not in self._open:
-            key = (OTHERS.audited, allowed)
+            key = (OTHERS.audited, allowed, error_type)
             ended = (*ended[:2], OTHERS, *ended[3:])
         summary = self._open.get(key)
         if summary is None:
