@@ -27,7 +27,7 @@ LATE_SECONDS = 0.25
 """So long a batch may take to be stored; then calls wait until it is."""
 BATCH_ROWS = 250
 MOST_TOGETHER = 500
-"""Rows in one transaction: a backlog is stored in many, so that each ends in time and is progress."""
+"""Rows in one transaction: of a long backlog, each that ends in time is progress."""
 MOST_WAITING = 20_000
 
 
@@ -148,9 +148,9 @@ class AuditLog:
             left = len(self._unstored) + len(self._waiting)
         while left > 0 and (stored := await self._store_some()):
             left -= stored
-        if self._uncertain:
-            async with self._flushing:
-                await self._settle()
+        async with self._flushing:
+            while self._uncertain and await self._settle():
+                pass
         self._tell_dropped()
 
     async def _store_some(self) -> int:
@@ -200,9 +200,9 @@ class AuditLog:
     def _hold_calls(self) -> None:
         self.blocked = True
 
-    async def _settle(self) -> None:
-        """Store rows of writes whose commit was not confirmed, unless they are there."""
-        rows, self._uncertain = self._uncertain, []
+    async def _settle(self) -> bool:
+        """Store some rows of writes whose commit was not confirmed, unless they are there."""
+        rows, self._uncertain = self._uncertain[:MOST_TOGETHER], self._uncertain[MOST_TOGETHER:]
         try:
             with anyio.CancelScope(shield=True):
                 async with self._database.answering(writes=True):
@@ -213,6 +213,8 @@ class AuditLog:
             self._unsettled.failed(problem)
             if not isinstance(problem, Exception):
                 raise
+            return False
+        return True
 
     def _tell_dropped(self) -> None:
         if self.dropped:
