@@ -30,7 +30,8 @@ sign_ins = Table(
     # The hash of the secret in the cookie of the browser that asked.
     Column("browser", LargeBinary(32), nullable=False),
     Column("asked", JSON, nullable=False),
-    # What a provider wants to be told again when the browser is back from it.
+    # What a provider wants to be told again when the browser is back from it; once somebody has
+    # signed in, the hash of the token with which they may decide, and the grant they gave.
     Column("remembered", JSON, nullable=False),
     # Who signed in; JSON null until then.
     Column("subject", JSON, nullable=False),

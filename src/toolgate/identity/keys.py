@@ -65,6 +65,15 @@ class Keys:
         good = hmac.compare_digest(digest, row.hash if row else bytes(32))
         return principal_of_key(row) if row and good and in_force(row) else None
 
+    def holds(self, connection: Connection, key_id: str | None, mark: bytes | None) -> bool:
+        """Whether a key that somebody signed in with is still in force; True where it was none."""
+        if key_id is None:
+            return True
+        if key_id == SETTING_KEY_ID:
+            return mark is not None and mark == self.admin_mark
+        row = connection.execute(select(keys).where(keys.c.id == key_id)).first()
+        return row is not None and in_force(row)
+
     async def create(
         self,
         *,

@@ -60,7 +60,7 @@ class Person:
             assert self.beginnings <= BEGINNINGS
             allowed = await self.flow.decide(await self.flow.consent_page(self.key))
             if allowed.status_code != 303:
-                assert "This sign-in is over" in allowed.text
+                assert "You have allowed this already" in allowed.text
                 continue
             answer = await self.flow.exchange(query_of(allowed)["code"])
             if answer.status_code == 200:

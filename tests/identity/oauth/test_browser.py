@@ -140,6 +140,10 @@ async def test_a_person_allows_with_the_keyboard(
     told = brought(page)
     assert told["code"].startswith("tgc_")
     assert (told["state"], told["iss"]) == ("s t&a=te", server.url)
+    await page.go_back()
+    await page.get_by_role("button", name="Deny").click()
+    await page.get_by_text("Back at the client").wait_for()
+    assert brought(page)["error"] == "access_denied", "who goes back can still say no"
     assert await page.context.cookies(server.url) == []
 
 

@@ -14,6 +14,7 @@ from toolgate.db.oauth_tables import clients, grants, sign_ins, tokens
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.principal import Principal
 from toolgate.gate.records import timestamp
+from toolgate.identity.keys import Keys
 from toolgate.identity.oauth.clients import BadClient, Clients
 from toolgate.identity.oauth.expiry import MOST_AT_ONCE
 from toolgate.identity.oauth.grants import (
@@ -63,7 +64,7 @@ class Store:
 
     async def code(self) -> str:
         code = await self.grants.allow(await self.signed_in(), self.note)
-        assert code is not None
+        assert isinstance(code, str)
         return code
 
     async def pair(self) -> Tokens:
@@ -96,7 +97,7 @@ async def store(database_url: str) -> AsyncIterator[Store]:
     yield Store(
         database,
         SignIns(database),
-        Grants(database, access_seconds=900, refresh_seconds=86400),
+        Grants(database, Keys(database), access_seconds=900, refresh_seconds=86400),
     )
     await database.close()
 
@@ -137,7 +138,7 @@ async def test_of_twenty_exchanges_of_one_code_one_succeeds(store: Store) -> Non
 async def test_of_twenty_consents_to_one_sign_in_one_makes_a_grant(store: Store) -> None:
     sign_in = await store.signed_in()
     results = await at_once(lambda: store.grants.allow(sign_in, store.note), 20)
-    assert sum(one is not None for one in results) == 1
+    assert sum(isinstance(one, str) for one in results) == 1
     assert await store.count(grants) == 1
     assert store.noted == [("oauth-signed-in", "user:jane"), ("oauth-granted", "user:jane")]
 
@@ -196,7 +197,7 @@ async def test_refreshes_at_once_leave_one_pair(store: Store) -> None:
 async def test_only_hashes_are_kept(store: Store) -> None:
     sign_in = await store.signed_in()
     code = await store.grants.allow(sign_in, store.note)
-    assert code is not None
+    assert isinstance(code, str)
     made = await store.grants.exchange(use(code), store.note)
     assert isinstance(made, Tokens)
     waiting = await store.signed_in()

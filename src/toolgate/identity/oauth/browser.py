@@ -2,9 +2,10 @@
 
 import hmac
 
-from toolgate.identity.oauth.messages import Answer, Header, Request
+from toolgate.identity.oauth import paths
+from toolgate.identity.oauth.messages import Answer, Header, Request, redirect, with_parameters
 from toolgate.identity.oauth.rendering import error_page
-from toolgate.identity.oauth.sign_ins import SECONDS, SignIn, SignIns
+from toolgate.identity.oauth.sign_ins import SECONDS, SignIn, SignIns, Subject
 
 OVER = "This sign-in is over, or was begun in another browser."
 FORGED = "This form was not sent from our page."
@@ -35,3 +36,15 @@ def forged(request: Request, sign_in: SignIn) -> Answer | None:
     if hmac.compare_digest(given.encode(), sign_in.form_token.encode()):
         return None
     return error_page(request, FORGED, "oauth-forged-form", status=403)
+
+
+async def to_consent(
+    request: Request, sign_ins: SignIns, sign_in: SignIn, subject: Subject
+) -> Answer:
+    """Send the browser in which the person just signed in to the page on which they decide.
+
+    The token is in the address, not in the cookie, which other ports of this host get, too.
+    """
+    token = await sign_ins.signed_in(sign_in, subject, request.note)
+    told = {"request": sign_in.id, "form_token": token}
+    return redirect(with_parameters(request.base + paths.CONSENT, told))

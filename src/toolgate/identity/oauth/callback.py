@@ -1,7 +1,7 @@
 """The browser is back from the provider that signed the person in."""
 
 from toolgate.identity.oauth import browser, paths
-from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
+from toolgate.identity.oauth.messages import Answer, Request
 from toolgate.identity.oauth.rendering import error_page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
 from toolgate.identity.providers import Profile, Provider, ProviderDown, SignInFailed
@@ -19,24 +19,24 @@ class Callback:
         self._users = users
 
     async def __call__(self, request: Request) -> Answer:
-        """Read what the browser brought, and go on to consent."""
+        """Read what the browser brought, once, and go on to consent."""
         state = request.query.get("state") or ""
         sign_in = await browser.found(request, self._sign_ins, state.partition(".")[0])
         if isinstance(sign_in, Answer):
             return sign_in
         if state != sign_in.state or "state" in request.query.repeated:
             return error_page(request, browser.OVER, "oauth-wrong-state", status=403)
-        if sign_in.subject is None:
-            try:
-                profile = await self._profile(request, sign_in)
-            except SignInFailed as failed:
-                await self._sign_ins.forget(sign_in)
-                status = 502 if isinstance(failed, ProviderDown) else 403
-                return error_page(request, str(failed), "oauth-sign-in-failed", status=status)
-            shown = profile.email or profile.name or profile.uid
-            subject = Subject(shown=shown, user_id=profile.uid)
-            await self._sign_ins.signed_in(sign_in, subject, request.note)
-        return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))
+        if sign_in.subject is not None:
+            return error_page(request, browser.OVER, "oauth-signed-in-twice", status=403)
+        try:
+            profile = await self._profile(request, sign_in)
+        except SignInFailed as failed:
+            await self._sign_ins.forget(sign_in)
+            status = 502 if isinstance(failed, ProviderDown) else 403
+            return error_page(request, str(failed), "oauth-sign-in-failed", status=status)
+        shown = profile.email or profile.name or profile.uid
+        subject = Subject(shown=shown, user_id=profile.uid)
+        return await browser.to_consent(request, self._sign_ins, sign_in, subject)
 
     async def _profile(self, request: Request, sign_in: SignIn) -> Profile:
         back = request.base + paths.CALLBACK

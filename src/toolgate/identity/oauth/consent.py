@@ -9,8 +9,8 @@ from toolgate.gate.principal import Principal, Role
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.oauth import browser, paths, redirects, scopes
 from toolgate.identity.oauth.clients import is_document
-from toolgate.identity.oauth.grants import Grants
-from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
+from toolgate.identity.oauth.grants import KEY_ENDED, Grants, Refused
+from toolgate.identity.oauth.messages import Answer, Header, Request, redirect, with_parameters
 from toolgate.identity.oauth.noting import holder
 from toolgate.identity.oauth.rendering import error_page, page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
@@ -61,9 +61,12 @@ class Consent:
             return sign_in
         if sign_in.subject is None:
             return error_page(request, "Sign in first.", "oauth-not-signed-in", status=403)
-        if not posted:
-            return await self._shown(request, sign_in, sign_in.subject)
-        return browser.forged(request, sign_in) or await self._decided(request, sign_in)
+        token = given.get("form_token") or ""
+        if not sign_in.may_decide(token):
+            return error_page(request, browser.FORGED, "oauth-forged-form", status=403)
+        if posted:
+            return await self._decided(request, sign_in)
+        return await self._shown(request, sign_in, sign_in.subject, token)
 
     async def _decided(self, request: Request, sign_in: SignIn) -> Answer:
         match request.form.get("decision"):
@@ -77,16 +80,21 @@ class Consent:
     async def _allow(self, request: Request, sign_in: SignIn) -> Answer:
         reading_only = request.form.get("access") == READ_ONLY
         code = await self._grants.allow(sign_in, request.note, reading_only=reading_only)
-        if code is None:
-            return error_page(request, browser.OVER, "oauth-answered-twice", status=403)
+        if isinstance(code, Refused):
+            return error_page(request, code.description, code.rule, status=403)
         return _back(request, sign_in, {"code": code})
 
     async def _deny(self, request: Request, sign_in: SignIn) -> Answer:
-        await self._sign_ins.forget(sign_in)
+        await self._grants.deny(sign_in, request.note)
         told = {"error": "access_denied", "error_description": "The person said no."}
-        return _back(request, sign_in, told, rule="oauth-denied-by-person")
+        gone = browser.cookie(request, sign_in, ended=True)
+        return _back(request, sign_in, told, gone, rule="oauth-denied-by-person")
 
-    async def _shown(self, request: Request, sign_in: SignIn, subject: Subject) -> Answer:
+    async def _shown(
+        self, request: Request, sign_in: SignIn, subject: Subject, token: str
+    ) -> Answer:
+        if not await self._grants.key_holds(subject):
+            return error_page(request, KEY_ENDED, "oauth-key-ended", status=403)
         asked = sign_in.asked
         principal = await self._principal(subject)
         counts = self._count_tools(principal)
@@ -96,7 +104,7 @@ class Consent:
             leads_to=redirects.origin(asked.redirect_uri),
             action=paths.CONSENT,
             sign_in=sign_in.id,
-            form_token=sign_in.form_token,
+            form_token=token,
             client=asked.client_name,
             described_by=urlsplit(asked.client_id).netloc if is_document(asked.client_id) else None,
             place=redirects.place(asked.redirect_uri),
@@ -128,9 +136,15 @@ def in_words(seconds: float) -> str:
 
 
 def _back(
-    request: Request, sign_in: SignIn, told: dict[str, str], rule: str | None = None
+    request: Request,
+    sign_in: SignIn,
+    told: dict[str, str],
+    *headers: Header,
+    rule: str | None = None,
 ) -> Answer:
-    """To the client, with our name (RFC 9207), and the browser's cookie taken back."""
+    """To the client, with our name (RFC 9207).
+
+    After Allow the browser keeps its cookie, so that who goes back can still choose Deny.
+    """
     given = {**told, "state": sign_in.asked.state, "iss": request.base}
-    gone = browser.cookie(request, sign_in, ended=True)
-    return redirect(with_parameters(sign_in.asked.redirect_uri, given), gone, rule=rule)
+    return redirect(with_parameters(sign_in.asked.redirect_uri, given), *headers, rule=rule)

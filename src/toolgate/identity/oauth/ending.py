@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import ColumnElement, and_, func, or_, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, grants, tokens
 from toolgate.db.tables import keys
 from toolgate.gate.records import timestamp
+from toolgate.identity.keys import SETTING_KEY_ID
 
 SHOWN = ("id", "client_id", "user_id", "key_id", "scope", "created_at", "expires_at")
 IN_FORCE = (grants.c.ended_at.is_(None), grants.c.code_used_at.is_not(None))
@@ -28,7 +29,7 @@ async def grants_in_force(database: Database) -> list[dict[str, Any]]:
         )
         .outerjoin(clients, clients.c.id == grants.c.client_id)
         .outerjoin(keys, keys.c.id == grants.c.key_id)
-        .where(*IN_FORCE, grants.c.expires_at > timestamp())
+        .where(*IN_FORCE, grants.c.expires_at > timestamp(), _key_holds())
         .order_by(grants.c.created_at.desc(), grants.c.id)
     )
     return await database.read(
@@ -43,3 +44,10 @@ async def end_grants(database: Database, whose: str) -> int:
     return await database.write(
         lambda connection: connection.execute(ended.values(ended_at=timestamp())).rowcount
     )
+
+
+def _key_holds() -> ColumnElement[bool]:
+    """That the key a grant was signed in with has not ended; the configured one has no row."""
+    in_time = or_(keys.c.expires_at.is_(None), keys.c.expires_at > timestamp())
+    without_row = or_(grants.c.key_id.is_(None), grants.c.key_id == SETTING_KEY_ID)
+    return or_(without_row, and_(keys.c.id.is_not(None), keys.c.revoked_at.is_(None), in_time))

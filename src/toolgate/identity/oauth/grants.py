@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.gate.records import timestamp
+from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.oauth.clients import keep_client
 from toolgate.identity.oauth.expiry import delete_expired
@@ -24,7 +25,14 @@ from toolgate.identity.oauth.noting import (
     granted,
 )
 from toolgate.identity.oauth.pkce import proves
-from toolgate.identity.oauth.sign_ins import Asked, SignIn, Subject, taken
+from toolgate.identity.oauth.sign_ins import (
+    Asked,
+    SignIn,
+    Subject,
+    allowed_as,
+    answered,
+    delete_one,
+)
 
 CODE_SECONDS = 60
 GRACE_SECONDS = 10
@@ -32,6 +40,8 @@ GRACE_SECONDS = 10
 
 WRONG_CODE = "The code is wrong, used or too old. Begin again at the authorization endpoint."
 WRONG_TOKEN = "The refresh token is wrong, used or too old. Sign in again."  # noqa: S105
+KEY_ENDED = "The key that was signed in with has ended."
+ALREADY = "You have allowed this already."
 OTHER_RESOURCE = "The resource is another than the one that was allowed."
 
 
@@ -79,14 +89,24 @@ class Grants:
     """Makes codes from consent, tokens from codes, and tokens from refresh tokens."""
 
     def __init__(
-        self, database: Database, *, access_seconds: float, refresh_seconds: float
+        self, database: Database, keys: Keys, *, access_seconds: float, refresh_seconds: float
     ) -> None:
         self._database = database
+        self._keys = keys
         self._access_seconds = access_seconds
         self._refresh_seconds = refresh_seconds
 
-    async def allow(self, sign_in: SignIn, note: Note, *, reading_only: bool = False) -> str | None:
-        """End the sign-in with a grant; the code, or None when it was ended already."""
+    async def key_holds(self, subject: Subject) -> bool:
+        """Whether the key that somebody signed in with is still in force."""
+        mark = _mark(subject)
+        return await self._database.read(
+            lambda connection: self._keys.holds(connection, subject.key_id, mark), quick=True
+        )
+
+    async def allow(
+        self, sign_in: SignIn, note: Note, *, reading_only: bool = False
+    ) -> str | Refused:
+        """Answer the sign-in with a grant, once; the code for it."""
         code = opaque.new(opaque.CODE)
         assert sign_in.subject is not None
         asked = sign_in.asked
@@ -94,13 +114,27 @@ class Grants:
             asked = replace(asked, scope=scopes.narrowed(asked.scope))
         row = _new_grant(asked, sign_in.subject, code)
 
-        def keep(connection: Connection) -> bool:
-            if not taken(connection, sign_in):
-                return False
+        def keep(connection: Connection) -> str | Refused:
+            if not self._keys.holds(connection, row["key_id"], row["key_mark"]):
+                return Refused("access_denied", KEY_ENDED, "oauth-key-ended")
+            if not answered(connection, sign_in, row["id"]):
+                return Refused("access_denied", ALREADY, "oauth-answered-twice")
             self._keep(connection, row, note)
-            return True
+            return code.text
 
-        return code.text if await self._database.write(keep) else None
+        return await self._database.write(keep)
+
+    async def deny(self, sign_in: SignIn, note: Note) -> None:
+        """End the sign-in, and the grant that came of it, if the person had allowed it before."""
+
+        def end(connection: Connection) -> None:
+            grant = _locked(connection, allowed_as(connection, sign_in))
+            if grant is not None and grant.ended_at is None:
+                note(connection, REVOKED, granted(connection, _noted(grant)))
+                _end(connection, grant.id)
+            delete_one(connection, sign_in)
+
+        await self._database.write(end)
 
     async def allow_at_once(self, asked: Asked, subject: Subject, note: Note) -> str:
         """The code of a grant for somebody who has proved who they are with the request itself."""
@@ -133,6 +167,8 @@ class Grants:
             return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused")
         if refused := _misused(grant, use):
             return refused
+        if refused := self._key_ended(connection, grant):
+            return refused
         used = update(grants).where(grants.c.id == grant.id).values(code_used_at=timestamp())
         connection.execute(used)
         note(connection, TOKEN_ISSUED, granted(connection, _noted(grant)))
@@ -159,11 +195,20 @@ class Grants:
         if _reused(connection, token):
             _end(connection, grant.id)
             return Refused("invalid_grant", WRONG_TOKEN, "oauth-refresh-reused")
+        if refused := self._key_ended(connection, grant):
+            return refused
         if token.used_at is None:
             used = update(tokens).where(tokens.c.id == token.id).values(used_at=timestamp())
             connection.execute(used)
         note(connection, REFRESHED, granted(connection, _noted(grant)))
         return self._issue(connection, grant, token.id)
+
+    def _key_ended(self, connection: Connection, grant: Row[Any]) -> Refused | None:
+        """End a grant of which the key was revoked or changed: it does not come back with it."""
+        if self._keys.holds(connection, grant.key_id, grant.key_mark):
+            return None
+        _end(connection, grant.id)
+        return Refused("invalid_grant", f"{KEY_ENDED} Sign in again.", "oauth-key-ended")
 
     def _issue(self, connection: Connection, grant: Row[Any], parent: str | None) -> Tokens:
         """Store a new pair; an earlier one from the same refresh token ends."""
@@ -230,7 +275,7 @@ def _new_grant(asked: Asked, subject: Subject, code: opaque.Secret) -> dict[str,
         "client_id": asked.client_id,
         "user_id": subject.user_id,
         "key_id": subject.key_id,
-        "key_mark": bytes.fromhex(subject.key_mark) if subject.key_mark else None,
+        "key_mark": _mark(subject),
         "scope": asked.scope,
         "resource": asked.resource,
         "redirect_uri": asked.redirect_uri,
@@ -240,6 +285,10 @@ def _new_grant(asked: Asked, subject: Subject, code: opaque.Secret) -> dict[str,
         "created_at": timestamp(),
         "expires_at": timestamp(seconds=2 * CODE_SECONDS),
     }
+
+
+def _mark(subject: Subject) -> bytes | None:
+    return bytes.fromhex(subject.key_mark) if subject.key_mark else None
 
 
 def _misused(grant: Row[Any], use: CodeUse) -> Refused | None:

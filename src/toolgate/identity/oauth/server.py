@@ -86,6 +86,7 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
     admins = AdminClients(parts.credentials.keys, parts.guesses, everywhere=parts.admin_key_client)
     grants = Grants(
         parts.database,
+        parts.credentials.keys,
         access_seconds=parts.access_seconds,
         refresh_seconds=parts.refresh_seconds,
     )

@@ -8,8 +8,9 @@ from toolgate.gate.principal import Kind, Principal
 from toolgate.identity.guesses import Guesses
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import browser, paths, redirects
-from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
-from toolgate.identity.oauth.rendering import page
+from toolgate.identity.oauth.grants import ALREADY
+from toolgate.identity.oauth.messages import Answer, Request
+from toolgate.identity.oauth.rendering import error_page, page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns
 from toolgate.identity.oauth.subjects import subject_of
 
@@ -35,6 +36,8 @@ class SignInPage:
         sign_in = await browser.found(request, self._sign_ins, given.get("request"))
         if isinstance(sign_in, Answer):
             return sign_in
+        if sign_in.allowed:
+            return error_page(request, ALREADY, "oauth-answered-twice", status=403)
         if not posted:
             return _shown(request, sign_in)
         if refused := browser.forged(request, sign_in):
@@ -51,8 +54,8 @@ class SignInPage:
         if principal is None:
             await self._sign_ins.missed(sign_in)
             return _shown(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
-        await self._sign_ins.signed_in(sign_in, subject_of(principal, self._keys), request.note)
-        return redirect(with_parameters(request.base + paths.CONSENT, {"request": sign_in.id}))
+        subject = subject_of(principal, self._keys)
+        return await browser.to_consent(request, self._sign_ins, sign_in, subject)
 
     async def _person(self, key: str) -> Principal | None:
         """Who holds a key, unless it is an agent, which signs nobody in."""

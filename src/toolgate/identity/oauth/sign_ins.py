@@ -1,6 +1,8 @@
 """Sign-ins on their way: what a client asked for, until the person has answered.
 
-Each is bound to the browser it began in, by a secret in a cookie of which the hash is kept.
+Each is bound to the browser it began in, by a secret in a cookie of which the hash is kept. The
+cookie alone decides nothing: browsers send it to every port of a host, so another server on this
+machine may hold it. Consent needs a token, which is told once, to the browser that signs in.
 """
 
 import secrets
@@ -19,6 +21,10 @@ from toolgate.identity.oauth.noting import SIGNED_IN, Note, holder
 
 SECONDS = 600
 MOST_MISSES = 5
+CONSENT = "consent"
+"""What is remembered of the token of the consent page: its hash."""
+GRANT = "grant"
+"""What is remembered of an answer: the grant that came of it."""
 MOST_AT_ONCE = 5000
 """On their way at once, of everybody: past it the oldest go. Each peer is limited before that."""
 
@@ -63,6 +69,16 @@ class SignIn:
     def form_token(self) -> str:
         """Proves that a form was shown to the browser that sends it."""
         return opaque.derived(self.secret, f"form:{self.id}")
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the person has answered with Allow."""
+        return self.subject is not None and GRANT in self.remembered
+
+    def may_decide(self, token: str) -> bool:
+        """Whether this token was given to the browser in which the person signed in."""
+        kept = self.remembered.get(CONSENT) if self.subject else None
+        return opaque.same(token, bytes.fromhex(kept) if kept else None)
 
     @property
     def state(self) -> str:
@@ -119,25 +135,30 @@ class SignIns:
         """Keep what a provider wants to be told again."""
         await self._change(sign_in, remembered=dict(what))
 
-    async def signed_in(self, sign_in: SignIn, subject: Subject, note: Note) -> None:
-        """The person has proved who they are."""
+    async def signed_in(self, sign_in: SignIn, subject: Subject, note: Note) -> str:
+        """The person has proved who they are; the token with which they may decide."""
+        token = secrets.token_hex(32)
         changed = update(sign_ins).where(sign_ins.c.id == sign_in.id)
-        proved = changed.values(subject=asdict(subject), remembered={})
+        kept = {CONSENT: opaque.digest(token).hex()}
+        proved = changed.values(subject=asdict(subject), remembered=kept)
 
         def keep(connection: Connection) -> None:
+            if allowed_as(connection, sign_in):
+                return  # the token decides nothing: the answer stays
             connection.execute(proved)
             who = holder(connection, subject.user_id, subject.key_id)
             note(connection, SIGNED_IN, replace(who, client_id=sign_in.asked.client_id))
 
         await self._database.write(keep)
+        return token
 
     async def missed(self, sign_in: SignIn) -> None:
         """Count a wrong key; after a few the sign-in is over."""
         await self._change(sign_in, misses=sign_ins.c.misses + 1)
 
-    async def forget(self, sign_in: SignIn) -> bool:
-        """End it; False when somebody else just did."""
-        return await self._database.write(lambda c: taken(c, sign_in))
+    async def forget(self, sign_in: SignIn) -> None:
+        """End it."""
+        await self._database.write(lambda c: delete_one(c, sign_in))
 
     async def _change(self, sign_in: SignIn, **values: Any) -> None:
         changed = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(**values)
@@ -153,10 +174,31 @@ def _make_room(connection: Connection) -> None:
         connection.execute(delete(sign_ins).where(sign_ins.c.id.in_(ids)))
 
 
-def taken(connection: Connection, sign_in: SignIn) -> bool:
-    """Take a sign-in out of the table: of two at once, one succeeds."""
-    gone = connection.execute(delete(sign_ins).where(sign_ins.c.id == sign_in.id))
-    return gone.rowcount == 1
+def _locked(connection: Connection, sign_in: SignIn) -> Row[Any] | None:
+    one = select(sign_ins).where(sign_ins.c.id == sign_in.id).with_for_update()
+    return connection.execute(one).first()
+
+
+def allowed_as(connection: Connection, sign_in: SignIn) -> str | None:
+    """The grant that came of a sign-in, if one did; until the transaction ends, none can."""
+    row = _locked(connection, sign_in)
+    return row.remembered.get(GRANT) if row and row.subject else None
+
+
+def answered(connection: Connection, sign_in: SignIn, grant_id: str) -> bool:
+    """Keep which grant comes of a sign-in: of two answers at once, one succeeds."""
+    row = _locked(connection, sign_in)
+    if row is None or GRANT in row.remembered:
+        return False
+    kept = {**row.remembered, GRANT: grant_id}
+    changed = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(remembered=kept)
+    connection.execute(changed)
+    return True
+
+
+def delete_one(connection: Connection, sign_in: SignIn) -> None:
+    """Take a sign-in out of the table."""
+    connection.execute(delete(sign_ins).where(sign_ins.c.id == sign_in.id))
 
 
 def _sign_in(row: Row[Any], secret: str) -> SignIn:
