@@ -30,6 +30,11 @@ class Pipe(asyncio.Transport):
         super().__init__({"peername": (peer, 4711), "sockname": ("127.0.0.1", 80)})
         self.written = bytearray()
         self.closed = False
+        """Whether nothing more is read or written."""
+        self.gone = False
+        """Whether its file is free again."""
+        self.unsent = 0
+        """Of what was written: how much the client has left unread, beyond the system's buffers."""
         self.ended = False
         self.reading = True
 
@@ -39,9 +44,13 @@ class Pipe(asyncio.Transport):
 
     def close(self) -> None:
         self.closed = True
+        self.gone = self.gone or not self.unsent  # asyncio first waits until all is sent
 
     def abort(self) -> None:
-        self.closed = True
+        self.closed = self.gone = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
 
     def can_write_eof(self) -> bool:
         return True
@@ -112,6 +121,11 @@ class Line:
         self.pipe.closed = True
         self.server.connection_lost(None)
         await self.until(lambda: not self.server.tasks)
+
+    def leave_unread(self, size: int = 100_000) -> None:
+        """Take no more of what the server writes."""
+        self.pipe.unsent = size
+        self.server.pause_writing()
 
     def later(self, seconds: float) -> None:
         """Let the table look at its connections as if so much time had passed."""

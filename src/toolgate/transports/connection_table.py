@@ -38,7 +38,7 @@ class Closable(Protocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being answered: never closed for others."""
+        """Whether an answer is being waited for: never closed for others."""
         ...
 
     @property
@@ -86,8 +86,8 @@ class ConnectionTable:
 
     def add(self, connection: Closable, peer: str | None) -> bool:
         """Enter a new connection, at the expense of older ones if need be; False if none can go."""
-        if peer is not None and len(self._of_peer.get(peer, ())) >= self.share:
-            self._make_room_for(peer)
+        if peer is not None and self._has_its_share(peer) and not self._make_room_for(peer):
+            return False
         if len(self._open) >= self.capacity and not self._make_room():
             return False
         self._open[connection] = peer
@@ -137,7 +137,10 @@ class ConnectionTable:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _make_room_for(self, peer: str) -> None:
+    def _has_its_share(self, peer: str) -> bool:
+        return len(self._of_peer.get(peer, ())) >= self.share
+
+    def _make_room_for(self, peer: str) -> bool:
         self._calm_at = self._clock() + CALM_SECONDS
         self._crowded.happened(
             "%s has %d connections without credentials (half of limits.connections); "
@@ -145,7 +148,7 @@ class ConnectionTable:
             peer,
             self.share,
         )
-        self._drop_first(self._of_peer[peer])
+        return self._drop_first(self._of_peer[peer]) or not self._has_its_share(peer)
 
     def _make_room(self) -> bool:
         self._calm_at = self._clock() + CALM_SECONDS

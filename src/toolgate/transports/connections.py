@@ -42,6 +42,8 @@ class Connection(LimitedHttpTools):
         self._peer: Hashable = None
         self._raw_key: Hashable = None
         """The key of the head that is about to be parsed."""
+        self._is_known = False
+        """Whether the last head was known with its credential."""
         self._incomplete: list[bytes] = []
         """A known request whose body is not complete yet."""
         self._missing = 0
@@ -88,6 +90,7 @@ class Connection(LimitedHttpTools):
         self._raw_key = key = (self._peer, raw)
         missing = end + length - len(data)
         known: Any = heads.recall(key)
+        self._is_known = known is not None
         if known is None and not missing:  # a stranger's body is not waited for here
             known = heads.without_credential(key)
         if not known or not known.respond or length > MAX_HELD or missing < 0:
@@ -153,8 +156,7 @@ class Connection(LimitedHttpTools):
         self.server_state.total_requests += 1
         self._deadline = self.loop.time() + self.timeout_keep_alive
         if not self._authenticated:
-            self._authenticated = True
-            self._table.has_credentials(self)
+            self._note_credential()
         if self._closing:
             self.transport.close()
 
@@ -170,9 +172,13 @@ class Connection(LimitedHttpTools):
         super().refuse(status, told)
 
     @property
-    def is_answering(self) -> bool:
-        """Whether a request that is complete is being answered."""
-        return self._task is not None or super().is_answering
+    def has_credentials(self) -> bool:
+        """Whether a credential that was sent here was accepted."""
+        return self._is_known or super().has_credentials
+
+    @property
+    def _has_request(self) -> bool:
+        return self._task is not None or super()._has_request
 
     @property
     def _is_discarding(self) -> bool:

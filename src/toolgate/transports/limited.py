@@ -68,6 +68,10 @@ class Limited(asyncio.Protocol):
         self._unparsed = 0
         """Bytes of a head, or between parts of a body, that have not led anywhere yet."""
         self._discarded = 0
+        self._unsent = 0
+        """Bytes that the client had not taken when the table last looked."""
+        self._taken_at = math.inf
+        """When it was last seen to take some, or to have none to take."""
 
     def connection_made(self, transport: Any) -> None:
         """Take the client in if there is room."""
@@ -160,12 +164,16 @@ class Limited(asyncio.Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request, but not for long."""
-        self._deadline = self.loop.time() + self.timeout_keep_alive
+        if self._phase in (Phase.IDLE, Phase.REFUSED) or self._is_discarding:
+            self._deadline = self.loop.time() + self.timeout_keep_alive
         self._discarded = 0
         if not self._authenticated and self.has_credentials:
-            self._authenticated = True
-            self._table.has_credentials(self)
+            self._note_credential()
         cast(Any, super()).on_response_complete()
+
+    def _note_credential(self) -> None:
+        self._authenticated = True
+        self._table.has_credentials(self)
 
     def timeout_keep_alive_handler(self) -> None:
         """Leave it to the table, which knows all deadlines; uvicorn has a timer for this one."""
@@ -179,34 +187,67 @@ class Limited(asyncio.Protocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request that is complete is being answered."""
+        """Whether a request is being answered, for a client that may be waiting for its answer.
+
+        A stranger that does not read its answers, or sends more requests before it has them, is
+        not waiting.
+        """
+        if not self._has_request:
+            return False
+        return self.has_credentials or not (self.flow.write_paused or self._is_pipelining)
+
+    @property
+    def _has_request(self) -> bool:
+        """Whether a request that is complete has no complete answer yet."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete or cycle.disconnected:
+            return False
+        if self.transport.is_closing():
             return False
         return self._phase is not Phase.BODY or self.flow.read_paused
 
     @property
+    def _is_pipelining(self) -> bool:
+        """Whether more requests have come while one is being answered."""
+        return self.flow.read_paused
+
+    @property
     def is_idle(self) -> bool:
         """Whether it is between requests."""
-        return self._phase is Phase.IDLE and not self.is_answering
+        return self._phase is Phase.IDLE and not self._has_request
 
     def check_deadline(self, now: float) -> None:
-        """Close if what is expected did not come in time."""
-        if now < self._deadline or self.is_answering:
-            return
+        """Close if what is expected did not come in time, or the answers are not taken."""
+        if self._is_stalled(now):
+            self.transport.abort()
+        elif now >= self._deadline and not self._has_request:
+            self._end()
+
+    def _is_stalled(self, now: float) -> bool:
+        """Whether the client has taken nothing for long of what there is for it."""
+        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
+        if not before or self._unsent < before:
+            self._taken_at = now
+        return now - self._taken_at >= self._limits.body_seconds
+
+    def _end(self) -> None:
         phase = self._phase
-        if self.transport.is_closing() or phase is Phase.REFUSED:
-            self.drop()
+        if self.transport.is_closing():
+            if not self.has_credentials:  # a client has as long as it goes on reading
+                self.transport.abort()
         elif phase is Phase.HEAD:
             self.refuse(HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW.format("head_seconds"))
         elif phase is Phase.BODY and not self._is_discarding:
             self.refuse(HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW.format("body_seconds"))
+        elif phase is Phase.REFUSED:
+            self.drop()
         else:
             self.transport.close()
 
     def drop(self) -> None:
-        """Close; at once where it is a stranger's, who may not have read its last answer."""
-        if self.has_credentials:
+        """Close at once: what is not sent by now is lost, since nobody may ever read it."""
+        unsent = self.transport.is_closing() or self.transport.get_write_buffer_size()
+        if self.has_credentials and not unsent:
             self.transport.close()
         else:
             self.transport.abort()

@@ -43,6 +43,10 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
     def _refuse_headers(self) -> None:
         self.refuse(TOO_LARGE, TOO_LONG.format("head_lines"))
 
+    @property
+    def _is_pipelining(self) -> bool:
+        return bool(self.pipeline) or super()._is_pipelining
+
     def on_message_begin(self) -> None:
         """Wait for the rest of the head."""
         super().on_message_begin()
