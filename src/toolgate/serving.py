@@ -126,7 +126,7 @@ def run(settings: Settings, bound: socket.socket) -> None:
         "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
         workers=settings.server.workers,
-        http=connection_class(known_heads=settings.server.known_heads),  # pyright: ignore[reportArgumentType]
+        http=connection_class(known_heads=settings.server.known_heads),
         ws="none",
         backlog=backlog(open_files()),
         h11_max_incomplete_event_size=settings.limits.head_bytes,

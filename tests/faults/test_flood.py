@@ -1,5 +1,6 @@
-"""A real server whose files are few, and strangers who hold connections without a word."""
+"""A real server whose files are few, and strangers who hold connections: silent, or unreading."""
 
+import contextlib
 import json
 import resource
 import secrets
@@ -22,6 +23,9 @@ pytestmark = pytest.mark.skipif(
 
 FILES = 256
 STRANGERS = 300
+PLACES = 32
+UNREADING = 40
+PIPELINED = b"GET /v1/tools HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" * 5000
 ADDRESSES = [f"127.0.0.{number}" for number in range(2, 12)]
 
 
@@ -31,17 +35,28 @@ class Small:
     port: int
     key: str
     log: Path
+    pid: int
 
     def client(self) -> httpx2.Client:
         headers = {"Authorization": f"Bearer {self.key}"}
         return httpx2.Client(base_url=self.url, headers=headers, timeout=PATIENT, trust_env=False)
 
+    def connected(self, number: int) -> socket.socket:
+        """A stranger's connection; each is from another address than the one before."""
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.settimeout(PATIENT)
+        one.bind((ADDRESSES[number % len(ADDRESSES)], 0))
+        one.connect(("127.0.0.1", self.port))
+        return one
+
 
 @contextmanager
-def small_server(folder: Path) -> Iterator[Small]:
+def small_server(folder: Path, **limits: float) -> Iterator[Small]:
     """A server that may open few files."""
     key, log = secrets.token_hex(16), folder / "log"
     flags = {"data": str(folder / "data"), "admin_key": key, "limits.head_seconds": PATIENT}
+    flags |= {f"limits.{name}": value for name, value in limits.items()}
     command = [sys.executable, "-m", "tests.server_process", json.dumps(flags)]
     limited = ["sh", "-c", f'ulimit -n {FILES} && exec "$@"', "sh", *command]
     with (
@@ -53,7 +68,7 @@ def small_server(folder: Path) -> Iterator[Small]:
             url = json.loads(process.stdout.readline())["url"]
             wait_until_ready(url, process)
             assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE)[0] == FILES
-            yield Small(url, int(url.rpartition(":")[2]), key, log)
+            yield Small(url, int(url.rpartition(":")[2]), key, log, process.pid)
         finally:
             stop(process)
 
@@ -62,12 +77,41 @@ def test_idle_strangers_lock_nobody_out_and_leave_one_line(tmp_path: Path) -> No
     with small_server(tmp_path) as server, server.client() as old, ExitStack() as held:
         assert old.get("/v1/tools").status_code == 200
         for number in range(STRANGERS):
-            source = (ADDRESSES[number % len(ADDRESSES)], 0)
-            address = ("127.0.0.1", server.port)
-            held.enter_context(socket.create_connection(address, PATIENT, source))
+            held.enter_context(server.connected(number))
         with server.client() as new:
             assert new.get("/healthz").status_code == 200
             assert new.get("/v1/tools").status_code == 200
         assert old.get("/v1/tools").status_code == 200
         lines = server.log.read_text().splitlines()
         assert [line for line in lines if "connections are taken" in line] == lines[-1:], lines
+
+
+def send_what_is_taken(one: socket.socket) -> None:
+    """Send requests as long as the server reads them; read nothing."""
+    one.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        one.send(PIPELINED)
+
+
+def test_strangers_who_never_read_keep_nobody_out(tmp_path: Path) -> None:
+    with (
+        small_server(tmp_path, connections=PLACES, body_seconds=PATIENT) as server,
+        server.client() as old,
+        ExitStack() as held,
+    ):
+        assert old.get("/v1/tools").status_code == 200
+        for number in range(UNREADING):
+            send_what_is_taken(held.enter_context(server.connected(number)))
+        for _ in range(PLACES):
+            with server.client() as new:
+                assert new.get("/healthz").status_code == 200
+                assert new.get("/v1/tools").status_code == 200
+        assert old.get("/v1/tools").status_code == 200
+
+
+def test_a_stranger_who_never_reads_is_cut(tmp_path: Path) -> None:
+    with small_server(tmp_path, body_seconds=1) as server, server.connected(0) as stranger:
+        with pytest.raises(ConnectionError):
+            while True:
+                stranger.sendall(PIPELINED)
+        print(Path(f"/proc/{server.pid}/status").read_text())

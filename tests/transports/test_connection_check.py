@@ -1,18 +1,23 @@
 """A class of connections that does not do what it should is found out before the server starts."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from toolgate.transports.connection_check import connection_class
+from toolgate.sections import Server
+from toolgate.serving import listening, run
+from toolgate.settings import Settings
+from toolgate.transports.connection_check import NoConnections, connection_class
 from toolgate.transports.connections import Connection
 from toolgate.transports.limited_h11 import LimitedH11
 from toolgate.transports.limited_httptools import LimitedHttpTools
 
 OURS = "toolgate.transports."
+UVICORNS = "uvicorn.protocols.http.httptools_impl"
 
 
 def nothing(*_: Any) -> None:
@@ -25,13 +30,27 @@ def test_known_heads_can_be_switched_off(caplog: pytest.LogCaptureFixture) -> No
     assert caplog.messages == []
 
 
+def without(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a module were not there when ours are imported."""
+    for name in (OURS + "connections", OURS + "limited_httptools", UVICORNS):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+
+
 def test_where_httptools_is_missing_h11_is_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setitem(sys.modules, OURS + "connections", None)
-    monkeypatch.setitem(sys.modules, OURS + "limited_httptools", None)
+    without("httptools", monkeypatch)
     assert connection_class(known_heads=True) is LimitedH11
     assert caplog.messages == []
+
+
+def test_a_module_that_uvicorn_has_no_more_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    without(UVICORNS, monkeypatch)
+    assert connection_class(known_heads=True) is LimitedH11
+    assert [UVICORNS in message for message in caplog.messages] == [True, True]
 
 
 @pytest.mark.parametrize("name", ["_handle_known", "on_message_begin", "_write"])
@@ -52,13 +71,12 @@ def test_where_uvicorn_calls_a_method_no_more_its_other_parser_is_used(
     assert connection_class(known_heads=True) is LimitedH11
 
 
-def test_uvicorn_alone_is_the_last_resort(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_where_no_class_is_fit_there_is_no_server(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     for uvicorns in (HttpToolsProtocol, H11Protocol):
         monkeypatch.setattr(uvicorns, "data_received", nothing)
-    assert connection_class(known_heads=True) == "auto"
-    assert len(caplog.messages) == 4
-    assert caplog.messages[-1] == (
-        "Served by uvicorn alone: requests and connections are not limited."
-    )
+    settings = Settings(data=tmp_path, server=Server(port=0))
+    with listening(settings) as bound, pytest.raises(NoConnections, match="would not be limited"):
+        run(settings, bound)
+    assert len(caplog.messages) == 3, "one for each class"

@@ -15,7 +15,7 @@ from toolgate.cli import opening
 from toolgate.cli.clients import add_to_claude_code
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import facts, note, on_terminal, say, strong
-from toolgate.cli.problems import Stop
+from toolgate.cli.problems import ExitCode, Stop
 
 if TYPE_CHECKING:
     from toolgate.app import App
@@ -88,8 +88,12 @@ def serve(
     prepared = opening.wait_for(lambda: _prepare(settings, demo))
     _greet(settings, bound, prepared, demo)
     from toolgate.serving import run
+    from toolgate.transports.connection_check import NoConnections
 
-    run(settings, bound)
+    try:
+        run(settings, bound)
+    except NoConnections as problem:
+        raise Stop(str(problem), ExitCode.FAILED) from None
 
 
 def _bound(settings: "Settings") -> socket.socket:

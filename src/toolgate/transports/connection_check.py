@@ -1,7 +1,8 @@
 """Which class of connections to serve with: the first that does what it should here.
 
 Ours build on the inside of uvicorn's, which may change with any release. So each class answers a
-few requests before the server starts; one that fails is left out, and the log says so.
+few requests before the server starts; one that fails is left out, and the log says so. Without
+any of them nothing would be limited, so then there is no server.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import uvicorn
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -30,8 +32,15 @@ CHUNKED = (
 )
 
 
+PARSERS = ("httptools", "h11")
+
+
 class Unfit(Exception):
     """A class of connections does not do what it should."""
+
+
+class NoConnections(Exception):
+    """No class of connections does what it should."""
 
 
 class _Transport(asyncio.Transport):
@@ -158,15 +167,15 @@ def _classes(*, known_heads: bool) -> "list[Callable[[], type[asyncio.Protocol]]
     return [*([with_known_heads] if known_heads else []), with_httptools, with_h11]
 
 
-def connection_class(*, known_heads: bool) -> "type[asyncio.Protocol] | str":
-    """The class to serve with; uvicorn's own, by its name there, if none of ours is fit."""
+def connection_class(*, known_heads: bool) -> type[asyncio.Protocol]:
+    """The class to serve with; raises NoConnections if none is fit."""
     for load in _classes(known_heads=known_heads):
         try:
             found = load()
-        except ModuleNotFoundError:  # a parser that is not installed, which is no fault
-            continue
         except ImportError as problem:
-            logger.warning("uvicorn is not as expected: %s", problem)
+            missing = isinstance(problem, ModuleNotFoundError) and problem.name
+            if missing not in PARSERS:  # a parser may be missing, uvicorn's own modules may not
+                logger.warning("uvicorn is not as expected: %s", problem)
             continue
         try:
             asyncio.run(_check(found))
@@ -174,5 +183,8 @@ def connection_class(*, known_heads: bool) -> "type[asyncio.Protocol] | str":
             logger.warning("uvicorn is not as expected by %s: %r", found.__name__, problem)
             continue
         return found
-    logger.warning("Served by uvicorn alone: requests and connections are not limited.")
-    return "auto"
+    raise NoConnections(
+        f"toolgate cannot serve with uvicorn {uvicorn.__version__}: connections would not be "
+        "limited. The log says what is not as expected. Install toolgate again, with the versions "
+        "it asks for."
+    )
