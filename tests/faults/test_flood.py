@@ -109,9 +109,20 @@ def test_strangers_who_never_read_keep_nobody_out(tmp_path: Path) -> None:
         assert old.get("/v1/tools").status_code == 200
 
 
-def test_a_stranger_who_never_reads_is_cut(tmp_path: Path) -> None:
+def send_until_cut(one: socket.socket) -> None:
+    while True:
+        one.sendall(PIPELINED)
+
+
+def test_a_stranger_who_never_reads_is_cut_and_costs_little(tmp_path: Path) -> None:
     with small_server(tmp_path, body_seconds=1) as server, server.connected(0) as stranger:
+        before = peak_memory(server.pid)
         with pytest.raises(ConnectionError):
-            while True:
-                stranger.sendall(PIPELINED)
-        print(Path(f"/proc/{server.pid}/status").read_text())
+            send_until_cut(stranger)
+        assert peak_memory(server.pid) - before < 200_000
+
+
+def peak_memory(pid: int) -> int:
+    """In kilobytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))

@@ -99,6 +99,19 @@ async def test_a_stranger_whose_requests_queue_up_is_not_waiting_for_an_answer(
         assert (await line.reply()).status == 200
 
 
+async def test_of_many_requests_that_come_at_once_few_are_parsed_before_their_turn(
+    connect: Connect,
+) -> None:
+    line = connect()
+    line.feed(HEALTH * 5000)
+    for _ in range(200):
+        assert not line.pipe.reading
+        assert len(getattr(line.server, "pipeline", ())) < 120
+        assert (await line.reply()).status == 200
+    assert not line.pipe.reading
+    await line.hang_up()
+
+
 @pytest.mark.parametrize("stranger", [True, False])
 async def test_whoever_takes_nothing_of_an_answer_is_cut(
     web: Web, connect: Connect, stranger: bool

@@ -11,18 +11,20 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
+from uvicorn.protocols.http.flow_control import FlowControl
 
 from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import PRINCIPAL, Scope
 from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
 
 if TYPE_CHECKING:
-    from uvicorn.protocols.http.flow_control import FlowControl
     from uvicorn.server import ServerState
 
 TOO_LARGE = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 LINGER_SECONDS = 5.0
 """How long a client whose request was refused unread may go on sending it."""
+PIECE_BYTES = 4096
+"""How much is parsed at once: what is in it may all be requests."""
 TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
 TOO_SLOW = "The request did not arrive in time (setting limits.{})."
 NO_ROOM = "All connections are taken. Try again later."
@@ -41,6 +43,17 @@ class Phase(Enum):
     """Nothing any more."""
 
 
+class Flow(FlowControl):
+    """Reads no more while enough requests wait, however often uvicorn wants more to be read."""
+
+    enough = False
+
+    def resume_reading(self) -> None:
+        """Read on, unless enough has come."""
+        if not self.enough:
+            super().resume_reading()
+
+
 class Limited(asyncio.Protocol):
     """What the connections of either of uvicorn's parsers have in common; a mixin."""
 
@@ -49,7 +62,7 @@ class Limited(asyncio.Protocol):
         app_state: dict[str, Any]
         client: tuple[str, int] | None
         cycle: Any
-        flow: FlowControl
+        flow: Flow
         loop: asyncio.AbstractEventLoop
         scope: Scope
         server_state: ServerState
@@ -68,6 +81,8 @@ class Limited(asyncio.Protocol):
         self._unparsed = 0
         """Bytes of a head, or between parts of a body, that have not led anywhere yet."""
         self._discarded = 0
+        self._unread = b""
+        """What came behind so many requests that it is parsed later."""
         self._unsent = 0
         """Bytes that the client had not taken when the table last looked."""
         self._taken_at = math.inf
@@ -76,6 +91,7 @@ class Limited(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         """Take the client in if there is room."""
         super().connection_made(transport)
+        self.flow = Flow(transport)
         self._expect(Phase.IDLE, self._limits.head_seconds)
         peer = self._table.peer_of(self.client[0]) if self.client else None
         if not self._table.add(self, peer):
@@ -92,13 +108,25 @@ class Limited(asyncio.Protocol):
         """Hand to the parser no more of a head than a head may have."""
         if self._is_refused or self._is_discarding:
             self._discard(len(data))
-        while data and not self._is_refused:
-            room = self._limits.head_bytes - self._unparsed
-            piece = data if self._phase is Phase.BODY else data[:room]
-            data = data[len(piece) :]
+        data, at = self._unread + data, 0
+        while at < len(data) and not self._is_refused and not self._has_enough:
+            room = PIECE_BYTES
+            if self._phase is not Phase.BODY:
+                room = min(room, self._limits.head_bytes - self._unparsed)
+            piece = data[at : at + room]
+            at += len(piece)
             self._unparsed = 0 if self._parse(piece) else self._unparsed + len(piece)
             if self._unparsed >= self._limits.head_bytes and not self._is_refused:
                 self.refuse(TOO_LARGE, TOO_LONG.format("head_bytes"))
+        self._unread = b"" if self._is_refused else data[at:]
+        self.flow.enough = bool(self._unread)
+        if self._unread:
+            self.flow.pause_reading()
+
+    @property
+    def _has_enough(self) -> bool:
+        """Whether so many requests wait for their answers that no more are parsed."""
+        raise NotImplementedError
 
     def _parse(self, data: bytes) -> bool:
         """Parse what came; whether a head or a part of a body was completed by it."""
@@ -170,6 +198,10 @@ class Limited(asyncio.Protocol):
         if not self._authenticated and self.has_credentials:
             self._note_credential()
         cast(Any, super()).on_response_complete()
+        if self._unread and not self._has_enough and not self.transport.is_closing():
+            self.flow.enough = False
+            self.flow.resume_reading()
+            Limited.data_received(self, b"")
 
     def _note_credential(self) -> None:
         self._authenticated = True

@@ -29,6 +29,10 @@ class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVar
         self._phase = phase
         return is_new or phase is Phase.BODY  # h11 itself limits what stands between its parts
 
+    @property
+    def _has_enough(self) -> bool:
+        return self.conn.their_state is h11.DONE and bool(self.conn.trailing_data[0])
+
     def _current_phase(self) -> Phase:
         state = self.conn.their_state
         if state is h11.SEND_BODY:

@@ -6,6 +6,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from toolgate.transports.limited import TOO_LARGE, TOO_LONG, Limited, Phase
 
+MAX_PIPELINED = 16
+"""Past so many requests behind the one that is being answered, no more are parsed: each takes a
+hundred times the memory of its bytes."""
+
 
 class TooManyHeaders(Exception):
     """A request has more headers than it may."""
@@ -42,6 +46,10 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
 
     def _refuse_headers(self) -> None:
         self.refuse(TOO_LARGE, TOO_LONG.format("head_lines"))
+
+    @property
+    def _has_enough(self) -> bool:
+        return len(self.pipeline) >= MAX_PIPELINED
 
     @property
     def _is_pipelining(self) -> bool:
