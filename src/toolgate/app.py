@@ -25,7 +25,14 @@ from toolgate.gate.metrics import Metrics
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Policy
 from toolgate.gate.rule_schema import Switches
-from toolgate.gate.rules import built_in_rules, rules_in
+from toolgate.gate.rules import (
+    built_in_rules,
+    refuse,
+    rules_in,
+    rules_of,
+    skipped_in,
+    unknown_names,
+)
 from toolgate.gate.seals import Sealer
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
@@ -132,6 +139,7 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
         metrics=Metrics(),
         log_requests=settings.log.requests,
     )
+    _watch_rules(settings, catalogue)
     keys = Keys(database, settings.admin_key)
     return App(
         settings=settings,
@@ -197,11 +205,9 @@ def _tool_names(names: Iterable[str], setting: str, catalogue: Catalogue) -> lis
 def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
     """The rules that ship and the operator's own, checked."""
     disabled = _tool_names(settings.policy.disabled, "policy.disabled", catalogue)
-    rules = built_in_rules()
-    if settings.policy.folder:
-        rules |= rules_in(settings.policy.folder)
-    return Policy(
-        rules,
+    own = rules_in(settings.policy.folder) if settings.policy.folder else {}
+    policy = Policy(
+        built_in_rules() | own,
         Switches(
             appdata_writes=settings.appdata.writes,
             read_only=settings.policy.read_only,
@@ -209,6 +215,37 @@ def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
             disabled=frozenset(disabled),
         ),
     )
+    if not catalogue.changing:
+        refuse(unknown_names(rules_of(own), catalogue))
+    return policy
+
+
+def warnings_of_rules(settings: Settings, catalogue: Catalogue) -> list[str]:
+    """What is odd about the operator's own rules, but may be meant so."""
+    folder = settings.policy.folder
+    if folder is None:
+        return []
+    told = [
+        f"{file} is not read: rules are files *.cedar in {folder}." for file in skipped_in(folder)
+    ]
+    if catalogue.changing:  # a tool that is not there may come with the next load of the file
+        told += unknown_names(rules_of(rules_in(folder)), catalogue)
+    return told
+
+
+def _watch_rules(settings: Settings, catalogue: Catalogue) -> None:
+    """Log what is odd about the rules, now and whenever the tools have changed."""
+
+    async def tell() -> None:
+        _log_rules(settings, catalogue)
+
+    _log_rules(settings, catalogue)
+    catalogue.listeners.append(tell)
+
+
+def _log_rules(settings: Settings, catalogue: Catalogue) -> None:
+    for warning in warnings_of_rules(settings, catalogue):
+        logger.warning("%s", warning)
 
 
 def _limits(settings: Settings, catalogue: Catalogue) -> Limits:

@@ -141,6 +141,7 @@ WRONG = [
     ('when { resource.role == "admn" }', 3, 'resource.role is never "admn". Did you mean admin?'),
     ('when { "reed" != resource.effect }', 3, 'effect is never "reed". Did you mean read?'),
     ('when { principal.roles.contains("usr") }', 3, 'principal.roles is never "usr". Did you'),
+    ('when { principal.kind like "agnt" }', 3, 'kind is never like "agnt". Did you mean agent?'),
     ('when { ["pm", "boss"].contains(principal.agent_type) }', 3, '"boss". There is: pm, pa'),
     ("when { resource.open_world == 3 }", 2, "the types Bool and Long are not compatible."),
     ("when { resource.name }", 2, "unexpected type: expected Bool but saw String."),

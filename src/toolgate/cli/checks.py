@@ -205,7 +205,7 @@ def check_own_tools(settings: "Settings") -> Check:
 
 def check_rules(settings: "Settings") -> Check:
     """Every rule names what there is, and none fails for any sort of caller and any tool."""
-    from toolgate.app import packs, policy_of
+    from toolgate.app import packs, policy_of, warnings_of_rules
     from toolgate.gate.catalogue import Catalogue
     from toolgate.gate.principal import ANONYMOUS, AgentType, Role, of_agent, of_role
 
@@ -214,7 +214,8 @@ def check_rules(settings: "Settings") -> Check:
     try:
         catalogue, _ = every_tool(settings)
     except Exception:
-        catalogue = Catalogue(packs())  # the check of one's own tools says what is wrong
+        # The check of one's own tools says what is wrong; rules may name them all the same.
+        catalogue = Catalogue(packs(), changing=True)
     try:
         policy = policy_of(settings, catalogue)
     except Exception as error:
@@ -224,6 +225,8 @@ def check_rules(settings: "Settings") -> Check:
     if failures := list(policy.failures):
         told = f"{failures[0]}. Until it is corrected, tools are hidden from everybody."
         return Check("rules", State.FAIL, told)
+    if odd := warnings_of_rules(settings, catalogue):
+        return Check("rules", State.WARN, " ".join(odd))
     own = f"the built-in ones and those in {settings.policy.folder}"
     return Check("rules", State.OK, f"valid: {own if settings.policy.folder else 'built-in'}.")
 

@@ -146,7 +146,7 @@ def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
     if settings.extend.tools is None:
         return Catalogue(packs()), 0
     offer = Own(settings.extend.tools, settings.extend, settings.limits.result_bytes).offer
-    return Catalogue(packs(), offer), len(offer.tools)
+    return Catalogue(packs(), offer, changing=settings.extend.reload), len(offer.tools)
 
 
 def tool_named(catalogue: "Catalogue", name: str) -> "AnyTool":

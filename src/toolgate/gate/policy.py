@@ -4,7 +4,6 @@ Two questions are asked: may the caller *see* the tool (otherwise it does not ex
 and may it *call* the tool now.
 """
 
-import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cedarpy
+import orjson
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.principal import Principal
@@ -105,5 +105,5 @@ class Policy:
 
 
 def _annotations(text: str) -> dict[str, dict[str, str]]:
-    parsed = json.loads(cedarpy.policies_to_json_str(text))
+    parsed = orjson.loads(cedarpy.policies_to_json_str(text))
     return {name: rule.get("annotations", {}) for name, rule in parsed["staticPolicies"].items()}

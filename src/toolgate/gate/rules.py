@@ -1,23 +1,37 @@
 """Rule files: read, taken apart into single rules, and checked before anything relies on them.
 
-A rule with a misspelled attribute fails whenever it is evaluated, and then everybody is denied.
-So every rule is checked against the schema at start, and a problem names file, line and rule.
+A rule with a misspelled attribute fails whenever it is evaluated, and then everybody is denied; a
+`forbid` with a misspelled tool forbids nothing. So every rule is checked at start against the
+schema and the tools there are, and a problem names file, line and rule.
 """
 
 import difflib
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
 import cedarpy
+import orjson
 
-from toolgate.gate.rule_schema import ACTIONS, CALLER, PRINCIPAL, TOOL, VARIABLES, schema
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.rule_schema import (
+    ACTIONS,
+    CALLER,
+    OF_TOOL,
+    PRINCIPAL,
+    TOOL,
+    VARIABLES,
+    schema,
+)
 
 MOST_TOLD = 5
+MOST_NAMED = 20
+MOST_CODE, MOST_DEEP = 10_000, 100
+"""Characters of one rule besides its texts and comments, and brackets within brackets: Cedar ends
+the whole process on rules that are far longer or deeper."""
 ENDS_OR_HIDES = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|;', re.DOTALL)
 """The semicolon that ends a rule, and the two places where one does not: texts and comments."""
 NOTHING = re.compile(r"(?:\s|//[^\n]*(?:\n|$))*")
@@ -28,6 +42,14 @@ FOLLOWS = "unable to find an applicable action"
 """Said besides the reason, whenever an action or type is unknown."""
 VARIABLE_OF = {PRINCIPAL: "principal", TOOL: "resource", None: "context"}
 COMPARING = ("==", "!=", "contains", "containsAny", "containsAll")
+Known = Mapping[tuple[str, str], Iterable[str]]
+"""The values that there are, by variable and attribute."""
+COUNTED: Known = {
+    (variable, name): attribute.values
+    for variable, attributes in VARIABLES.items()
+    for name, attribute in attributes.items()
+    if attribute.values
+}
 
 
 class BadPolicy(ValueError):
@@ -64,7 +86,21 @@ def rules_in(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
         raise BadPolicy(f"{folder} is not a folder (setting policy.folder).")
     # Whole paths, so that no file takes the place of a built-in one.
-    return {str(file): _text(file) for file in sorted(folder.resolve().glob("*.cedar"))}
+    found = sorted(one for one in folder.resolve().iterdir() if _is_rule_file(one))
+    return {str(file): _text(file) for file in found}
+
+
+def skipped_in(folder: Path) -> list[Path]:
+    """Files that look like rules but are not read: copies, and those in subfolders."""
+    whole = folder.resolve()
+    copies = [one for one in whole.iterdir() if ".cedar." in one.name.lower()]
+    deeper = [one for one in whole.glob("*/*") if not one.parent.name.startswith(".")]
+    deeper = [one for one in deeper if _is_rule_file(one)]
+    return sorted([*(one for one in copies if not _is_rule_file(one)), *deeper])
+
+
+def _is_rule_file(path: Path) -> bool:
+    return path.suffix.lower() == ".cedar" and not path.is_dir()
 
 
 def _text(file: Path) -> str:
@@ -91,28 +127,72 @@ def _split(file: str, text: str) -> Iterator[Rule]:
 
 
 def check(rules: Iterable[Rule]) -> None:
-    """Raise unless every rule can be read, names what there is, and can ever apply."""
+    """Raise unless every rule can be read, has a name of its own, and can ever apply."""
     known = cedarpy.Schema.from_str(schema())
-    problems = [problem for rule in rules for problem in _problems(rule, known)]
+    ids: dict[str, Rule] = {}
+    refuse([problem for rule in rules for problem in _problems(rule, known, ids)])
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise where there are problems; the first few are told."""
     if problems:
         more = len(problems) - MOST_TOLD
         rest = [f"And {more} more."] if more > 0 else []
         raise BadPolicy(" ".join([*problems[:MOST_TOLD], *rest]))
 
 
-def _problems(rule: Rule, known: cedarpy.Schema) -> list[str]:
+def unknown_names(rules: Iterable[Rule], tools: Iterable[AnyTool]) -> list[str]:
+    """Where checked rules name a tool, pack, family or namespace that no tool has."""
+    every = list(tools)
+    known = {
+        ("resource", name): sorted({attribute.value(tool) for tool in every})
+        for name, attribute in OF_TOOL.items()
+        if attribute.type == "String" and not attribute.values
+    }
+    told = [problem for rule in rules for problem in _never_true(rule, _tree(rule), known)]
+    return list(dict.fromkeys(told))
+
+
+def _problems(rule: Rule, known: cedarpy.Schema, ids: dict[str, Rule]) -> list[str]:
+    if _is_too_large(rule.text):
+        return [_too_large(rule)]
     try:
-        parsed = json.loads(cedarpy.policies_to_json_str(rule.text))
+        tree = _tree(rule)
+    except orjson.JSONDecodeError:
+        return [_too_large(rule)]
     except ValueError as problem:
         return [f"{rule.place()}: {problem}."]
-    if parsed["templates"]:
-        return [f"{rule.place()}: a rule cannot be a template (?principal, ?resource)."]
     result = cedarpy.validate_policies(rule.text, known)  # pyright: ignore[reportUnknownMemberType]
     found = sorted(one.error for one in result.errors)
     reasons = [one for one in found if FOLLOWS not in one] or found
-    (tree,) = parsed["staticPolicies"].values()
-    told = [*(_worded(rule, one) for one in reasons), *_never_true(rule, tree)]
+    told = [*(_worded(rule, one) for one in reasons), *_never_true(rule, tree, COUNTED)]
+    id_ = tree.get("annotations", {}).get("id")
+    if id_ is not None and (first := ids.setdefault(id_, rule)) is not rule:
+        told.append(f'{rule.place()}: @id("{id_}") is taken by {first.place()}. Choose another.')
     return list(dict.fromkeys(told))
+
+
+def _is_too_large(text: str) -> bool:
+    code = re.sub(r"\s", "", ENDS_OR_HIDES.sub("", text))
+    deep = deepest = 0
+    for one in code:
+        deep += (one in "([{") - (one in ")]}")
+        deepest = max(deepest, deep)
+    return len(code) > MOST_CODE or deepest > MOST_DEEP
+
+
+def _too_large(rule: Rule) -> str:
+    step = 'Make several rules of it, or compare with a set: ["a", "b"].contains(…).'
+    return f"{rule.place()}: the rule is too long or too deeply nested. {step}"
+
+
+def _tree(rule: Rule) -> dict[str, Any]:
+    """The rule as Cedar reads it; orjson, because its limit of depth is the same everywhere."""
+    parsed = orjson.loads(cedarpy.policies_to_json_str(rule.text))
+    if parsed["templates"]:
+        raise BadPolicy("a rule cannot be a template (?principal, ?resource)")
+    (tree,) = parsed["staticPolicies"].values()
+    return tree
 
 
 def _worded(rule: Rule, error: str) -> str:
@@ -140,11 +220,15 @@ def _no_attribute(rule: Rule, variable: str, name: str) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = [one for one in known if one]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"Did you mean {near[0]}?" if near else f"There is: {', '.join(names)}."
+    if near:
+        return f"Did you mean {near[0]}?"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"There is: {', '.join(names[:MOST_NAMED])}{more}."
 
 
-def _never_true(rule: Rule, tree: Any) -> Iterator[str]:
+def _never_true(rule: Rule, tree: Any, known: Known) -> Iterator[str]:
     """What Cedar accepts although it can never hold: a typo there would go unnoticed."""
+    tools = known.get(("resource", "name"), ())
     for name, node in _nodes(tree):
         match name, node:
             case "has", {"left": {"Var": variable}, "attr": attribute}:
@@ -153,32 +237,56 @@ def _never_true(rule: Rule, tree: Any) -> Iterator[str]:
             case "entity" | "__entity", {"type": "Principal", "id": id_}:
                 if id_ != CALLER:
                     yield f"{rule.place()}: a rule cannot name a single caller ({id_})."
-            case _ if name in COMPARING:
-                yield from _unknown_values(rule, node["left"], node["right"])
-                yield from _unknown_values(rule, node["right"], node["left"])
+            case "entity" | "__entity", {"type": "Tool", "id": id_} if tools and id_ not in tools:
+                place = rule.place(re.escape(f'"{id_}"'))
+                yield f'{place}: there is no tool "{id_}". {_nearest(id_, tools)}'
             case _:
-                pass
+                yield from _unknown_values(rule, name, node, known)
 
 
-def _unknown_values(rule: Rule, attribute: Any, values: Any) -> Iterator[str]:
+def _unknown_values(rule: Rule, name: str, node: Any, known: Known) -> Iterator[str]:
+    if name == "like":
+        pattern = "".join(_of_pattern(one)[1] for one in node["pattern"])
+        fits = re.compile("".join(_of_pattern(one)[0] for one in node["pattern"]), re.DOTALL)
+        yield from _unless_known(rule, node["left"], [pattern], known, fits.fullmatch)
+    elif name in COMPARING:
+        for one, other in ((node["left"], node["right"]), (node["right"], node["left"])):
+            values = [value.get("Value") for value in other.get("Set", [other])]
+            yield from _unless_known(rule, one, values, known)
+
+
+def _of_pattern(part: Any) -> tuple[str, str]:
+    """A part of a pattern as a regular expression, and as it was written."""
+    return (".*", "*") if part == "Wildcard" else (re.escape(part["Literal"]), part["Literal"])
+
+
+def _unless_known(
+    rule: Rule,
+    attribute: Any,
+    values: Iterable[Any],
+    known: Known,
+    fits: Callable[[str], object] | None = None,
+) -> Iterator[str]:
     match attribute:
-        case {".": {"left": {"Var": variable}, "attr": name}} if name in VARIABLES[variable]:
-            known = VARIABLES[variable][name].values
+        case {".": {"left": {"Var": variable}, "attr": name}} if (variable, name) in known:
+            there = known[variable, name]
         case _:
             return
-    for value in (one.get("Value") for one in values.get("Set", [values])):
-        if known and isinstance(value, str) and value not in known:
+    for value in values:
+        if isinstance(value, str) and not any(fits(x) if fits else x == value for x in there):
             place = rule.place(re.escape(f'"{value}"'))
-            near = _nearest(value, known)
-            yield f'{place}: {variable}.{name} is never "{value}". {near}'
+            never = f"{variable}.{name} is never {'like ' if fits else ''}"
+            yield f'{place}: {never}"{value}". {_nearest(value, there)}'
 
 
 def _nodes(tree: Any) -> Iterator[tuple[str, Any]]:
     """Every named part of a rule, from the outside in."""
-    if isinstance(tree, list):
-        for one in cast("list[Any]", tree):
-            yield from _nodes(one)
-    elif isinstance(tree, dict):
-        for name, one in cast("dict[str, Any]", tree).items():
-            yield name, one
-            yield from _nodes(one)
+    coming = [tree]
+    while coming:
+        one = coming.pop()
+        if isinstance(one, list):
+            coming += reversed(cast("list[Any]", one))
+        elif isinstance(one, dict):
+            parts = cast("dict[str, Any]", one)
+            yield from parts.items()
+            coming += reversed(parts.values())
