@@ -346,6 +346,7 @@ def test_a_file_that_is_not_text_is_named() -> None:
 )
 def test_a_named_file_that_is_not_there_is_an_error(sources: dict[str, Any]) -> None:
     assert refusal(**sources).startswith("missing.toml is not there.")
+    assert "`toolgate init --config missing.toml`" in refusal(**sources)
 
 
 # Secrets --------------------------------------------------------------------------------------

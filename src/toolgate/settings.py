@@ -80,7 +80,7 @@ def file_used(
     if path.is_file():
         return path
     if named:
-        raise BadSettings(f"{path} is not there. Run `toolgate init` to write one.")
+        raise BadSettings(f"{path} is not there. Run `toolgate init --config {path}` to write it.")
     return None
 
 

@@ -54,6 +54,17 @@ def test_claude_desktop_starts_toolgate_with_absolute_paths(
     }
 
 
+def test_a_client_that_starts_toolgate_is_warned_where_there_is_no_data(
+    cli: Any, tmp_path: Path, data: Path
+) -> None:
+    assert data.is_dir()
+    assert "no data" not in cli("connect", "claude-desktop").err
+    ended = cli("connect", "claude-desktop", "--data", "nope")
+    assert ended.code == 0
+    assert f"There is no data in {tmp_path / 'nope'}." in ended.err
+    assert not (tmp_path / "nope").exists()
+
+
 def test_a_client_that_starts_toolgate_gets_the_settings_file_that_counts(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

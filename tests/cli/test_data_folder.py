@@ -43,6 +43,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
         ["why", "admin", "get_document"],
         ["mcp"],
         ["mcp", "--key", "tg_0_0", "--data", "wrong"],
+        ["mcp", "--data", "wrong"],
     ],
     ids=" ".join,
 )
@@ -69,8 +70,7 @@ def test_an_empty_file_is_no_data(cli: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "variables"),
     [
-        (["--data", "new"], {}),
-        ([], {"TOOLGATE_DATA": "new"}),
+        (["--data", "new"], {"TOOLGATE_DATABASE__URL": "sqlite:///new/toolgate.db"}),
         ([], {"TOOLGATE_ADMIN_KEY": "k" * 32}),
     ],
 )
@@ -80,6 +80,15 @@ def test_stdio_makes_data_where_somebody_said_so(
     ended = process("mcp", *arguments, **variables)
     assert ended.code == 0, ended.err
     assert list(tmp_path.glob("*/toolgate.db"))
+
+
+def test_stdio_makes_no_data_in_the_folder_that_a_variable_names(
+    process: Any, tmp_path: Path
+) -> None:
+    ended = process("mcp", TOOLGATE_DATA="wrong", TOOLGATE_ADMIN_KEY="k" * 32)
+    assert ended.code == 2
+    assert f"no data in the folder {tmp_path / 'wrong'}" in ended.err
+    assert not (tmp_path / "wrong").exists()
 
 
 # Modes ------------------------------------------------------------------------------------------

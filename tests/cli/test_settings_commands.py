@@ -220,7 +220,12 @@ def test_other_durations_are_refused(text: str) -> None:
         (["tools"], {"TOOLGATE_SERVR__PORT": "1"}, 2, "Did you mean"),
         (["tools"], {"TOOLGATE_DATABASE__URL": "mysql://x"}, 2, "sqlite:///FILE"),
         (["tools"], {"TOOLGATE_DATABASE__URL": "postgresql://u:pw@127.0.0.1:1/x"}, 1, "refused"),
-        (["mcp", "--data", "new"], {"TOOLGATE_POLICY__FOLDER": "rules"}, 2, "x.cedar, line 1"),
+        (
+            ["mcp"],
+            {"TOOLGATE_POLICY__FOLDER": "rules", "TOOLGATE_ADMIN_KEY": "k" * 32},
+            2,
+            "x.cedar, line 1",
+        ),
         (["keys", "create"], {}, 2, "--role"),
         (["keys", "create", "--role", "boss"], {}, 2, "Roles: "),
         (["keys", "create", "--agent", "boss"], {}, 2, "Types: "),

@@ -53,7 +53,7 @@ def told(folder: Path, *messages: dict[str, Any]) -> tuple[list[Any], str]:
 def mcp(folder: Path, **streams: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "toolgate", "mcp", "--data", str(folder)],
-        env=CLEAN,
+        env=CLEAN | {"TOOLGATE_DATABASE__URL": f"sqlite:///{folder / 'toolgate.db'}"},
         **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         | streams,
     )

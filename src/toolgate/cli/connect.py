@@ -84,6 +84,7 @@ def connect(
         note(found.hint)
     if "--data" in found.entry.get("args", ()):
         _tell_of_variables()
+        _warn_without_data(settings)
 
 
 def _endpoint(settings: "Settings", url: str | None) -> str:
@@ -117,6 +118,16 @@ def _tell_of_variables() -> None:
     if lost := [variable for variable, name in set_by().items() if name not in carried]:
         step = "Put them into the settings file, and connect again."
         note(f"Not written, so not in force for this client: {', '.join(lost)}. {step}")
+
+
+def _warn_without_data(settings: "Settings") -> None:
+    from toolgate.settings import SQLITE_FILE
+
+    if not settings.database_url.startswith(SQLITE_FILE):
+        return
+    if not Path(settings.database_url.removeprefix(SQLITE_FILE)).exists():
+        step = "`toolgate mcp` will not start there. Name the right folder with --data"
+        note(f"There is no data in {settings.data.absolute()}. {step}, or run `toolgate serve`.")
 
 
 def _ca(settings: "Settings") -> Path | None:

@@ -58,8 +58,8 @@ def mcp(
 ) -> None:
     """Serve one MCP client on standard input and output.
 
-    Without data in the folder none is made, unless the folder, the database or a settings file is
-    named, or an admin key is in the environment.
+    In a folder that was named without data none is made. Elsewhere it is only where a database is
+    named, there is a settings file, or an admin key is in the environment.
 
     Runs as the holder of the key, else as admin where TOOLGATE_ADMIN_KEY (or BACKEND_MANAGER_KEY)
     is in the environment of this command, else with public tools only. An admin key in the settings
@@ -82,17 +82,22 @@ def mcp(
 
     admin_key = admin_key_of_environment()
     # A key that was made somewhere cannot be known to data that is only made now.
-    existing = bool(token or key) or not (admin_key or _named(ctx, config, data))
+    existing = bool(token or key) or not _may_make(ctx, config, data, admin_key)
     opening.wait_for(lambda: _serve(settings, token or key or admin_key, existing), often=True)
 
 
-def _named(ctx: typer.Context, config: Path | None, data: Path | None) -> bool:
-    """Whether somebody said where the data is: a client may start this in any folder."""
+def _may_make(
+    ctx: typer.Context, config: Path | None, data: Path | None, admin_key: str | None
+) -> bool:
+    """Whether new data is wanted: a client may start this in any folder, or with a misspelt one."""
     from toolgate.settings import file_used, set_by
 
-    before = given(ctx)
-    flags = data or before.data or file_used(config or before.config)
-    return bool(flags) or bool({"data", "database.url"} & set(set_by().values()))
+    before, named = given(ctx), set(set_by().values())
+    if "database.url" in named:
+        return True
+    if data or before.data or "data" in named:
+        return False
+    return bool(admin_key or file_used(config or before.config))
 
 
 def _endpoint(url: str) -> str:
