@@ -20,7 +20,7 @@ from toolgate.db.outages import told
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, Offer
 from toolgate.gate.context import Ports
-from toolgate.gate.limits import Bounds, Limits
+from toolgate.gate.limits import Limits
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Policy
@@ -252,19 +252,9 @@ def _limits(settings: Settings, catalogue: Catalogue) -> Limits:
     limits = settings.limits
     single = limits.tool_calls_per_minute
     names = _tool_names(single, "limits.tool_calls_per_minute", catalogue)
-    bounds = Bounds(
-        calls_per_minute=limits.calls_per_minute,
-        tool_calls_per_minute=dict(zip(names, single.values(), strict=True)),
-        refusals_per_minute=limits.refusals_per_minute,
-        guesses_per_minute=limits.guesses_per_minute,
-        sign_ins_per_minute=limits.sign_ins_per_minute,
-        body_bytes=limits.body_bytes,
-        result_bytes=limits.result_bytes,
-        concurrency=limits.concurrency,
-        seconds=limits.seconds,
-    )
+    single = dict(zip(names, single.values(), strict=True))
     try:
-        return Limits(bounds, limits.store)
+        return Limits(limits.model_copy(update={"tool_calls_per_minute": single}))
     except ConfigurationError as problem:
         raise BadSettings(
             "Setting limits.store cannot be used. Write async+memory:// or "

@@ -18,8 +18,9 @@ from typer.main import get_command
 from toolgate.app import packs
 from toolgate.cli.main import commands
 from toolgate.gate.catalogue import Catalogue
-from toolgate.gate.limits import Bounds, Limits
+from toolgate.gate.limits import Limits
 from toolgate.gate.rules import built_in_rules, check, rules_of
+from toolgate.sections import LimitSettings
 from toolgate.settings import Settings, names
 
 pytestmark = pytest.mark.timeout(120)
@@ -82,7 +83,7 @@ def test_the_store_of_counts_that_a_page_names_can_be_made() -> None:
     stores = {Settings.model_validate(tomllib.loads(text)).limits.store for text in pages}
     assert any("redis" in store for store in stores)
     for store in stores:
-        Limits(Bounds(), store)
+        Limits(LimitSettings(store=store))
 
 
 def test_the_picture_shows_what_the_page_says() -> None:

@@ -12,8 +12,9 @@ from tests.patience import PATIENT
 
 from toolgate.app import opened
 from toolgate.gate.errors import RateLimited, Unavailable
-from toolgate.gate.limits import Bounds, Limits
+from toolgate.gate.limits import Limits
 from toolgate.gate.principal import ANONYMOUS
+from toolgate.sections import LimitSettings
 from toolgate.settings import BadSettings, load
 
 pytestmark = pytest.mark.anyio
@@ -47,26 +48,32 @@ def _wait_for(port: int) -> None:
             return
 
 
+async def admitted(counter: Limits) -> None:
+    waiting = counter.admitting(ANONYMOUS, "any")
+    assert waiting is not None
+    await waiting
+
+
 async def test_two_processes_share_one_count(
     valkey: tuple[subprocess.Popen[bytes], str],
 ) -> None:
-    one, other = (Limits(Bounds(calls_per_minute=3), valkey[1]) for _ in range(2))
+    one, other = (Limits(LimitSettings(calls_per_minute=3, store=valkey[1])) for _ in range(2))
     for counter in (one, other, one):
-        await counter.admit(ANONYMOUS, "any")
+        await admitted(counter)
     with pytest.raises(RateLimited):
-        await other.admit(ANONYMOUS, "any")
+        await admitted(other)
     await one.close()
     await other.close()
 
 
 async def test_a_lost_counter_refuses_calls(valkey: tuple[subprocess.Popen[bytes], str]) -> None:
     server, url = valkey
-    counter = Limits(Bounds(calls_per_minute=3), url)
-    await counter.admit(ANONYMOUS, "any")
+    counter = Limits(LimitSettings(calls_per_minute=3, store=url))
+    await admitted(counter)
     server.terminate()
     server.wait()
     with pytest.raises(Unavailable, match="cannot be counted"):
-        await counter.admit(ANONYMOUS, "any")
+        await admitted(counter)
     await counter.close()
 
 
@@ -80,7 +87,7 @@ async def test_an_unknown_counter_is_a_settings_error(tmp_path: Path) -> None:
 async def test_two_processes_share_what_strangers_may(
     valkey: tuple[subprocess.Popen[bytes], str],
 ) -> None:
-    one, other = (Limits(Bounds(), valkey[1]) for _ in range(2))
+    one, other = (Limits(LimitSettings(store=valkey[1])) for _ in range(2))
     for counter in (one, other, one):
         await counter.strangers.admit("oauth-register", "192.0.2.1", 3)
     with pytest.raises(RateLimited):
@@ -97,7 +104,7 @@ async def test_strangers_are_refused_when_they_cannot_be_counted(
     valkey: tuple[subprocess.Popen[bytes], str], caplog: pytest.LogCaptureFixture
 ) -> None:
     server, url = valkey
-    counter = Limits(Bounds(calls_per_minute=0), url)
+    counter = Limits(LimitSettings(calls_per_minute=0, store=url))
     server.terminate()
     server.wait()
     for ask in (counter.strangers.admit, counter.strangers.check):

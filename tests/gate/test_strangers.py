@@ -5,8 +5,9 @@ import time
 import pytest
 
 from toolgate.gate.errors import RateLimited
-from toolgate.gate.limits import Bounds, Limits
+from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Role, of_role
+from toolgate.sections import LimitSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -21,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def test_one_peer_uses_up_neither_anothers_limit_nor_that_of_another_purpose() -> None:
-    strangers = Limits(Bounds()).strangers
+    strangers = Limits(LimitSettings()).strangers
     for _ in range(3):
         await strangers.admit("oauth-register", "192.0.2.1", 3)
     with pytest.raises(RateLimited):
@@ -31,7 +32,7 @@ async def test_one_peer_uses_up_neither_anothers_limit_nor_that_of_another_purpo
 
 
 async def test_the_limits_of_strangers_stay_on_where_callers_have_none() -> None:
-    limits = Limits(Bounds(calls_per_minute=0, refusals_per_minute=1))
+    limits = Limits(LimitSettings(calls_per_minute=0, refusals_per_minute=1))
     await limits.strangers.admit("oauth-register", "192.0.2.1", 1)
     with pytest.raises(RateLimited) as refused:
         await limits.strangers.admit("oauth-register", "192.0.2.1", 1)
@@ -43,7 +44,7 @@ async def test_the_limits_of_strangers_stay_on_where_callers_have_none() -> None
 
 
 async def test_asking_whether_there_is_room_counts_nothing(clock: list[float]) -> None:
-    strangers = Limits(Bounds()).strangers
+    strangers = Limits(LimitSettings()).strangers
     for _ in range(5):
         await strangers.check("guess", "192.0.2.1", 1)
     await strangers.admit("guess", "192.0.2.1", 1)

@@ -55,7 +55,7 @@ async def check_counters(settings: "Settings") -> Check:
     import anyio
 
     from toolgate.gate.errors import Unavailable
-    from toolgate.gate.limits import MEMORY, Bounds, Limits
+    from toolgate.gate.limits import MEMORY, Limits
 
     store = settings.limits.store
     if store == MEMORY:
@@ -63,7 +63,7 @@ async def check_counters(settings: "Settings") -> Check:
     where = urlsplit(store).netloc.rpartition("@")[2]  # without a password
     step = "Start it, or change the setting limits.store."
     try:
-        limits = Limits(Bounds(), store)
+        limits = Limits(settings.limits)
         try:
             with anyio.fail_after(STORE_SECONDS):
                 await limits.check()

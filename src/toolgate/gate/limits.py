@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from limits import RateLimitItemPerMinute
@@ -19,6 +18,7 @@ from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.strangers import MOST_KEYS, Strangers, too_many
 from toolgate.gate.turns import Turns
+from toolgate.sections import LimitSettings
 
 logger = logging.getLogger(__name__)
 
@@ -27,29 +27,15 @@ REDIS_SECONDS = 5.0
 """How long the counter store may take to answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """The numbers; zero calls a minute means no limit."""
-
-    calls_per_minute: int = 600
-    tool_calls_per_minute: dict[str, int] = field(default_factory=dict[str, int])
-    refusals_per_minute: int = 60
-    guesses_per_minute: int = 20
-    sign_ins_per_minute: int = 60
-    body_bytes: int = 4 * 1024 * 1024
-    result_bytes: int = 4 * 1024 * 1024
-    concurrency: int = 64
-    seconds: float = 60.0
-
-
 class Limits:
     """Rate per caller and tool, and how many calls run at once.
 
     Counts live in memory, or in Redis or Valkey when several processes share them.
     """
 
-    def __init__(self, bounds: Bounds, store_url: str = MEMORY) -> None:
+    def __init__(self, bounds: LimitSettings) -> None:
         self.bounds = bounds
+        store_url = bounds.store
         options, self._close = _connection(store_url)
         store = storage_from_string(store_url, wrap_exceptions=True, **options)
         self._counters = SlidingWindowCounterRateLimiter(cast(Storage, store))
@@ -67,13 +53,11 @@ class Limits:
         self.turns = Turns(bounds.concurrency)
         self.deadlines = Deadlines(bounds.seconds)
 
-    async def admit(self, principal: Principal, tool: str) -> None:
-        """Count this call; raise `RateLimited` when it is one too many."""
-        if waiting := self.admitting(principal, tool):
-            await waiting
-
     def admitting(self, principal: Principal, tool: str) -> Awaitable[None] | None:
-        """The same for who is in a hurry: what to wait for, if anything."""
+        """Count this call; raise `RateLimited` when it is one too many.
+
+        Where the count is elsewhere, what to wait for: a call that waits for nothing is quicker.
+        """
         if self._own is None:
             return self._admit_outside(principal, tool)
         if self.bounds.calls_per_minute:
