@@ -11,17 +11,20 @@ import hashlib
 import logging
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import anyio
 import orjson
 from sqlalchemy import ColumnElement, Connection, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
 
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
 from toolgate.db.tables import audit, audit_head, audit_seals
 from toolgate.gate.records import STARTED, Record, gently, store, store_numbered, timestamp
+from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)
 
@@ -45,16 +48,21 @@ class Sealer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._log = ThrottledLog(logger, level=logging.ERROR)
 
     async def run(self) -> None:
         """Seal what is new, about every second, until cancelled."""
         while True:
             await anyio.sleep(SEAL_SECONDS)
-            try:
-                await self.seal()
-            except Exception as problem:
-                if not is_outage(problem):
-                    logger.exception("audit rows could not be sealed; trying again")
+            await self._try()
+
+    async def _try(self) -> None:
+        try:
+            await self.seal()
+            self._log.over("audit rows are sealed again")
+        except Exception as problem:
+            if not is_outage(problem):
+                self._log.happened("audit rows could not be sealed; trying again", exc_info=problem)
 
     async def seal(self) -> int:
         """Seal all rows that have none; return how many."""
@@ -98,16 +106,20 @@ def _store(connection: Connection, rows: list[dict[str, Any]]) -> None:
 
 
 def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
-    """Store rows under a seal at once; without one where another sealer is at work."""
-    if not _locked(connection):
-        return store(connection, records)
+    """Store rows under a seal at once; without one where another sealer is at work, or was."""
+    if _locked(connection):
+        with suppress(IntegrityError), connection.begin_nested():
+            return _store_under_seals(connection, records)
+    return store(connection, records)
+
+
+def _store_under_seals(connection: Connection, records: Sequence[Record]) -> None:
     coming = iter(records)
     while batch := list(islice(coming, MOST_ROWS)):
         numbers = _next_numbers(connection, len(batch))
         digests = [_hash(list(one)) for some in gently(batch) for one in some]
         seal = _chain(connection, list(zip(numbers, digests, strict=True)))
         store_numbered(connection, batch, numbers, seal)
-    return None
 
 
 def _next_numbers(connection: Connection, many: int) -> list[int]:
@@ -135,13 +147,15 @@ def _chain(connection: Connection, entries: list[tuple[int, bytes]]) -> int:
 
 
 def _newest(connection: Connection) -> tuple[int, bytes]:
-    """Number and hash of the newest seal: as noted, so that new ones do not hide a removed one."""
+    """Number and hash of the newest seal: as noted, so that new ones do not hide a removed one.
+
+    Where more seals are there than noted, as a server of an older version leaves them, the last.
+    """
     noted = select(audit_head.c.number, audit_head.c.hash)
-    found = connection.execute(noted).first()
-    if found is None:  # the note was removed, which `verify` tells
-        last = select(audit_seals.c.number, audit_seals.c.hash)
-        found = connection.execute(last.order_by(audit_seals.c.number.desc()).limit(1)).first()
-    return (found.number, bytes(found.hash)) if found else (0, BEGINNING)
+    last = select(audit_seals.c.number, audit_seals.c.hash).order_by(audit_seals.c.number.desc())
+    found = [connection.execute(one.limit(1)).first() for one in (noted, last)]
+    known = [(one.number, bytes(one.hash)) for one in found if one]
+    return max(known, key=lambda one: one[0], default=(0, BEGINNING))
 
 
 def _ready() -> tuple[ColumnElement[bool], ...]:
