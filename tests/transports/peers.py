@@ -16,7 +16,7 @@ from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp import stdio
-from toolgate.transports.mcp.holder import Identify
+from toolgate.transports.mcp.stdio_credential import Identify
 
 
 class Peer:

@@ -27,7 +27,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.records import timestamp
 from toolgate.identity import credentials
 from toolgate.identity.keys import Keys, NewKey
-from toolgate.transports import heads, lasting
+from toolgate.transports import heads, stream_credentials
 from toolgate.transports.mcp import stdio
 
 pytestmark = pytest.mark.anyio
@@ -101,7 +101,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
     made = Ticks()
-    monkeypatch.setattr(lasting, "pause", made.pause)
+    monkeypatch.setattr(stream_credentials, "pause", made.pause)
     return made
 
 
@@ -219,7 +219,7 @@ async def test_a_subscription_on_standard_input_ends(
         assert told["method"] == "notifications/subscriptions/acknowledged"
         await until(lambda: ticks.waiting)
         await end(web, key)
-        clock.now += lasting.EVERY_SECONDS
+        clock.now += stream_credentials.EVERY_SECONDS
         ticks.tick()
         told = await peer.answer()
         assert (told["id"], told["error"]["code"]) == (5, UNAUTHENTICATED)
@@ -321,23 +321,23 @@ async def test_an_open_stream_ends_with_its_key(
     async with opened(web, key, *asked, **more) as stream:
         await until(lambda: stream.is_open and ticks.waiting)
         for _ in range(3):  # as long as the key is good, nothing happens to it
-            clock.now += lasting.EVERY_SECONDS
+            clock.now += stream_credentials.EVERY_SECONDS
             ticks.tick()
             await until(lambda: ticks.waiting)
         assert stream.is_open
         await end(web, key)
-        clock.now += lasting.EVERY_SECONDS
+        clock.now += stream_credentials.EVERY_SECONDS
         ticks.tick()
         with anyio.fail_after(PATIENT):
             await stream.ended.wait()
         assert stream.is_closed
     if era == MODERN:
         assert f'"code":{UNAUTHENTICATED}' in stream.text
-    assert set(ticks.paused) == {lasting.EVERY_SECONDS}
+    assert set(ticks.paused) == {stream_credentials.EVERY_SECONDS}
 
 
 def test_a_stream_is_looked_at_often_enough() -> None:
-    assert lasting.EVERY_SECONDS + lasting.FRESH_SECONDS < 1
+    assert stream_credentials.EVERY_SECONDS + stream_credentials.FRESH_SECONDS < 1
 
 
 async def test_the_streams_of_one_key_share_what_is_looked_up(
@@ -356,7 +356,7 @@ async def test_the_streams_of_one_key_share_what_is_looked_up(
     ):
         await until(lambda: one.is_open and other.is_open and len(ticks.waiting) == 2)
         monkeypatch.setattr(Keys, "look_up", noticed)
-        clock.now += lasting.EVERY_SECONDS
+        clock.now += stream_credentials.EVERY_SECONDS
         ticks.tick()
         await until(lambda: len(ticks.waiting) == 2)
     assert looked == [key.key]

@@ -64,7 +64,7 @@ def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> En
             event.listen(engine, "begin", _begin_sqlite)
     else:
         engine = create_engine(url, **options, **_postgresql(url, patience, writes=writes))
-        _Lines(engine, writes=writes, seconds=seconds)
+        _Sockets(engine, writes=writes, seconds=seconds)
     event.listen(engine, "checkout", _lend)
     event.listen(engine, "checkin", _take_back)
     event.listen(engine, "handle_error", _without_values)
@@ -109,7 +109,7 @@ def _postgresql(url: URL, patience: float, *, writes: bool) -> dict[str, Any]:
     return options if writes else options | {"isolation_level": "AUTOCOMMIT"}
 
 
-class _Lines:
+class _Sockets:
     """The sockets of an engine's connections: shut down, they wake the thread that waits."""
 
     def __init__(self, engine: Engine, *, writes: bool, seconds: float) -> None:

@@ -71,6 +71,22 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None if value is None else value.decode("latin-1").strip(WHITE_SPACE)
 
 
+def credential_of(scope: Scope) -> str | None:
+    """The key or token that a request brings."""
+    scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
+    return credential.strip(WHITE_SPACE) or None if scheme.lower() == "bearer" else None
+
+
+def replayed(message: Message, receive: Receive) -> Receive:
+    """A channel that gives a message once more, then what follows it."""
+    pending = [message]
+
+    async def replay() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replay
+
+
 def cookies_of(scope: Scope) -> dict[str, str]:
     """The cookies as browsers send them (RFC 6265, 5.4), by name, without quotes around a value.
 

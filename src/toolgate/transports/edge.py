@@ -25,13 +25,13 @@ from toolgate.transports.asgi import (
     REQUEST_ID,
     REQUEST_ID_HEADER,
     SEND,
-    WHITE_SPACE,
     ASGIApp,
     ClientGone,
     Message,
     Receive,
     Scope,
     Send,
+    credential_of,
     error_headers,
     header,
     send_json,
@@ -217,12 +217,6 @@ class Edge:
             return True
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and self._host_allowed(host)
-
-
-def credential_of(scope: Scope) -> str | None:
-    """The key or token that a request brings."""
-    scheme, _, credential = (header(scope, b"authorization") or "").partition(" ")
-    return credential.strip(WHITE_SPACE) or None if scheme.lower() == "bearer" else None
 
 
 def _host_twice(scope: Scope) -> bool:

@@ -36,6 +36,7 @@ from toolgate.transports.asgi import (
     parse_json,
     principal_of,
     read_body,
+    replayed,
     request_id_of,
     send_json,
 )
@@ -106,7 +107,8 @@ class Front:
             told = failure(None, INVALID_REQUEST, f"Invalid Request: {rule}")
             return await self._refuse(scope, to, problem, told)
         if pending is None:
-            return await self._sdk(scope, _replayed(body, receive), to)
+            again: Message = {"type": "http.request", "body": body, "more_body": False}
+            return await self._sdk(scope, replayed(again, receive), to)
         answered = pending if isinstance(pending, Answer) else await pending
         return await answer(scope, answered.status, answered.body)
 
@@ -214,13 +216,3 @@ def _read(scope: Scope) -> Routing:
         name=found.get(b"mcp-name"),
         dry_run=dry_run_of(scope),
     )
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A channel that gives the body once more, then what follows it."""
-    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return pending.pop() if pending else await receive()
-
-    return replay

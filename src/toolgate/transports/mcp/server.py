@@ -24,7 +24,6 @@ from toolgate.gate.errors import Unauthenticated, UnknownTool
 from toolgate.gate.failures import FailureLog
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import Principal
-from toolgate.transports.lasting import Good, lasting
 from toolgate.transports.mcp.listing import (
     NAME,
     listed_tool,
@@ -33,6 +32,7 @@ from toolgate.transports.mcp.listing import (
     visible_resources,
 )
 from toolgate.transports.mcp.quotas import QuotaReached, StreamQuota
+from toolgate.transports.stream_credentials import Good, lasting
 
 INSTRUCTIONS = (
     "Tools of an application's backend. Every call is checked, limited and audited; "

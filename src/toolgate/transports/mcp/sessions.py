@@ -31,13 +31,14 @@ from toolgate.transports.asgi import (
     dry_run_of,
     header,
     principal_of,
+    replayed,
     request_id_of,
     send_json,
 )
-from toolgate.transports.lasting import still_good, streaming
 from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
 from toolgate.transports.mcp.server import Caller, Raw, build_server
+from toolgate.transports.stream_credentials import still_good, streaming
 
 ASKABLE = {"sampling", "elicitation", "roots"}
 TOOLS_CHANGED = (
@@ -163,7 +164,7 @@ class Sessions:
                 return await self._of_session(caller, session_id, scope, receive, send)
             if scope["method"] == "POST":
                 message = await receive()
-                receive = _again(message, receive)
+                receive = replayed(message, receive)
                 if _asks_for_session(message.get("body", b""), self._asked_for):
                     return await self._open(caller, scope, receive, send)
         except QuotaReached as reached:
@@ -246,12 +247,3 @@ def _asks_for_session(body: bytes, asked_for: set[str] | None) -> bool:
     return isinstance(capabilities, dict) and not asked_for.isdisjoint(
         cast("dict[str, Any]", capabilities)
     )
-
-
-def _again(message: Any, receive: Receive) -> Receive:
-    pending = [message]
-
-    async def again() -> Any:
-        return pending.pop() if pending else await receive()
-
-    return again

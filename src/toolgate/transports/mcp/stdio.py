@@ -27,9 +27,9 @@ from toolgate.transports.jsonrpc import (
 from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.claimed import claimed
 from toolgate.transports.mcp.handover import Handover, correlated
-from toolgate.transports.mcp.holder import TRANSPORT, Holder, Identify
 from toolgate.transports.mcp.lines import Line, TooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
+from toolgate.transports.mcp.stdio_credential import TRANSPORT, Holder, Identify
 from toolgate.transports.mcp.wire import Wire
 from toolgate.transports.refusals import refuse_unreadable
 

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from toolgate.gate.errors import Unauthenticated
-from toolgate.transports.lasting import lasting
+from toolgate.transports.stream_credentials import lasting
 
 pytestmark = pytest.mark.anyio
 

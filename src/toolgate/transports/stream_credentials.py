@@ -13,8 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from toolgate.gate.errors import Unauthenticated
 from toolgate.identity.credentials import Credentials, InsufficientScope
 from toolgate.transports.address import ADDRESS, Address
-from toolgate.transports.asgi import Message, Scope, Send
-from toolgate.transports.edge import credential_of
+from toolgate.transports.asgi import Message, Scope, Send, credential_of
 
 EVERY_SECONDS = 0.5
 FRESH_SECONDS = 0.4

@@ -15,8 +15,8 @@ from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.principal import ANONYMOUS, Principal
 from toolgate.throttled_log import ThrottledLog
 from toolgate.transports.jsonrpc import Id, failure_line
-from toolgate.transports.lasting import FRESH_SECONDS
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED
+from toolgate.transports.stream_credentials import FRESH_SECONDS
 
 logger = logging.getLogger(__name__)
 
