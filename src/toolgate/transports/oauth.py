@@ -5,7 +5,7 @@ What succeeds is audited with the write it makes, what is refused up to the stra
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -36,6 +36,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
+from toolgate.transports.peers import Peers
 from toolgate.transports.refusals import refuse_stranger
 
 logger = logging.getLogger(__name__)
@@ -48,15 +49,14 @@ OFTEN = {paths.TOKEN, paths.REVOKE, paths.SIGN_IN, paths.CONSENT, paths.CALLBACK
 OFTEN_FOR_ONE_RARE = 10
 PAGES = {paths.AUTHORIZE, paths.SIGN_IN, paths.CONSENT, paths.CALLBACK}
 """What a person sees in a browser."""
+EMBEDDED = "This page must be opened by itself, not as a part of another page."
 WAIT = "Wait a little, then go back to the application and try again."
 
 
 class OAuth:
     """Every endpoint of the authorization server; none needs credentials."""
 
-    def __init__(
-        self, gate: Gate, endpoints: Mapping[str, Endpoint], peer: Callable[[Scope], str]
-    ) -> None:
+    def __init__(self, gate: Gate, endpoints: Mapping[str, Endpoint], peer: Peers) -> None:
         self._gate = gate
         self._endpoints = endpoints
         self._peer = peer
@@ -74,6 +74,9 @@ class OAuth:
             allow = (b"allow", ", ".join(endpoint.methods).encode())
             return await send_json(to, 405, {"error": "Method not allowed"}, [allow])
         path: str = ALIASES.get(scope["path"]) or scope["path"]
+        if path in PAGES and _embedded(scope):
+            # Not counted: any web page could shut sign-in for the browser that shows it.
+            return await _send(to, error_page(self._bare(scope), EMBEDDED, None, status=403))
         try:
             await self._count(path, self._peer(scope))
             answer = await endpoint(await self._request(scope, receive))
@@ -125,6 +128,7 @@ class OAuth:
             base=address.base,
             resources=address.resources,
             peer=self._peer(scope),
+            local=self._peer.is_local(scope),
             note=_noting(self._gate, scope),
         )
 
@@ -140,6 +144,14 @@ class OAuth:
             accept=header(scope, b"accept") or "",
             cookies=cookies_of(scope),
         )
+
+
+def _embedded(scope: Scope) -> bool:
+    """Whether a page of another origin asks for a picture, a frame or the like (Fetch Metadata)."""
+    if header(scope, b"sec-fetch-site") in (None, "same-origin", "none"):
+        return False
+    asked_as = (header(scope, b"sec-fetch-mode"), header(scope, b"sec-fetch-dest"))
+    return asked_as != ("navigate", "document")
 
 
 def _noting(gate: Gate, scope: Scope) -> Note:

@@ -17,6 +17,8 @@ MOST_PROXIES = 16
 LONGEST = 64
 """Characters of an address with its port."""
 WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+FORWARDING = {b"forwarded", b"x-real-ip", b"via"}
+"""Headers that only proxies write, beside those that begin with x-forwarded-."""
 
 Ip = IPv4Address | IPv6Address
 
@@ -60,6 +62,16 @@ class Peers:
                 return address
             told = nearest
         return told
+
+    def is_local(self, scope: Scope) -> bool:
+        """Whether a request was sent by this machine itself, and passed no proxy on it."""
+        client = scope.get("client")
+        nearest = _read(client[0]) if client else None
+        if nearest is None or not nearest.is_loopback or self._trusted(nearest):
+            return False
+        return not any(
+            name in FORWARDING or name.startswith(b"x-forwarded-") for name, _ in scope["headers"]
+        )
 
     def of_connection(self, host: str) -> str | None:
         """Where a connection comes from; None for a trusted proxy, behind which are many."""

@@ -29,7 +29,7 @@ async def test_it_is_answered_at_once_and_the_token_is_an_admins(
 ) -> None:
     caplog.set_level("DEBUG")
     async with web.client(None) as http:
-        flow = Flow(http, ADMIN_KEY, "https://claude.ai/api/mcp/auth_callback")
+        flow = Flow(http, ADMIN_KEY)
         headers = {"X-Request-Id": "admin-client"}
         sent = await flow.authorize(headers)
         assert sent.status_code == 303
@@ -113,8 +113,58 @@ async def test_the_setting_allows_it_from_everywhere(tmp_path: Path) -> None:
     assert sent.headers["location"].startswith(f"{REDIRECT}?code=tgc_")
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"X-Forwarded-For": "203.0.113.5"},
+        {"X-Forwarded-For": "unknown"},
+        {"X-Forwarded-For": "::5"},
+        {"X-Forwarded-Proto": "http"},
+        {"X-Real-IP": "127.0.0.1"},
+        {"Forwarded": "for=203.0.113.5"},
+        {"Via": "1.1 proxy"},
+    ],
+)
+@pytest.mark.parametrize("proxies", [(), ("127.0.0.1",)])
+async def test_what_passed_a_proxy_on_this_machine_is_not_local(
+    tmp_path: Path, header: dict[str, str], proxies: tuple[str, ...]
+) -> None:
+    settings = {"server__trusted_proxies": proxies}
+    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
+        assert (await Flow(http, ADMIN_KEY).authorize(header)).status_code == 400
+        answer = await Flow(http, ADMIN_KEY).exchange("tgc_x", header)
+    assert answer.json()["error"] == "invalid_client"
+
+
+async def test_a_trusted_proxy_is_not_local_whatever_it_says(tmp_path: Path) -> None:
+    settings = {"server__trusted_proxies": ("127.0.0.1",)}
+    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
+        assert (await Flow(http, ADMIN_KEY).authorize()).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("peer", "status"), [("::1", 303), ("127.8.8.8", 303), ("::5", 400), ("::ffff:127.0.0.1", 303)]
+)
+async def test_only_loopback_itself_is_local(tmp_path: Path, peer: str, status: int) -> None:
+    async with opened_web(tmp_path) as web:
+        transport = httpx2.ASGITransport(web.app, client=(peer, 1))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            assert (await Flow(http, ADMIN_KEY).authorize()).status_code == status
+
+
+@pytest.mark.parametrize(("everywhere", "status"), [(False, 400), (True, 303)])
+async def test_the_answer_goes_to_this_machine_unless_the_setting_allows_more(
+    tmp_path: Path, *, everywhere: bool, status: int
+) -> None:
+    settings = {"oauth__admin_key_client": everywhere}
+    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
+        sent = await Flow(http, ADMIN_KEY, "https://app.example/cb").authorize()
+    assert sent.status_code == status
+
+
 async def test_guesses_are_counted_wherever_they_are_tried(tmp_path: Path) -> None:
-    async with opened_web(tmp_path) as web, web.client(None) as http:
+    settings = {"limits__guesses_per_minute": 20}
+    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
         guesses = [(await Flow(http, f"guess-{n}").authorize()).status_code for n in range(10)]
         tokens = [(await Flow(http, f"other-{n}").exchange("x")).status_code for n in range(10)]
         late = await Flow(http, ADMIN_KEY).authorize()

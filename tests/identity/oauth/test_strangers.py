@@ -126,8 +126,31 @@ async def test_a_sign_in_ends_after_five_wrong_keys(tmp_path: Path) -> None:
     assert (over.status_code, row["rule"]) == (403, "oauth-other-browser")
 
 
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    ],
+)
+async def test_pictures_and_frames_of_foreign_pages_use_up_nothing(
+    tmp_path: Path, fetched: dict[str, str]
+) -> None:
+    """Any web page can have a browser ask for them, also of a server on its own machine."""
+    limits = {"limits__guesses_per_minute": 3, "limits__sign_ins_per_minute": 3}
+    async with opened_web(tmp_path, **limits) as web, web.client(None) as http:
+        for number in range(10):
+            answer = await Flow(http, f"wrong-{number}").authorize(fetched)
+            assert answer.status_code == 403
+        flow = await registered(http)
+        opened = {**fetched, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        assert (await flow.authorize(opened)).status_code == 303, "a client opens the page"
+        assert (await flow.tokens(ADMIN_KEY))["token_type"] == "Bearer"
+
+
 async def test_guessing_is_limited_and_shuts_nobody_else_out(tmp_path: Path) -> None:
-    async with opened_web(tmp_path) as web:
+    async with opened_web(tmp_path, limits__guesses_per_minute=20) as web:
 
         async def answer(peer: str, key: str) -> int:
             async with browser(web, peer) as http:

@@ -5,7 +5,6 @@ the setting oauth.admin_key_client says otherwise. It is compared as a hash, and
 nor written to the audit or the log: a grant names the key by its id.
 """
 
-from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 from toolgate.gate.principal import Kind, Principal
@@ -24,7 +23,7 @@ class AdminClients:
     def __init__(self, keys: Keys, guesses: Guesses, *, everywhere: bool) -> None:
         self._keys = keys
         self._guesses = guesses
-        self._everywhere = everywhere
+        self.everywhere = everywhere
 
     async def holder(self, request: Request, client_id: str | None) -> Principal | None:
         """The admin whose key this is; None for every other client id, and where it may be none.
@@ -33,7 +32,7 @@ class AdminClients:
         """
         if not client_id or client_id.startswith(REGISTERED) or is_document(client_id):
             return None
-        if not self._everywhere and not _on_loopback(request):
+        if not self.everywhere and not _on_loopback(request):
             return None
         return await self._guesses.look_up(client_id, request.peer, self._admin)
 
@@ -49,9 +48,4 @@ class AdminClients:
 
 def _on_loopback(request: Request) -> bool:
     """Whether the request was sent to a loopback name, by this machine."""
-    try:
-        peer = ip_network(request.peer).network_address
-    except ValueError:
-        return False
-    local = peer.is_loopback or request.peer == "::/64"  # the network in which ::1 is
-    return local and urlsplit(request.base).hostname in LOOPBACK
+    return request.local and urlsplit(request.base).hostname in LOOPBACK

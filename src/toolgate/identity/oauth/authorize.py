@@ -20,6 +20,10 @@ MOST_STATE = 4096
 BAD_REDIRECT = (
     "The application asks to be answered at an address that it did not register (redirect_uri)."
 )
+NOT_HERE = (
+    "With an admin key as client ID, the answer goes to this machine only (redirect_uri on "
+    "127.0.0.1, [::1] or localhost)."
+)
 REGISTER_AGAIN = "Let it register again, or tell its makers."
 HOW_TO_SIGN_IN = (
     "Remove this server from the application and add it anew with the client ID left empty: the "
@@ -74,7 +78,7 @@ class Authorize:
         client_id, target = query.get("client_id") or "", query.get("redirect_uri") or ""
         admin = await self._admins.holder(request, client_id)
         try:
-            client = _of_admin(admin, target) if admin else await self._clients.find(client_id)
+            client = self._of_admin(admin, target) if admin else await self._clients.find(client_id)
         except BadClient as bad:
             fetched = is_document(client_id) and self._clients.reads_documents
             then = NO_DOCUMENT if fetched else HOW_TO_SIGN_IN
@@ -91,6 +95,12 @@ class Authorize:
         if admin is not None:
             return await self._allow_at_once(request, asked, admin)
         return await self._begin(request, asked)
+
+    def _of_admin(self, admin: Principal, target: str) -> Client:
+        """The client of somebody who knows an admin key; it is answered on this machine."""
+        if not self._admins.everywhere and not redirects.is_loopback(target):
+            raise BadClient(NOT_HERE)
+        return Client(id=admin.id, name="a client with an admin key", redirect_uris=(target,))
 
     async def _allow_at_once(self, request: Request, asked: Asked, admin: Principal) -> Answer:
         """The key in the request is proof and consent in one; PKCE and the code are as always."""
@@ -111,11 +121,6 @@ class Authorize:
             return error_page(request, str(failed), "oauth-sign-in-failed", status=502)
         await self._sign_ins.remember(sign_in, begun.remembered)
         return redirect(begun.url, cookie)
-
-
-def _of_admin(admin: Principal, target: str) -> Client:
-    """The client of somebody who knows an admin key; it may be answered where it likes."""
-    return Client(id=admin.id, name="a client with an admin key", redirect_uris=(target,))
 
 
 def _asked(request: Request, client: Client, target: str) -> Asked:

@@ -57,6 +57,8 @@ class Request:
     peer: str
     """Whose guesses count together: an address, or the network it is in."""
     note: Note
+    local: bool = False
+    """Whether this machine itself sent it, and not through a proxy."""
     query: Parameters = Parameters()
     form: Parameters = Parameters()
     """The body, if it is form-encoded."""

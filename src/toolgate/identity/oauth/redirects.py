@@ -66,6 +66,11 @@ def _without_port(uri: str) -> str | None:
     return uri.replace(parts.netloc, host, 1)
 
 
+def is_loopback(uri: str) -> bool:
+    """Whether an address leads to this machine."""
+    return not broken_rule(uri) and urlsplit(uri).hostname in LOOPBACK
+
+
 def origin(uri: str) -> str:
     """What a form has to be allowed to lead to, as a content security policy writes it."""
     parts = urlsplit(uri)
