@@ -65,8 +65,8 @@ async def test_rows_that_cannot_be_sealed_are_told_once_and_when_they_can_again(
     with monkeypatch.context() as taken:
         taken.setattr(seals, "_store", conflict)
         for _ in range(3):
-            await sealer._try()
-    await sealer._try()
+            await sealer.try_to_seal()
+    await sealer.try_to_seal()
     told = [(one.levelno, one.getMessage().partition(" (")[0]) for one in caplog.records]
     assert told == [
         (logging.ERROR, "audit rows could not be sealed; trying again"),

@@ -34,9 +34,13 @@ class DatabaseHealth:
 
     async def check(self) -> None:
         """Raise unless the database answers, and its file is the one that was opened."""
+        self.check_file()
+        await self._database.check()
+
+    def check_file(self) -> None:
+        """Raise unless the file is the one that was opened."""
         if self._identity() != self._opened:
             raise DatabaseReplaced(f"{self._file} was deleted or replaced; restart the server")
-        await self._database.check()
 
     async def check_writing(self) -> None:
         """Raise unless a write can be committed; nothing of it stays.

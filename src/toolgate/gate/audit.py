@@ -12,6 +12,7 @@ import anyio
 from sqlalchemy import Connection, select, text, update
 
 from toolgate.db.engine import Database
+from toolgate.db.health import DatabaseHealth, DatabaseReplaced
 from toolgate.db.outages import Outage, told
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
@@ -40,6 +41,7 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._health = DatabaseHealth(database)
         self._waiting: list[Ended] = []
         self._unstored: list[Record] = []
         """Rows that could not be stored, or of which that is not known."""
@@ -69,6 +71,8 @@ class AuditLog:
         """Raise `AuditUnavailable` while rows cannot be stored."""
         if self._failing:
             raise AuditUnavailable("rows cannot be stored")
+        if self.blocked:
+            await self.make_room()
 
     def soon(self, ended: Ended) -> None:
         """Keep a call for the next batch; past a bound, where calls are refused, only count."""
@@ -142,6 +146,7 @@ class AuditLog:
 
     async def flush(self, *, last: bool = False) -> None:
         """Store everything that waits; with `last`, also counts of minutes that are not over."""
+        self._check_file()
         if last or not self._failing:  # else they go on counting: rows would pile up
             self._unstored += self._summaries.due(all_of_them=last)
         async with self._flushing:  # what is being stored now does not wait any more
@@ -152,6 +157,18 @@ class AuditLog:
             while self._uncertain and await self._settle():
                 pass
         self._tell_dropped()
+        if not self._waiting and not self._unstored:
+            self._failing = self.blocked = False
+            self._outage.worked()
+
+    def _check_file(self) -> None:
+        """SQLite would go on writing to a file that was deleted, for nobody to find."""
+        try:
+            self._health.check_file()
+        except DatabaseReplaced as problem:
+            self._failing = self.blocked = True
+            self._outage.failed(problem)
+            raise
 
     async def _store_some(self) -> int:
         """Store the first of those that wait, in one transaction; how many they were."""

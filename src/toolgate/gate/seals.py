@@ -54,9 +54,10 @@ class Sealer:
         """Seal what is new, about every second, until cancelled."""
         while True:
             await anyio.sleep(SEAL_SECONDS)
-            await self._try()
+            await self.try_to_seal()
 
-    async def _try(self) -> None:
+    async def try_to_seal(self) -> None:
+        """Seal what is new; what keeps it from that is logged, and is no reason to stop."""
         try:
             await self.seal()
             self._log.over("audit rows are sealed again")

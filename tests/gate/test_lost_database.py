@@ -1,0 +1,71 @@
+"""No call is answered from a database whose file is gone, or whose rows cannot be stored."""
+
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from sqlalchemy import create_engine, text
+from tests.gate.tools import a_tool, offer, storing
+from tests.patience import PATIENT
+
+from toolgate.gate.audit import AuditUnavailable
+from toolgate.gate.tool import Effect
+from toolgate.testing import Kit, opened_kit
+
+pytestmark = pytest.mark.anyio
+
+WRITE = offer(a_tool("db.write", storing(), effect=Effect.WRITE), a_tool("list_things"))
+
+
+async def refused(kit: Kit) -> None:
+    """Wait until the audit says that calls are refused; without a call that would tell it."""
+    with anyio.fail_after(PATIENT):
+        while not kit.app.gate.audit.blocked:
+            await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_nothing_is_written_to_a_file_that_was_deleted_or_replaced(
+    tmp_path: Path, replaced: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "toolgate.db"
+    aside = tmp_path / "aside.db"
+    async with opened_kit(tmp_path, writes=True, plugins=WRITE) as kit:
+        file.rename(aside)
+        if replaced:
+            file.write_bytes(aside.read_bytes())
+        await refused(kit)
+        assert (await kit.call("db.write")).status == 503
+        assert (await kit.call("list_things")).status == 503
+        assert any("was deleted or replaced; restart" in one for one in caplog.messages)
+        aside.rename(file)
+        await kit.app.gate.audit.flush()
+        assert (await kit.call("list_things")).error is None
+
+
+async def test_the_audit_is_not_ready_while_calls_wait_for_it(tmp_path: Path) -> None:
+    async with opened_kit(tmp_path, plugins=WRITE, limits__seconds=1) as kit:
+        engine = create_engine(f"sqlite:///{tmp_path / 'toolgate.db'}")
+        with engine.connect() as other:
+            other.execute(text("BEGIN IMMEDIATE"))
+            await kit.call("list_things")
+            await refused(kit)
+            with pytest.raises(AuditUnavailable):
+                await kit.app.gate.audit.check()
+        engine.dispose()
+        await kit.app.gate.audit.flush()
+        await kit.app.gate.audit.check()
+
+
+async def test_the_end_of_an_outage_is_told_without_another_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("toolgate.db.outages.QUIET_SECONDS", 0.0)
+    file, aside = tmp_path / "toolgate.db", tmp_path / "aside.db"
+    async with opened_kit(tmp_path, plugins=WRITE) as kit:
+        file.rename(aside)
+        await refused(kit)
+        aside.rename(file)
+        await kit.app.gate.audit.flush()
+        assert any("no call is answered, works again" in one for one in caplog.messages)
