@@ -133,7 +133,7 @@ async def test_an_audit_that_cannot_be_stored_is_not_ready(
             if broken:
                 raise RuntimeError("no room")
 
-        monkeypatch.setattr(type(audit), "_store", store)
+        monkeypatch.setattr("toolgate.gate.audit.store_sealed", store)
         async with web.client() as client:
             await client.post("/v1/tools/list_collections")
             with pytest.raises(RuntimeError):
