@@ -7,9 +7,10 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
+from tests.identity.oauth.flow import registered
 from tests.patience import PATIENT
 from tests.servers import Server, running_server
-from tests.transports.conftest import Web, opened_web
+from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 from tests.transports.mcp_requests import LEGACY, MODERN, initialize, message_of, request
 
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
@@ -17,6 +18,7 @@ from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuo
 pytestmark = pytest.mark.anyio
 
 MOST = 3
+RESOURCE = "http://127.0.0.1/mcp"
 STREAM = {"Accept": "text/event-stream", "MCP-Protocol-Version": LEGACY}
 
 
@@ -63,6 +65,18 @@ async def test_a_session_that_was_ended_leaves_room(web: Web) -> None:
         assert ended.status_code == 200, ended.text
         await open_session(http)
         assert [await ping(http, name) for name in (first, third)] == [200, 200]
+
+
+async def test_a_session_belongs_to_the_grant_and_not_to_the_person(web: Web) -> None:
+    async with web.client(None) as one, web.client(None) as other:
+        for http in (one, other):
+            token = await (await registered(http)).tokens(ADMIN_KEY, resource=RESOURCE)
+            http.headers["Authorization"] = f"Bearer {token['access_token']}"
+        session = await open_session(one)
+        assert await ping(other, session) == 404
+        ended = await other.delete("/mcp", headers={"Mcp-Session-Id": session})
+        assert ended.status_code == 404
+        assert await ping(one, session) == 200
 
 
 def test_sessions_in_use_are_not_ended_and_idle_ones_expire() -> None:

@@ -147,8 +147,10 @@ class Sessions:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request whose body `receive` gives in one piece."""
-        caller = principal_of(scope).id
-        # The SDK binds a session to this user; another caller gets 404 for it.
+        principal = principal_of(scope)
+        # A grant is a caller of its own: another client of the same person gets none of its
+        # sessions. The SDK binds a session to this user, and answers everybody else with 404.
+        caller = f"{principal.id} {principal.grant_id}" if principal.grant_id else principal.id
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller, scopes=[]))
         scope["headers"] = [(key, value.strip(b" \t")) for key, value in scope["headers"]]
         session_id = header(scope, b"mcp-session-id")
