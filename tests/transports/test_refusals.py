@@ -67,7 +67,14 @@ async def test_batches_of_unknown_methods_are_limited_and_leave_few_rows(
 
 @pytest.mark.parametrize(
     ("path", "content"),
-    [("/rpc", b"{"), ("/rpc", b"[1]"), ("/mcp", b"{"), ("/v1/tools/nothing", b"{}")],
+    [
+        ("/rpc", b"{"),
+        ("/rpc", b"[1]"),
+        ("/mcp", b"{"),
+        ("/v1/tools/nothing", b"{}"),
+        ("/rpc", b"[]"),
+        ("/rpc", b"[" + 100 * b"1," + b"1]"),
+    ],
 )
 async def test_unreadable_and_unknown_are_limited_on_every_path(
     tmp_path: Path, path: str, content: bytes
@@ -101,6 +108,30 @@ async def test_a_body_over_the_limit_is_answered_in_json_rpc(tmp_path: Path, pat
     assert second.json()["error"]["code"] == -32400
     for one in (first, second):
         assert (one.json()["jsonrpc"], one.json()["id"]) == ("2.0", None)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("no/such/method", {}),
+        ("prompts/get", {"name": "nothing"}),
+        ("resources/read", {"uri": "no://thing"}),
+        ("resources/subscribe", {"uri": "no://thing"}),
+    ],
+)
+async def test_what_mcp_does_not_know_is_limited_and_audited(
+    tmp_path: Path, method: str, params: dict[str, str]
+) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {"Accept": "application/json, text/event-stream"}
+    async with opened_web(tmp_path, **LIMITS | {"limits__refusals_per_minute": 4}) as web:
+        async with web.client("user", **headers) as http:
+            answers = [await http.post("/mcp", json=asked) for _ in range(10)]
+        limited = ["Too many requests" in one.text for one in answers]
+        assert limited == [False] * 4 + [True] * 6
+        found = await rows(web)
+        assert [row["error_type"] for row in found] == ["not_found"] * 4 + ["rate_limited"]
+        assert {row["tool_name"] for row in found} == {next(iter(params.values()), method)}
 
 
 async def test_calls_past_the_rate_limit_leave_one_summary_a_minute(

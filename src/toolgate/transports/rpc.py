@@ -69,7 +69,7 @@ class Rpc:
         batch = cast("list[Any]", message)
         if not 1 <= len(batch) <= MOST_IN_A_BATCH:
             told = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
-            return failure(None, INVALID_REQUEST, told)
+            return self._invalid(scope, told, refused)
         answers = [await self._one(scope, one, refused) for one in batch]
         return [one for one in answers if one is not None] or None
 
@@ -78,11 +78,7 @@ class Rpc:
     ) -> Answer | None:
         """Answer one message, and note whether it was one too many."""
         if problem := _malformed(message):
-            error = self._refuse(scope, InvalidArguments([]))
-            refused.append(error if isinstance(error, RateLimited) else None)
-            if isinstance(error, RateLimited):
-                return failure(None, error.rpc, error.message)
-            return failure(None, INVALID_REQUEST, f"Invalid Request: {problem}")
+            return self._invalid(scope, f"Invalid Request: {problem}", refused)
         request = cast(Answer, message)
         call = self._to_call(scope, request["method"], request.get("params"))
         outcome = await self._gate.execute(call)
@@ -92,6 +88,14 @@ class Rpc:
         if outcome.error is None:
             return {"jsonrpc": "2.0", "id": request["id"], "result": outcome.body}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
+
+    def _invalid(self, scope: Scope, told: str, refused: list[RateLimited | None]) -> Answer:
+        """Refuse what is no request; audited and counted."""
+        error = self._refuse(scope, InvalidArguments([]))
+        refused.append(error if isinstance(error, RateLimited) else None)
+        if isinstance(error, RateLimited):
+            return failure(None, error.rpc, error.message)
+        return failure(None, INVALID_REQUEST, told)
 
     def _refuse(self, scope: Scope, problem: GateError) -> GateError:
         return refuse_unreadable(

@@ -14,15 +14,17 @@ from typing import Any, TypeVar, get_args
 import mcp_types as types
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.errors import Unauthenticated, UnknownTool
+from toolgate.gate.errors import RateLimited, Unauthenticated, UnknownTool
 from toolgate.gate.failures import FailureLog
 from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.policy import NO_RULE
 from toolgate.gate.principal import Principal
 from toolgate.transports.mcp.listing import (
     NAME,
@@ -139,6 +141,7 @@ def build_server(
     server.add_request_handler(
         "logging/setLevel", types.SetLevelRequestParams, masked(handlers.set_level)
     )
+    server.middleware.append(handlers.only_known)
     server.middleware.append(
         RequestStateBoundary(
             RequestStateSecurity(
@@ -264,7 +267,7 @@ class Handlers:
                 outcome = await self._execute(raw, one.tool, arguments, params)
                 break
         else:
-            raise _no_resource(params.uri)
+            raise self._unknown(raw, params.uri, _no_resource(params.uri))
         if outcome.error:
             raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
         if outcome.native is not None:
@@ -279,7 +282,7 @@ class Handlers:
     ) -> types.EmptyResult:
         """Accept interest in an address the caller may read; what never changes is never sent."""
         if not self._may_read(raw, params.uri):
-            raise _no_resource(params.uri)
+            raise self._unknown(raw, params.uri, _no_resource(params.uri))
         return types.EmptyResult()
 
     def allowed_subscriptions(
@@ -320,7 +323,8 @@ class Handlers:
         prompts = {one.name: one for one in visible_prompts(self._gate, self._who(raw).principal)}
         prompt = prompts.get(params.name)
         if prompt is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+            error = MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+            raise self._unknown(raw, params.name, error)
         given = params.arguments or {}
         if missing := [
             arg.name for arg in prompt.arguments if arg.required and not given.get(arg.name)
@@ -348,6 +352,28 @@ class Handlers:
     async def set_level(self, raw: Raw, params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Older clients set a log level; we send no log messages of our own."""
         return types.EmptyResult()
+
+    async def only_known(self, ctx: Raw, call_next: CallNext) -> HandlerResult:
+        """Refuse methods that there are not."""
+        try:
+            return await call_next(ctx)
+        except MCPError as error:
+            if error.code != types.METHOD_NOT_FOUND:
+                raise
+            raise self._unknown(ctx, ctx.method, error) from None
+
+    def _unknown(self, raw: Raw, name: str, error: MCPError) -> MCPError:
+        """What is answered to a request for what there is not: counted and audited like a call."""
+        caller = self._who(raw)
+        call = Call(
+            tool=name,
+            arguments=None,
+            principal=caller.principal,
+            request_id=caller.request_id,
+            transport=self._transport,
+        )
+        refused = self._gate.refuse(call, UnknownTool(name), NO_RULE).error
+        return MCPError(refused.rpc, refused.message) if isinstance(refused, RateLimited) else error
 
     def _may_read(self, raw: Raw, uri: str) -> bool:
         visible = visible_resources(self._gate, self._who(raw).principal)
