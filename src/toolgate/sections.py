@@ -294,7 +294,7 @@ class LogSettings(Section):
     requests: bool = Field(
         default=False,
         description="Whether every call is logged: request id, caller, tool, status and duration, "
-        "never arguments.",
+        "never arguments. Past a limit only the first of a minute is.",
     )
 
 

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
+from toolgate.gate import summaries
 from toolgate.gate.errors import Unavailable
 from toolgate.gate.principal import Role
 
@@ -170,6 +171,38 @@ async def test_strangers_without_credentials_are_counted_by_peer(tmp_path: Path)
         found = await rows(web)
         assert len(found) == 62
         assert {row["subject_id"] for row in found} == {"peer:192.0.2.1", "peer:192.0.2.2"}
+
+
+async def test_strangers_from_many_networks_have_a_limited_number_of_rows_together(
+    tmp_path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "MOST_STRANGERS_ROWS", 50)
+    async with opened_web(tmp_path, **LIMITS) as web:
+        for network in range(30):
+            async with client(web, f"2001:db8:1:{network:x}::1") as http:
+                answers = [await http.get("/v1/tools") for _ in range(5)]
+                assert {one.status_code for one in answers} == {401}
+        assert len(await rows(web)) == 51, "fifty, and the first of all others"
+        clock[0] += 61
+        found = await rows(web)
+        assert sum(row["times"] for row in found) == 150
+        assert (found[-1]["subject_id"], found[-1]["times"]) == ("peer:others", 99)
+        async with client(web, "2001:db8:1:1::1") as http:
+            await http.get("/v1/tools")
+        assert (await rows(web))[-1]["subject_id"] == "peer:2001:db8:1:1::/64", "a new minute"
+
+
+async def test_refused_strangers_do_not_fill_the_log_of_requests(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "toolgate.requests")
+    settings: dict[str, Any] = LIMITS | {"log__requests": True}
+    async with opened_web(tmp_path, **settings) as web, client(web, "192.0.2.1") as http:
+        for _ in range(200):
+            await http.get("/v1/tools")
+        assert len(await rows(web)) == 61
+    logged = [one for one in caplog.records if one.name == "toolgate.requests"]
+    assert len(logged) == 61
 
 
 @pytest.mark.parametrize("path", PATHS)

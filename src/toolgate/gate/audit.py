@@ -85,10 +85,20 @@ class AuditLog:
         elif waiting + len(self._unstored) >= MOST_WAITING:
             self._fill_up()
 
-    def limited(self, ended: Ended) -> None:
-        """The same for a call past a limit: the first has a row, many others one together."""
-        if self._summaries.add(ended):
+    def limited(self, ended: Ended) -> bool:
+        """The same for a call past a limit: the first has a row, many others one together.
+
+        Whether it has a row of its own.
+        """
+        if own := self._summaries.add(ended):
             self.soon(ended)
+        return own
+
+    def of_stranger(self, ended: Ended) -> bool:
+        """The same for a request of a stranger: so many a minute have a row, the others one."""
+        if own := self._summaries.add_refused_stranger(ended):
+            self.soon(ended)
+        return own
 
     def _fill_up(self) -> None:
         if self.blocked:

@@ -34,7 +34,7 @@ from toolgate.gate.limits import Limits
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.parsing import parse
 from toolgate.gate.policy import NO_RULE, Decision, Policy
-from toolgate.gate.principal import Principal
+from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.records import STARTED, Ended, Record, record_of
 from toolgate.gate.requests import log_request
 from toolgate.gate.tool import Effect
@@ -239,11 +239,14 @@ class Gate:
     ) -> None:
         """Audit and count a call that wrote nothing."""
         ended = ended_now(call, tool, decision, started, error_type)
+        has_row = True
         if error_type == RateLimited.kind:
-            self.audit.limited(ended)
+            has_row = self.audit.limited(ended)
+        elif call.principal.kind is Kind.ANONYMOUS:
+            has_row = self.audit.of_stranger(ended)
         else:
             self.audit.soon(ended)
-        if self.log_requests:
+        if self.log_requests and has_row:
             log_request(ended)
         name = tool.name if tool else None
         self.metrics.count(name, call.transport, error_type or "success", ended[-1])

@@ -1,4 +1,7 @@
-"""One log line for every call, where that is wanted (setting log.requests)."""
+"""One log line for every call, where that is wanted (setting log.requests).
+
+What has no audit row of its own has no line either: anybody can make thousands of such requests.
+"""
 
 import logging
 

@@ -2,6 +2,9 @@
 
 The first one has a row of its own, at once. Those that follow within a minute are
 counted, and one row says how many they were, when the minute is over or the process stops.
+
+Strangers can have as many addresses as they like, so what is refused to all of them together has a
+limited number of rows a minute, too. Past it, nobody is refused anything more: only rows are saved.
 """
 
 import time
@@ -14,6 +17,8 @@ from toolgate.gate.records import Ended, Record, record_of
 WINDOW = 60.0
 MOST_STRANGERS = 1000
 """Peers that are counted each by itself; all others together."""
+MOST_STRANGERS_ROWS = 1000
+"""Rows a minute for refusals of strangers, each by itself."""
 SEVERAL = "(several)"
 OTHERS = Principal(kind=Kind.ANONYMOUS, id="peer:others")
 
@@ -31,6 +36,19 @@ class Summaries:
 
     def __init__(self) -> None:
         self._open: dict[Hashable, _Summary] = {}
+        self._rows_until = 0.0
+        self._rows = 0
+        """Of strangers within their limits, in this minute."""
+
+    def add_refused_stranger(self, ended: Ended) -> bool:
+        """Count a stranger's request; True if it is to be stored as it is."""
+        now = time.time()
+        if now >= self._rows_until:
+            self._rows_until, self._rows = now + WINDOW, 0
+        self._rows += 1
+        if self._rows <= MOST_STRANGERS_ROWS:
+            return True
+        return self.add((*ended[:2], OTHERS, *ended[3:]))
 
     def add(self, ended: Ended) -> bool:
         """Count a call; True for the first of a minute, which is to be stored as it is."""
