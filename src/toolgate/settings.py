@@ -112,6 +112,29 @@ def _read_env_file(path: Path) -> Mapping[str, str]:
     return found
 
 
+def files_with_secrets(file: Path | None = None) -> list[Path]:
+    """The settings file and the `.env` beside it, each only where it holds a secret."""
+    used = file_used(file)
+    if used is None:
+        return []
+    written = tomllib.loads(used.read_text(encoding="utf-8"))
+    beside: dict[str, Any] = {}
+    for name, value in _from_environment(_read_env_file(used.parent / ENV_FILE)).items():
+        _put(beside, name, value)
+    both = ((used, written), (used.parent / ENV_FILE, beside))
+    return [path for path, tree in both if _holds_secret(tree)]
+
+
+def _holds_secret(tree: dict[str, Any]) -> bool:
+    """Whether a setting is there that is never shown; an address only if it has a password."""
+    for name in (name for name, field in described() if not field.repr):
+        section, dot, key = name.rpartition(".")
+        value = (tree.get(section, {}) if dot else tree).get(key)
+        if value and ("://" not in value or re.search(r"://[^/?#]*@|[?&]password=", value)):
+            return True
+    return False
+
+
 def _from_folder(folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
     """The settings of a file with every path in them seen from its folder, the data's too."""
     for name, field in described():

@@ -1,6 +1,7 @@
 """`toolgate connect`: the right entry, and nobody else's touched."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,30 @@ def test_signing_in_is_not_a_matter_of_claude_desktops_file(cli: Any) -> None:
     both = cli("connect", "cursor", "--sign-in", "--key", "k")
     assert both.code == 2
     assert "two ways in" in both.err
+
+
+def test_no_copy_holds_a_key_and_none_takes_anothers_place(cli: Any, tmp_path: Path) -> None:
+    folder = tmp_path / ".cursor"
+    folder.mkdir()
+    original = '{"mcpServers": {"mine": {}}}'
+    (folder / "mcp.json").write_text(original)
+    cli("connect", "cursor", "--write", "--key", "tg_1_2")
+    cli("connect", "cursor", "--write")
+    cli("connect", "cursor", "--write", "--name", "other")
+    assert (folder / "mcp.json.bak").read_text() == original
+    assert not [one for one in folder.iterdir() if "tg_1_2" in one.read_text()]
+    assert (folder / "mcp.json.bak2").exists()
+
+
+def test_a_linked_file_stays_a_link(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "kept.json").write_text("{}")
+    (tmp_path / ".mcp.json").symlink_to("kept.json")
+    assert cli("connect", "claude-code", "--write").code == 0
+    assert (tmp_path / ".mcp.json").is_symlink()
+    assert "toolgate" in (tmp_path / "kept.json").read_text()
+
+
+def test_the_command_to_paste_is_quoted(cli: Any) -> None:
+    odd = "x; touch y"
+    told = cli("connect", "claude-code", "--name", odd, "--url", "http://h/$(id)", "--json").json
+    assert shlex.split(told["command"])[7:9] == [odd, "http://h/$(id)/mcp"]

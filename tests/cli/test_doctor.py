@@ -80,3 +80,33 @@ def test_a_dead_counter_store_fails_without_telling_its_password(
 
 def test_counting_in_the_process_needs_nothing(cli: Any, file: Path) -> None:
     assert found(cli("doctor", "--json"), "counters")[0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("toolgate.toml", 'admin_key = "our-own-admin-key"'),
+        (".env", "TOOLGATE_ADMIN_KEY=our-own-admin-key"),
+        (".env", "TOOLGATE_LIMITS__STORE=async+redis://:hunter2@127.0.0.1:1/0"),
+    ],
+)
+def test_a_secret_in_a_file_that_others_can_read_fails(
+    cli: Any, data: Path, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / "toolgate.toml").touch()
+    secret = tmp_path / name
+    secret.write_text(text)
+    secret.chmod(0o644)
+    state, says = found(cli("doctor", "--json"), "file modes")
+    assert (state, f"chmod 600 {name}" in says) == ("fail", True)
+    secret.chmod(0o600)
+    assert found(cli("doctor", "--json"), "file modes")[0] == "ok"
+
+
+def test_a_settings_file_without_a_secret_may_be_read_by_all(
+    cli: Any, data: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "toolgate.toml"
+    file.write_text('[limits]\nstore = "async+memory://"\n')
+    file.chmod(0o644)
+    assert found(cli("doctor", "--json"), "file modes")[0] == "ok"

@@ -10,6 +10,7 @@ from tests.identity.oauth.flow import registered
 from tests.servers import Server
 
 from toolgate.cli.main import run
+from toolgate.cli.output import named_itself
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("data")]
 
@@ -48,3 +49,8 @@ async def test_a_grant_is_seen_and_ended(server: Server, capsys: Any) -> None:
         acted = capsys.readouterr().out
         assert "oauth-granted" not in acted  # what is done has no rule to show
         assert acted.count("A client to end") >= 2
+
+
+def test_a_client_that_names_itself_is_quoted_with_its_id() -> None:
+    assert named_itself("ops laptop", "mcp_1a2b") == "\u201cops laptop\u201d mcp_1a2b"
+    assert named_itself(None, "mcp_1a2b") == "mcp_1a2b"

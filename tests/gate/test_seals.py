@@ -369,3 +369,18 @@ async def test_a_row_that_commits_late_is_sealed_later(postgres_database: str) -
     assert rows == [("late", 1, 2), ("early", 2, 1)]
     assert await found(database) == []
     await database.close()
+
+
+async def test_text_that_became_bytes_is_a_changed_row(database: Database) -> None:
+    if database.dialect != "sqlite":
+        pytest.skip("columns of PostgreSQL hold values of one type")
+    await add_rows(database, 1, 2, 3)
+    await Sealer(database).seal()
+    as_bytes = text("UPDATE audit SET tool_name = CAST(tool_name AS BLOB) WHERE seq = 2")
+    await database.write(lambda connection: connection.execute(as_bytes))
+    verdict = await verify(database)
+    assert [(one.what, one.seq) for one in verdict.findings] == [("row changed", 2)]
+    await add_rows(database, 4)
+    unsealed = text("UPDATE audit SET tool_name = CAST(tool_name AS BLOB) WHERE seq = 4")
+    await database.write(lambda connection: connection.execute(unsealed))
+    assert await Sealer(database).seal() == 1

@@ -10,7 +10,7 @@ import typer
 
 from toolgate.cli import opening
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
-from toolgate.cli.output import bad, facts, good, printable, say, say_json, table
+from toolgate.cli.output import bad, facts, good, named_itself, printable, say, say_json, table
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.tools import known_tool
 
@@ -117,7 +117,9 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 def _client(row: Row) -> str:
     """What acted: the OAuth client, or else the key by its name."""
-    return row["client_name"] or row["client_id"] or row["key_name"] or "-"
+    if row["client_id"]:
+        return named_itself(row["client_name"], row["client_id"])
+    return row["key_name"] or "-"
 
 
 def _who(row: Row) -> str:

@@ -84,11 +84,15 @@ def check_data(settings: "Settings") -> Check:
     return Check("data folder", State.OK, f"{folder} is writable; {room}.")
 
 
-async def check_modes(settings: "Settings") -> Check:
+async def check_modes(settings: "Settings", config: Path | None) -> Check:
     """Nobody else on this machine can read the data or the keys."""
     from toolgate.data_folder import embedded_file, exposed
     from toolgate.db.engine import Database
+    from toolgate.settings import files_with_secrets
 
+    if readable := [one for one in files_with_secrets(config) if _readable_by_others(one)]:
+        told = f"{', '.join(map(str, readable))} holds a secret and can be read by others."
+        return Check("file modes", State.FAIL, f"{told} Run `chmod 600 {readable[0]}`.")
     try:
         database = Database(settings.database_url)
         file = embedded_file(database)

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,7 +65,8 @@ def add_to_claude_code(name: str, url: str, key: str | None = "${TOOLGATE_KEY}")
     is the one whose file may name variables.
     """
     header = f" --header {shlex.quote(f'Authorization: Bearer {key}')}" if key else ""
-    return f"claude mcp add --scope project --transport http {name} {url}{header}"
+    server = f"{shlex.quote(name)} {shlex.quote(url)}"
+    return f"claude mcp add --scope project --transport http {server}{header}"
 
 
 def claude_code(server: Server) -> Client:
@@ -187,19 +189,20 @@ def _desktop_folder() -> Path:
 def write(client: Client, name: str) -> bool:
     """Merge the entry into the client's file; False when it was there already.
 
-    Everything else in the file stays as it is, comments too; the old file is kept beside it as
-    `.bak`. The file is its owner's alone, since it may hold a key, unless it was not before.
+    Everything else in the file stays as it is, comments too. The file as it was before it had this
+    entry is kept beside it; later ones are not, since they may hold a key. The file is its owner's
+    alone, since it may hold a key, unless it was not before.
     """
     from toolgate.data_folder import write_private
 
-    file = client.file
+    file = client.file.resolve()  # a link stays a link
     before = file.read_text(encoding="utf-8-sig") if file.exists() else ""
     after = _merged(before, client, name)
     if after is None:
         return False
     file.parent.mkdir(parents=True, exist_ok=True)
-    if before:
-        write_private(file.with_name(f"{file.name}.bak"), before)
+    if before and name not in _servers(before, client):
+        write_private(_free_for_copy(client.file), before)
     mode = file.stat().st_mode if before and not client.holds_key else None
     write_private(file, after)
     if mode is not None:
@@ -207,10 +210,21 @@ def write(client: Client, name: str) -> bool:
     return True
 
 
+def _free_for_copy(file: Path) -> Path:
+    """Where a copy takes no other copy's place: `.bak`, then `.bak2` and so on."""
+    names = (f"{file.name}.bak{number if number > 1 else ''}" for number in count(1))
+    return next(one for one in map(file.with_name, names) if not one.exists())
+
+
+def _servers(text: str, client: Client) -> Entry:
+    content = _read(text, client.file)
+    return _object(content.get(client.section, {}), client.file, client.section)
+
+
 def _merged(before: str, client: Client, name: str) -> str | None:
     """The file's new text; None when nothing has to change."""
     content = _read(before, client.file)
-    servers = _object(content.get(client.section, {}), client.file, client.section)
+    servers = _servers(before, client)
     inputs = content.get("inputs", [])
     if not isinstance(inputs, list):
         raise Stop(f"{client.file}: inputs is not a list. Correct it first.")

@@ -48,7 +48,7 @@ async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
     found = [
         checks.check_file(config),
         checks.check_data(settings),
-        await checks.check_modes(settings),
+        await checks.check_modes(settings, config),
     ]
     found += [one async for one in stores.check_database(settings)]
     found += [

@@ -6,7 +6,7 @@ import typer
 
 from toolgate.cli import opening
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
-from toolgate.cli.output import say, say_json, table
+from toolgate.cli.output import named_itself, say, say_json, table
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ async def _list(settings: "Settings") -> list[dict[str, Any]]:
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["id"],
-        row["client_name"] or row["client_id"],
+        named_itself(row["client_name"], row["client_id"]),
         f"user {row['user_id']}" if row["user_id"] else f"key {row['key_name'] or row['key_id']}",
         MAY.get(row["scope"], "nothing"),
         row["created_at"][:10],

@@ -9,6 +9,7 @@ import typer
 
 GAP = "  "
 LEAST_WRAPPED = 24
+LONGEST_ID = 40
 
 
 def on_terminal() -> bool:
@@ -96,3 +97,9 @@ def _plain_table(columns: Sequence[str], cells: list[list[str]], widths: list[in
     for line in ([heading.upper() for heading in columns], *cells):
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         say(GAP.join(padded).rstrip())
+
+
+def named_itself(name: str | None, id_: str) -> str:
+    """A client by the name it chose and its id, so that it passes for no key or other client."""
+    short = id_ if len(id_) <= LONGEST_ID else f"{id_[:LONGEST_ID]}…"
+    return f"\u201c{name}\u201d {short}" if name else id_
