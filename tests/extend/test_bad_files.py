@@ -31,7 +31,8 @@ def problems(file: Path, text: str | None, **settings: Any) -> list[str]:
         ("\n- description: It\n  path: x\n", "tools.yaml:2: this tool: name is missing."),
         (
             "- name: it\n  description: It\n",
-            "tools.yaml:1: it: it has neither a path nor a handler.",
+            "tools.yaml:1: it: it has neither a path nor a handler, "
+            "and functions are lost in JSON and YAML: write it in a tools.py with @tool().",
         ),
         (
             f"- {GOOD}\n  handler: x\n",
@@ -189,7 +190,8 @@ def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
         "tools.yaml:5: it: unknown key 'methd', write method.",
         "tools.yaml:4: it: role must be one of: public, user, admin.",
         "tools.yaml:6: b: description is missing.",
-        "tools.yaml:6: b: it has neither a path nor a handler.",
+        "tools.yaml:6: b: it has neither a path nor a handler, "
+        "and functions are lost in JSON and YAML: write it in a tools.py with @tool().",
         "tools.yaml:7: a tool is a mapping of keys such as name, path and role.",
     ]
 

@@ -7,7 +7,10 @@ from tests.extend.conftest import Opened
 from tests.extend.upstream import Upstream
 from tests.gate.tools import PUBLIC, USER
 
+from toolgate.extend.outbound import Answered
+from toolgate.extend.routes import failure_of
 from toolgate.gate.principal import Kind, Principal, Role
+from toolgate.transports.mcp.listing import listed_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -91,11 +94,38 @@ async def test_effects_and_hints_come_from_method_and_annotations(opened: Opened
     assert tools["get_sponsorship"].annotations == {
         "title": "Get sponsorship details",
         "readOnlyHint": True,
-        "destructiveHint": False,
-        "idempotentHint": True,
-        "openWorldHint": False,
         "vendorHint": "x",
     }
+    assert tools["make_item"].annotations == {"title": tools["make_item"].title}
+    assert tools["drop_item"].annotations == {
+        "title": tools["drop_item"].title,
+        "destructiveHint": True,
+    }
+
+
+async def test_further_fields_of_mcp_are_passed_on(opened: Opened) -> None:
+    text = one("echo", _meta="{a.example/x: 1}", icons="[{src: 'https://a.example/i.png'}]")
+    async with opened(text) as kit:
+        tool = kit.app.gate.catalogue.find("it")
+        assert tool is not None
+        listed = listed_tool(tool, underscores=False)
+    assert listed["_meta"] == {"a.example/x": 1}
+    assert listed["icons"] == [{"src": "https://a.example/i.png"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (400, b"Admin required.\n", "Admin required."),
+        (400, b'{"error": {"code": 7, "message": "No such plan."}}', "No such plan."),
+        (409, b'{"message": "Taken."}', "Taken."),
+        (400, b"<html>no</html>", "The route of it refused the call (400)."),
+        (400, b"x" * 501, "The route of it refused the call (400)."),
+        (500, b"psycopg: password", "The route of it failed (500)."),
+    ],
+)
+def test_the_words_of_a_refusal_are_found(status: int, body: bytes, told: str) -> None:
+    assert str(failure_of("it", Answered(status, body))) == told
 
 
 @pytest.mark.parametrize(
@@ -138,7 +168,7 @@ async def test_a_hidden_tool_is_unknown(opened: Opened, upstream: Upstream) -> N
     [
         ("status/404", 404, "the backend says 404"),
         ("status/422", 422, "the backend says 422"),
-        ("status/401", 403, "the backend says 401"),
+        ("status/401", 403, "The backend refused (401): the backend says 401"),
         ("status/500", 502, "the backend says 500"),
         ("status/503", 503, "the backend says 503"),
         ("status/409/quiet", 409, "The route of it refused the call (409)."),

@@ -130,7 +130,7 @@ async def test_over_mcp(served: Server, mode: Any, upstream: Upstream) -> None:
     }
     assert shown.annotations is not None
     assert shown.annotations.read_only_hint is True
-    assert shown.annotations.destructive_hint is False
+    assert shown.annotations.destructive_hint is None
     assert tools["broken"].output_schema is None
     assert answer.structured_content == ECHO
     assert failed.is_error

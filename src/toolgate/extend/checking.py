@@ -31,10 +31,15 @@ SHARED = (
     "annotations",
     "input_schema",
     "output_schema",
+    "_meta",
+    "icons",
 )
 ROUTE = (*SHARED, "method", "path", "parameters")
+PASSED = ("_meta", "icons")
 SPELLINGS = {"inputSchema": "input_schema", "outputSchema": "output_schema"}
 """Names that MCP itself uses, and so do tools written for other servers."""
+
+IN_PYTHON = "and functions are lost in JSON and YAML: write it in a tools.py with @tool()"
 
 
 @dataclass(slots=True)
@@ -66,6 +71,7 @@ class Checking:
             self._say("name", "name must be 1 to 128 letters, digits, _ . or -")
         role = self._one_of("role", tuple(Role), Role.ADMIN)
         hints = self._hints()
+        passed = self._passed()
         made = self._handler() if self.entry.handler else self._route()
         if made is None or self.problems:
             return None
@@ -91,6 +97,7 @@ class Checking:
             takes=made.takes,
             gives=made.gives,
             hints=hints,
+            passed=passed,
         )
 
     def _say(self, key: str | None, reason: str) -> None:
@@ -145,6 +152,18 @@ class Checking:
         if not is_json(hints):
             self._say("annotations", "annotations hold something that is not JSON")
         return hints
+
+    def _passed(self) -> dict[str, Any]:
+        """What MCP knows and toolgate only passes on."""
+        self._mapping("_meta")
+        icons = self.entry.given.get("icons", [])
+        listed = cast("list[Any]", icons) if isinstance(icons, list) else [None]
+        if any(not isinstance(one, Mapping) or "src" not in one for one in listed):
+            self._say("icons", "icons must be a list of mappings, each with src")
+        passed = {key: self.entry.given[key] for key in PASSED if key in self.entry.given}
+        if not is_json(passed):
+            self._say(None, f"{' or '.join(PASSED)} holds something that is not JSON")
+        return passed
 
     def _title(self, name: str, hints: Mapping[str, Any]) -> str:
         given = self.entry.given.get("title") or hints.get("title")
@@ -218,7 +237,7 @@ class Checking:
 
     def _address(self) -> Address | None:
         if "path" not in self.entry.given:
-            self._say(None, "it has neither a path nor a handler")
+            self._say(None, f"it has neither a path nor a handler, {IN_PYTHON}")
             return None
         path = self._text("path")
         try:

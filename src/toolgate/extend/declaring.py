@@ -20,6 +20,8 @@ class Common(TypedDict, total=False):
     output_schema: Mapping[str, Any]
     inputSchema: Mapping[str, Any]
     outputSchema: Mapping[str, Any]
+    _meta: Mapping[str, Any]
+    icons: list[Mapping[str, Any]]
 
 
 class RouteFields(Common, total=False):

@@ -1,6 +1,7 @@
 """Calling a route of the user's backend for a tool."""
 
 import json
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
 from toolgate.gate.principal import Principal
 from toolgate.sections import Extend
+
+logger = logging.getLogger(__name__)
 
 PLACE = re.compile(r"\{([\w.-]+)\}")
 IN_QUERY = {"GET", "DELETE"}
@@ -192,7 +195,7 @@ class RouteCall:
 
     def _read(self, answered: Answered) -> Any:
         if answered.status >= REFUSED:
-            raise _failure(self.tool, answered)
+            raise failure_of(self.tool, answered)
         if not OK <= answered.status < REDIRECT:
             told = f"The route of {self.tool} answered {answered.status}, which is not followed."
             raise RouteFailed(told)
@@ -215,13 +218,22 @@ def fitting(tool: str, value: Any, check: Check | None) -> Any:
     return value
 
 
-def _failure(tool: str, answered: Answered) -> GateError:
+def failure_of(tool: str, answered: Answered) -> GateError:
+    """What the caller is told of a status of 400 or more."""
     status = answered.status
     if status in CREDENTIALS:
         status = 403
     elif status >= FAILED and status not in AS_IT_IS:
         status = 502
-    return RouteFailed(_error_text(answered.body) or _sentence(tool, answered.status), status)
+    words = _error_text(answered)
+    if answered.status in CREDENTIALS:
+        logger.warning(
+            "The backend refused toolgate's own credentials for %s (%d). See extend.identity.",
+            tool,
+            answered.status,
+        )
+        words = words and f"The backend refused ({answered.status}): {words}"
+    return RouteFailed(words or _sentence(tool, answered.status), status)
 
 
 def _sentence(tool: str, status: int) -> str:
@@ -229,16 +241,27 @@ def _sentence(tool: str, status: int) -> str:
     return f"The route of {tool} {verb} ({status})."
 
 
-def _error_text(body: bytes) -> str | None:
-    """The route's own words, if it has them where this dialect has its own."""
+def _error_text(answered: Answered) -> str | None:
+    """The route's own words: `error`, `error.message`, `message`, or a refusal's plain text."""
+    body = answered.body
     try:
-        value = orjson.loads(body)
+        value: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
+        refused = answered.status < FAILED  # the text of a failure may be a piece of its insides
+        return _fit_to_tell(body.decode("utf-8", "replace").strip()) if refused else None
+    if not isinstance(value, dict):
+        return _fit_to_tell(value)
+    said = cast("dict[str, Any]", value)
+    error = said.get("error")
+    inner = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else error
+    return _fit_to_tell(inner) or _fit_to_tell(said.get("message"))
+
+
+def _fit_to_tell(text: Any) -> str | None:
+    """A short text without markup: an HTML page is for people with a browser."""
+    if not isinstance(text, str) or not 0 < len(text) <= MOST_TOLD:
         return None
-    text = cast("dict[str, Any]", value).get("error") if isinstance(value, dict) else None
-    if not isinstance(text, str) or not 0 < len(text) <= MOST_TOLD or not text.isprintable():
-        return None
-    return text
+    return text if text.isprintable() and not text.startswith("<") else None
 
 
 def identity(

@@ -17,7 +17,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.dialects import BACKEND
 from toolgate.gate.errors import RouteFailed
 from toolgate.gate.parsing import problem_of
-from toolgate.gate.tool import Pack, Tool
+from toolgate.gate.tool import Effect, Pack, Tool
 
 Schema = dict[str, Any]
 
@@ -33,6 +33,8 @@ class OwnTool(Tool[Any, Any]):
     gives: Schema
     """Empty where the user promised nothing."""
     hints: Mapping[str, Any]
+    passed: Mapping[str, Any]
+    """Further fields of MCP, such as `icons`."""
 
     def read(self, arguments: dict[str, Any]) -> Any:
         """The arguments, checked against the user's schema or model."""
@@ -50,8 +52,21 @@ class OwnTool(Tool[Any, Any]):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """The user's hints, and the derived ones where the user said nothing."""
-        return {**super().annotations, **self.hints}
+        """The user's hints; of the others only those that the effect makes certain.
+
+        A client takes a missing hint for the cautious value, so none is guessed.
+        """
+        certain: dict[str, Any] = {"title": self.title}
+        if self.effect is Effect.READ:
+            certain["readOnlyHint"] = True
+        elif self.effect is Effect.DESTROY:
+            certain["destructiveHint"] = True
+        return {**certain, **self.hints}
+
+    @property
+    def more_fields(self) -> Mapping[str, Any]:
+        """What a listing over MCP has besides."""
+        return self.passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,11 @@ class Tool(Generic[In, Out]):
             "openWorldHint": self.open_world,
         }
 
+    @property
+    def more_fields(self) -> Mapping[str, Any]:
+        """What a listing over MCP has besides."""
+        return {}
+
 
 @dataclass(slots=True)
 class Family:

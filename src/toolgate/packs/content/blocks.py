@@ -7,6 +7,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
+    DATES,
     InProject,
     Moment,
     Paged,
@@ -53,10 +54,12 @@ class Claims(InProject, Paged):
     claimType: ClaimType | None = Field(default=None, description="Only claims of this sort.")
     topicTag: Substring = Field(default=None, description="Only with this text in the tag.")
     verifiedUntilBefore: Moment | None = Field(
-        default=None, description="Only claims that expire then or earlier."
+        default=None,
+        description=f"Only claims that expire then or earlier: {DATES}.",
     )
     verifiedUntilAfter: Moment | None = Field(
-        default=None, description="Only claims that expire then or later."
+        default=None,
+        description=f"Only claims that expire then or later: {DATES}.",
     )
 
 

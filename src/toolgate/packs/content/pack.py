@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.dialects import CONTENT as DIALECT
@@ -27,6 +27,7 @@ UUID = re.compile(
 )
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}T(?:[01]\d|2[0-3]):\d{2}:\d{2})(?:\.(\d{1,3}))?Z", re.ASCII)
+DATES = "YYYY-MM-DD, or YYYY-MM-DDTHH:mm:ssZ"
 SECONDS, MILLISECONDS = len("2025-02-20T14:30:00Z"), len("2025-02-20T14:30:00.000Z")
 
 
@@ -67,8 +68,17 @@ def _unless_empty(value: object) -> object:
     return None if value == "" else value
 
 
-Uuid = Annotated[str, AfterValidator(_uuid)]
-Moment = Annotated[str, AfterValidator(_moment)]
+Uuid = Annotated[str, AfterValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
+Moment = Annotated[
+    str,
+    AfterValidator(_moment),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d{3})?Z)?$",
+        }
+    ),
+]
 Substring = Annotated[
     Annotated[str, Field(max_length=MOST_TEXT)] | None, BeforeValidator(_unless_empty)
 ]

@@ -10,6 +10,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (
     CONTENT,
+    DATES,
     InProject,
     Moment,
     Paged,
@@ -58,10 +59,12 @@ class Period(InProject, Paged):
     pageUrl: Substring = Field(default=None, description="Only pages with this text in the URL.")
     entityId: Uuid | None = Field(default=None, description="Only of this entity.")
     dateStart: Moment | None = Field(
-        default=None, description="Only periods that begin then or later."
+        default=None,
+        description=f"Only periods that begin then or later: {DATES}.",
     )
     dateEnd: Moment | None = Field(
-        default=None, description="Only periods that end then or earlier."
+        default=None,
+        description=f"Only periods that end then or earlier: {DATES}.",
     )
 
     @field_validator("dateEnd")

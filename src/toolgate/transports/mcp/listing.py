@@ -23,6 +23,7 @@ def listed_tool(tool: AnyTool, underscores: bool) -> dict[str, Any]:
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "annotations": tool.annotations,
+        **tool.more_fields,
     }
     if tool.output is not Native and tool.output_schema:
         listed["outputSchema"] = tool.output_schema
