@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import socket
 import sqlite3
 import threading
@@ -170,11 +171,8 @@ class _Sockets:
 
 def _second_handle(number: int) -> socket.socket:
     """A handle of our own on a driver's socket: its number may be another's at any time."""
-    borrowed = socket.socket(fileno=number)
-    try:
-        return borrowed.dup()
-    finally:
-        borrowed.detach()
+    # Not `socket.dup`: that would make the driver's socket blocking too, and large results hang.
+    return socket.socket(fileno=os.dup(number))
 
 
 # SQLite ---------------------------------------------------------------------------------------
