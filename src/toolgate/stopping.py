@@ -72,6 +72,18 @@ class Supervisor(Multiprocess):
             listening.close()
         super().terminate_all()
 
+    def keep_subprocess_alive(self) -> None:
+        """Start a new worker in the place of each that has ended or hangs, and say so."""
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for gone in before:
+            if gone not in self.processes:
+                logger.warning(
+                    "worker %s ended with exit code %s and was replaced",
+                    gone.pid,
+                    gone.exitcode,
+                )
+
     def join_all(self) -> None:
         """Wait for the workers; one that hangs is killed."""
         drain = self.config.timeout_graceful_shutdown or 0
