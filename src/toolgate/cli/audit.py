@@ -199,6 +199,8 @@ async def _verify(settings: "Settings", head: bytes | None) -> "Verdict":
 
 
 def _tell(verdict: "Verdict", *, noted: bool) -> None:
+    from toolgate.gate.verifying import NOT_IN_CHAIN
+
     if verdict.findings:
         many = len(verdict.findings)
         say(f"{bad('Not intact:')} {many} finding{'s' if many > 1 else ''}.")
@@ -218,4 +220,6 @@ def _tell(verdict: "Verdict", *, noted: bool) -> None:
     if verdict.findings:
         say()
         for one in verdict.findings:
-            say(f"  {one.what}: {one.seq}" + (f" to {one.until}" if one.until else ""))
+            until = f" to {one.until}" if one.until else ""
+            place = f"the chain has {one.seq} seals" if one.what == NOT_IN_CHAIN else one.seq
+            say(f"  {one.what}: {place}{until}")

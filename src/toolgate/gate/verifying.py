@@ -9,6 +9,8 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import audit, audit_head, audit_seals
 from toolgate.gate.seals import BEGINNING, ENTRY, LAST_OF_SQLITE, digests, seal_hash
 
+NOT_IN_CHAIN = "noted head not in the chain"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -73,7 +75,7 @@ class _Check:
         unsealed = self._loose()
         self._missing("row", self._newest_row(), last_row)
         if self._head is not None and self._noted_seal is None:
-            self._find("noted head not in the chain", self._number)
+            self._find(NOT_IN_CHAIN, self._number)
         return Verdict(
             rows=self._rows,
             seals=self._seals,
