@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from toolgate.gate.errors import printable
 from toolgate.identity.fetching import Fetched, FetchFailed
 from toolgate.identity.guarded import GuardedFetcher
+from toolgate.identity.oauth.client_names import shown_name
 from toolgate.identity.oauth.clients import BadClient, Client
 from toolgate.identity.oauth.redirects import broken_rule
 from toolgate.identity.sharing import Shared
@@ -91,7 +92,7 @@ def described(client_id: str, document: dict[str, Any]) -> Client:
 def _name(given: object, client_id: str) -> str:
     if given is not None and not isinstance(given, str):
         raise BadClient("client_name in the client's document must be a text.")
-    return printable((given or "").strip() or urlsplit(client_id).hostname or client_id)
+    return shown_name(given or "") or printable(urlsplit(client_id).hostname or client_id)
 
 
 def _uri(given: object) -> str | None:

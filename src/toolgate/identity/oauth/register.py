@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolgate.gate.errors import printable
+from toolgate.identity.oauth.client_names import shown_name
 from toolgate.identity.oauth.clients import Clients
 from toolgate.identity.oauth.messages import Answer, Request, failure, json_answer
 from toolgate.identity.oauth.redirects import broken_rule
@@ -100,7 +100,7 @@ def _name(given: Any) -> str:
         return DEFAULT_NAME
     if not isinstance(given, str):
         raise Wrong("invalid_client_metadata", "client_name must be a text.")
-    return printable(given.strip()) or DEFAULT_NAME
+    return shown_name(given) or DEFAULT_NAME
 
 
 def _uri(given: Any) -> str | None:
