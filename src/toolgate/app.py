@@ -90,7 +90,9 @@ class App:
                 await self.sealer.seal()
         except Exception as problem:
             logger.error(  # noqa: TRY400 (the database tells of itself)
-                "the last audit rows could not be stored: %s", told(problem)
+                "the last %d audit rows could not be stored: %s",
+                self.gate.audit.unstored,
+                told(problem),
             )
 
 

@@ -1,5 +1,6 @@
 """No call is answered from a database whose file is gone, or whose rows cannot be stored."""
 
+import asyncio
 from pathlib import Path
 
 import anyio
@@ -9,6 +10,7 @@ from sqlalchemy import create_engine, text
 from tests.gate.tools import a_tool, offer, storing
 from tests.patience import PATIENT
 
+from toolgate.db.outages import told
 from toolgate.gate.audit import AuditUnavailable
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
@@ -69,3 +71,20 @@ async def test_the_end_of_an_outage_is_told_without_another_call(
         aside.rename(file)
         await kit.app.gate.audit.flush()
         assert any("no call is answered, works again" in one for one in caplog.messages)
+
+
+async def test_rows_that_are_lost_at_the_end_are_told_with_their_number(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened_kit(tmp_path, plugins=WRITE) as kit:
+        (tmp_path / "toolgate.db").rename(tmp_path / "aside.db")
+        await refused(kit)
+        for _ in range(3):
+            await kit.call("list_things")
+    lost = "the last 2 audit rows could not be stored: "
+    assert any(one.startswith(lost) for one in caplog.messages)
+
+
+def test_what_has_no_words_of_its_own_is_worded() -> None:
+    assert told(TimeoutError()) == "no answer in time"
+    assert told(asyncio.CancelledError()) == "it was stopped before it had ended"

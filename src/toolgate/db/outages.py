@@ -1,5 +1,6 @@
 """A database that fails: told when it begins, once a minute, and when it is over."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Generator
@@ -27,6 +28,12 @@ CANCELLED_BY_US = ("57014", "SQLITE_INTERRUPT")
 CUT_OFF = ("08", "57")
 """Classes of SQLSTATE after which it is not known what became of a commit: the connection failed,
 or an operator ended it."""
+
+
+UNWORDED: dict[type[BaseException], str] = {
+    asyncio.CancelledError: "it was stopped before it had ended",
+    TimeoutError: "no answer in time",
+}
 
 
 class NoAnswer(NoConnection):
@@ -58,7 +65,8 @@ def refused_by_server(error: DBAPIError) -> bool:
 def told(error: BaseException) -> str:
     """One line on what is wrong."""
     origin = error.orig if isinstance(error, DBAPIError) and error.orig else error
-    return " ".join(str(origin).split()) or type(origin).__name__
+    words = " ".join(str(origin).split())
+    return words or UNWORDED.get(type(origin), type(origin).__name__)
 
 
 class Outage:

@@ -148,6 +148,11 @@ class AuditLog:
         else:
             self.dropped += 1
 
+    @property
+    def unstored(self) -> int:
+        """How many rows are not stored, or not known to be."""
+        return len(self._waiting) + len(self._unstored) + len(self._uncertain)
+
     async def has(self, row: Record) -> bool:
         """Whether a row is stored."""
         same = select(audit.c.id).where(audit.c.id == row.id)
@@ -156,9 +161,9 @@ class AuditLog:
 
     async def flush(self, *, last: bool = False) -> None:
         """Store everything that waits; with `last`, also counts of minutes that are not over."""
-        self._check_file()
         if last or not self._failing:  # else they go on counting: rows would pile up
             self._unstored += self._summaries.due(all_of_them=last)
+        self._check_file()
         async with self._flushing:  # what is being stored now does not wait any more
             left = len(self._unstored) + len(self._waiting)
         while left > 0 and (stored := await self._store_some()):
