@@ -1,5 +1,7 @@
 """What every test shares."""
 
+import logging
+
 import pytest
 from hypothesis import settings
 from tests.databases import database_url, postgres_database, postgres_room, postgres_server
@@ -24,3 +26,13 @@ settings.load_profile("patient")
 def anyio_backend() -> str:
     """One event loop: the one the server runs on."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was() -> None:
+    """Servers and commands that ran in this process before have set up the log for themselves."""
+    logging.getLogger().setLevel(logging.WARNING)
+    for name in ("toolgate", "uvicorn", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.NOTSET)
+        logger.propagate, logger.disabled = True, False

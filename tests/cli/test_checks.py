@@ -22,6 +22,6 @@ async def test_the_check_of_file_modes_closes_the_database(
         await close(self)
 
     monkeypatch.setattr(Database, "close", noted)
-    found = await check_modes(load(flags={"data": tmp_path}, environment={}))
+    found = await check_modes(load(flags={"data": tmp_path}, environment={}), None)
     assert found.state is State.OK
     assert len(closed) == 1

@@ -52,7 +52,7 @@ def test_a_shell_completes_commands(process: Any, shell: str) -> None:
             ["tools", "--json", "--config", "x.toml"],
             2,
             "x.toml is not there.",
-            "Run `toolgate init`",
+            "Run `toolgate init --config x.toml`",
         ),
         (["call", "get_document", "--json", "{"], 2, "", ""),
     ],

@@ -9,15 +9,6 @@ import pytest
 from toolgate.transports.connection_log import UVICORN, RequestLog
 
 
-@pytest.fixture(autouse=True)
-def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that was set up in this process may have taken uvicorn's lines for itself."""
-    for name in ("uvicorn", UVICORN):
-        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
-        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
-        logging.getLogger(name).setLevel(logging.INFO)
-
-
 @contextmanager
 def installed() -> Iterator[None]:
     log = RequestLog()
