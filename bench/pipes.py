@@ -58,6 +58,7 @@ def stdio(stage: Stage) -> None:
         OURS: ([sys.executable, "-m", "toolgate", "mcp"], ours.environment(), ours.folder),
         SDK: ([sys.executable, "-m", "bench.apps.sdk", str(stage.listed)], {}, ROOT),
     }
+    _prepare(ours)
     os.sched_setaffinity(0, CLIENT_CORES)
     for era in (NEW, OLD):
         tell(f"echo on stdio, {era}")
@@ -71,6 +72,18 @@ def stdio(stage: Stage) -> None:
         stage.book.note(f"stdio echo {era}", best)
         what = f"stdio echo {era}: p50 / SDK's"
         stage.book.times(what, best[OURS].p50, best[SDK].p50, OF_SDK)
+
+
+def _prepare(settings: Settings) -> None:
+    """Make the data folder; on stdio none is made."""
+    command = [sys.executable, "-m", "toolgate", "db", "upgrade"]
+    subprocess.run(
+        command,
+        check=True,
+        cwd=settings.folder,
+        env=dict(os.environ) | settings.environment(),
+        stdout=subprocess.DEVNULL,
+    )
 
 
 @contextmanager
