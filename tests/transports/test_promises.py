@@ -1,4 +1,4 @@
-"""What the README promises under "Safe unless told otherwise", seen from outside."""
+"""What the README promises under "Secure by default", seen from outside."""
 
 from pathlib import Path
 
