@@ -27,17 +27,29 @@ FOLDER = Path(__file__).parent / "reference"
 WIDTH = 100
 
 ENDPOINTS = (
-    ("`/mcp`, `/backend-manager/mcp`", "a key", "MCP over Streamable HTTP, 2026-07-28 and older"),
-    ("`GET /v1/tools`", "a key", "the tools the caller may see, with schemas"),
-    ("`POST /v1/tools/{name}`", "a key", "call a tool; the body is its arguments as JSON"),
-    ("`GET /api/…`", "a key", "the tools of pack `content`, each at the address its entry names"),
-    ("`POST /rpc`", "a key", "JSON-RPC 2.0; the method is a tool's name; batches of up to 100"),
-    ("`GET /openapi.json`", "a key", "OpenAPI 3.1 of the tools the caller may see"),
-    ("`GET /metrics`", "an admin key", "figures in Prometheus' text format"),
+    (
+        "`/mcp`, `/backend-manager/mcp`",
+        "a key or token",
+        "MCP over Streamable HTTP, 2026-07-28 and older",
+    ),
+    ("`GET /v1/tools`", "a key or token", "the tools the caller may see, with schemas"),
+    ("`POST /v1/tools/{name}`", "a key or token", "call a tool; the body is its arguments as JSON"),
+    (
+        "`GET /api/…`",
+        "a key or token",
+        "the tools of pack `content`, each at the path in its entry",
+    ),
+    (
+        "`POST /rpc`",
+        "a key or token",
+        "JSON-RPC 2.0; the method is a tool's name; batches of up to 100",
+    ),
+    ("`GET /openapi.json`", "a key or token", "OpenAPI 3.1 of the tools the caller may see"),
+    ("`GET /metrics`", "an admin key", "metrics in Prometheus' text format"),
     (
         "`GET /.well-known/oauth-protected-resource`",
         "nothing",
-        "who gives out tokens for `/mcp` and `/backend-manager/mcp` (append the path)",
+        "the authorization server for `/mcp` and `/backend-manager/mcp` (append the path)",
     ),
     (
         "`GET /.well-known/oauth-authorization-server`",
@@ -55,37 +67,44 @@ ENDPOINTS = (
         "nothing",
         "tokens for a code or a refresh token; also `/token`",
     ),
-    ("`POST /backend-manager/mcp/revoke`", "nothing", "end a token; also `/revoke`"),
-    ("`GET /`", "nothing", "what this is, as a page or as text; `/favicon.ico` and `.svg`"),
+    ("`POST /backend-manager/mcp/revoke`", "nothing", "revoke a token; also `/revoke`"),
+    ("`GET /`", "nothing", "a page, or text, that says what this is; `/favicon.ico` and `.svg`"),
+    ("`OPTIONS`, any path", "an allowed `Origin`", "CORS preflight"),
     ("`GET /healthz`", "nothing", "the process is alive"),
     (
         "`GET /readyz`",
         "nothing",
-        "200 when calls are answered, else 503 with what fails: "
+        "200 if calls can be answered, otherwise 503 with what fails: "
         "`database`, `audit`, `counters` (the counter store), `documents`",
     ),
 )
 REQUEST_HEADERS = (
     ("`Authorization: Bearer …`", "who is calling: a key or an access token"),
-    ("`X-Request-Id`", "your id for the request: 1 to 128 of `A-Z a-z 0-9 . _ : / + = -`"),
-    ("`X-Dry-Run: true`", "on `/v1/tools/{name}`, `/rpc` and `/mcp`: all checks, nothing stored"),
+    (
+        "`X-Request-Id`",
+        "your id for the request: 1 to 128 characters of `A-Z a-z 0-9 . _ : / + = -`",
+    ),
+    (
+        "`X-Dry-Run: true`",
+        "on `/v1/tools/{name}`, `/rpc` and `/mcp`: perform all checks, store nothing",
+    ),
     ("`x-project-id`, `x-project-slug`", "below `/api`: the project, by id or by slug"),
-    ("cookie `projectId`", "below `/api`: the project, where no header names one"),
-    ("`Host`", "must be one of `server.allowed_hosts`, else 421; more than one: 400"),
+    ("cookie `projectId`", "below `/api`: the project, if no header names one"),
+    ("`Host`", "must be one of `server.allowed_hosts`, otherwise 421; sent twice: 400"),
     (
         "`Origin`",
-        "if sent, on an allowed host or in `server.allowed_origins`, else 403; a preflight "
-        "(`OPTIONS`) of an allowed origin needs no credentials",
+        "if sent, must be on an allowed host or in `server.allowed_origins`, otherwise 403; a CORS "
+        "preflight (`OPTIONS`) from an allowed origin needs no credentials",
     ),
 )
 ANSWER_HEADERS = (
-    ("`X-Request-Id`", "the id, yours or made up; also in the audit and the log"),
+    ("`X-Request-Id`", "the request's id, yours or a generated one; also in the audit and the log"),
     ("`Retry-After`", "with 429: seconds to wait"),
     (
         "`Access-Control-Allow-Origin`, `Access-Control-Expose-Headers`, `Vary: Origin`",
-        "to a request with an allowed `Origin`, whatever the status; cookies are never asked for",
+        "for a request with an allowed `Origin`, whatever the status; cookies are never allowed",
     ),
-    ("`WWW-Authenticate`", "with 401, and with 403 for a token without scope: how to get one"),
+    ("`WWW-Authenticate`", "with 401, and with 403 for insufficient scope: how to get a token"),
 )
 
 
@@ -96,19 +115,18 @@ def settings_page() -> str:
     own = (f"`{variable}` sets `{name}`" for name, variable in borrowed.items())
     return page(
         "Settings",
-        "A setting has one name in three spellings: `limits.seconds` in `toolgate.toml`, "
-        "`TOOLGATE_LIMITS__SECONDS` in the environment, and a flag where a command has one. "
-        "Flags win over the environment, the environment over a `.env` beside the settings file, "
-        "and that over the settings file. "
-        "An unknown name is an error at start that suggests the nearest known one. "
-        "In the environment, a list is written with commas and a table as JSON.",
-        "The file is `toolgate.toml` where the command runs, or the one named by `--config` or "
-        "`TOOLGATE_CONFIG`. `toolgate init` writes one with every setting in it. A relative path "
-        "in the file starts from the file's folder, the data folder's too; one in a variable or a "
-        "flag starts from the working folder.",
-        "A file `.env` beside the settings file holds variables as `NAME=value`, one a line; names "
-        "of other programs are ignored, and paths in it start from its folder. Without a settings "
-        "file no `.env` is read. `TOOLGATE_KEY` belongs to clients and is read from the "
+        "A setting is `limits.seconds` in `toolgate.toml`, `TOOLGATE_LIMITS__SECONDS` in the "
+        "environment, and a flag if a command has one. Precedence: flags, the environment, a "
+        "`.env` beside the settings file, the settings file. "
+        "An unknown name is an error at start that suggests the closest known one. "
+        "In the environment, lists are separated by commas and tables are JSON.",
+        "The settings file is `toolgate.toml` in the working folder, or the one named by "
+        "`--config` or `TOOLGATE_CONFIG`. `toolgate init` writes one with every setting. Relative "
+        "paths in the file, including the default data folder, are relative to the file's folder; "
+        "those in variables or flags, to the working folder.",
+        "A `.env` beside the settings file holds variables as `NAME=value`, one per line; those "
+        "of other programs are ignored, and paths in it are relative to its folder. Without a "
+        "settings file no `.env` is read. `TOOLGATE_KEY` is for clients and is read from the "
         "environment only.",
         table(("setting", "variable", "default", "meaning"), rows),
         "Further variables: " + "; ".join(own) + ".",
@@ -144,20 +162,20 @@ def errors_page() -> str:
     )
     return page(
         "Errors",
-        "One tree of errors, worded in the dialect of the tool's pack. `kind` is the stable name: "
-        "it stands in the audit. Over MCP a failed tool is a result with `isError: true`; only an "
+        "Errors are rendered in the dialect of the tool's pack. `kind` is the stable name, which "
+        "the audit stores. Over MCP a failed call is a result with `isError: true`; only an "
         "unknown tool is a protocol error (-32602). On `/rpc` it is a JSON-RPC error.",
-        "A caller without good credentials gets one and the same 401 for every path, "
-        '`{"error": "Unauthorized. …"}`, so that no path tells whether it exists or whose it is. '
-        "Who is known gets every error of a path in the words of its pack: below `/api` and at "
-        "`/v1/tools/{name}` of a tool of `content` that is "
+        "A caller without valid credentials gets the same 401 for every path, "
+        '`{"error": "Unauthorized. …"}`, so that no response shows whether a path exists. '
+        "An authenticated caller gets every error in the dialect of the path's pack: below `/api` "
+        "and at `/v1/tools/{name}` of a tool of `content` that is "
         '`{"error": {"code": "…", "message": "…"}}`, also for 404, 405, 413 and 429.',
         table(("class", "kind", "HTTP", "content code", "JSON-RPC", "retry", "meaning"), rows),
-        "`InvalidArguments` is -32301 when all that is wrong is a missing argument, and -32302 "
-        "when all is of the wrong type or format. On `/rpc`, a body that is no JSON is -32700 and "
-        "a malformed request -32600.",
-        "Audit rows know three further kinds: `cancelled` (the client went away), `dry_run`, and "
-        "`started` (a write outside the database whose end is not known).",
+        "`InvalidArguments` is -32301 if the only problems are missing arguments, and -32302 if "
+        "they are all wrong types or formats. On `/rpc`, a body that is not JSON is -32700 and a "
+        "malformed request -32600.",
+        "Audit rows have three further kinds: `cancelled` (the client disconnected), `dry_run`, "
+        "and `started` (a write outside the database whose outcome is not known).",
     )
 
 
@@ -179,8 +197,8 @@ def cli_page() -> str:
     )
     return page(
         "Command line",
-        "Answers go to standard output, notes to standard error. Tables and colours appear only on "
-        "a terminal. Exit codes: 0 ok, 1 failed, 2 wrong usage or settings, 3 refused.",
+        "Results go to standard output, notes to standard error. Tables and colours appear only in "
+        "a terminal. Exit codes: 0 success, 1 failure, 2 wrong usage or settings, 3 refused.",
         *parts,
     )
 
@@ -205,11 +223,11 @@ def http_page() -> str:
     return page(
         "HTTP",
         table(("path", "needs", "what"), ENDPOINTS),
-        "The body of an answer is JSON in the dialect of the tool's pack; "
+        "Response bodies are JSON in the dialect of the tool's pack; "
         "[Errors](errors.md) lists the statuses.",
         "## Request headers",
         table(("header", "meaning"), REQUEST_HEADERS),
-        "## Answer headers",
+        "## Response headers",
         table(("header", "meaning"), ANSWER_HEADERS),
     )
 
@@ -230,7 +248,7 @@ def policies_page() -> str:
     return page(
         "Policies",
         "The built-in rules, in [Cedar](https://www.cedarpolicy.com). What no rule permits is "
-        "denied; a `forbid` always wins. Your own rules come beside them: "
+        "denied; a `forbid` always wins. Your own rules are added to these: "
         "[Write a rule](../how-to/write-a-rule.md).",
         *parts,
         "## What a rule can look at",

@@ -18,9 +18,9 @@ def tools_page() -> str:
         table(("tool", "what it does", "role", "effect"), rows),
         *(part for tool in catalogue for part in _tool(tool)),
         "## Resources",
-        "Addresses an MCP client can read. Each is a call of its tool, with that tool's rules.",
+        "URIs that an MCP client can read. Each is a call to its tool, with that tool's rules.",
         table(
-            ("address", "tool", "what it is"),
+            ("URI", "tool", "what it is"),
             ((f"`{r.uri}`", f"`{r.tool}`", r.description) for r in catalogue.resources),
         ),
         "## Prompts",
@@ -48,7 +48,7 @@ def _tool(tool: AnyTool) -> Iterator[str]:
         f"effect `{tool.effect}`, route `POST /v1/tools/{tool.name}`."
     )
     yield _fields("Arguments", tool.input_schema)
-    yield _fields("Answer", tool.output_schema)
+    yield _fields("Result", tool.output_schema)
     yield "Example:"
     yield fenced(json.dumps(tool.example, indent=2, ensure_ascii=False), "json")
 
@@ -59,7 +59,7 @@ def _fields(heading: str, schema: Mapping[str, Any]) -> str:
         return f"{heading}: none."
     told = table(("name", "type", "required", "default", "meaning"), rows)
     rest = schema.get("additionalProperties") is True
-    return f"{heading}:\n\n{told}" + ("\n\nBeside it, the document's own fields." if rest else "")
+    return f"{heading}:\n\n{told}" + ("\n\nAlso the document's own fields." if rest else "")
 
 
 def _rows(schema: Mapping[str, Any], root: Mapping[str, Any], before: str) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Everything that can be set, section by section."""
+"""Every setting, section by section."""
 
 import json
 from pathlib import Path
@@ -33,61 +33,61 @@ class Section(BaseModel):
 
 
 class Server(Section):
-    """Where the server listens, and whom it answers."""
+    """Where the server listens, and which requests it accepts."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(
         default=8765, ge=0, le=65535, description="Port to listen on; 0 picks a free one."
     )
-    workers: int = Field(default=1, ge=1, le=64, description="Processes that answer.")
+    workers: int = Field(default=1, ge=1, le=64, description="Number of server processes.")
     allowed_hosts: Words = Field(
         default=("localhost", "127.0.0.1", "[::1]"),
-        description="Host names a request may be addressed to; `*` for any.",
+        description="Values of `Host` that are accepted; `*` for any.",
     )
     allowed_origins: Words = Field(
-        default=(), description="Web origins that may call, beside those on the allowed hosts."
+        default=(), description="Web origins that may call, in addition to those on allowed hosts."
     )
     public_url: str | None = Field(
         default=None,
-        description="Address under which clients reach this server, such as "
-        "`https://tools.example.com`; unless set, it is read from each request.",
+        description="URL under which clients reach this server, such as "
+        "`https://tools.example.com`; if unset, it is derived from each request.",
     )
     trusted_proxies: Words = Field(
         default=(),
-        description="Addresses or networks of reverse proxies whose X-Forwarded-* headers count.",
+        description="Addresses or networks of proxies whose X-Forwarded-* headers are used.",
     )
     drain_seconds: float = Field(
         default=7.0,
         ge=0,
         le=3600,
-        description="How long running calls may still take after SIGTERM; then they are answered "
+        description="Time that running calls have to finish after SIGTERM; then they are answered "
         "with 503.",
     )
     https: bool = Field(
-        default=False, description="Serve HTTPS with a certificate made on the spot."
+        default=False, description="Serve HTTPS with a locally created certificate."
     )
     known_heads: bool = Field(
         default=True,
-        description="Answer requests whose headers came a moment ago without parsing them again.",
+        description="Answer requests with recently seen headers without parsing these again.",
     )
 
 
 class DatabaseSettings(Section):
-    """Where toolgate keeps its own data."""
+    """Where toolgate stores its own data."""
 
     url: str | None = Field(
         default=None,
         repr=False,
         description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
-        "unless set, a SQLite file in the data folder.",
+        "if unset, a SQLite file in the data folder.",
     )
 
 
 class Documents(Section):
-    """Where the application's documents are."""
+    """Where the application's documents are stored."""
 
     url: str | None = Field(
-        default=None, description="`firestore://PROJECT`; unless set, the database holds them."
+        default=None, description="`firestore://PROJECT`; if unset, they are in the database."
     )
 
 
@@ -95,58 +95,60 @@ class LimitSettings(Section):
     """How much one caller may ask for."""
 
     calls_per_minute: int = Field(
-        default=600, ge=0, description="Calls a minute a caller; 0 for no limit."
+        default=600, ge=0, description="Calls per minute per caller; 0 for no limit."
     )
     tool_calls_per_minute: Numbers = Field(
         default={},
-        description="Calls a minute a caller for single tools, by name; 0 for no limit.",
+        description="Calls per minute per caller for single tools, by name; 0 for no limit.",
     )
     refusals_per_minute: int = Field(
         default=60,
         ge=1,
-        description="Refusals a minute (unknown or forbidden tools, unreadable messages, missing "
-        "credentials) a caller, or an address where no caller is known. Past it the answer is 429, "
-        "and one audit row stands for many.",
+        description="Refusals (unknown or forbidden tools, unreadable messages, missing "
+        "credentials) per minute per caller, or per address if the caller is not known. Past it "
+        "the answer is 429, and one audit row stands for many.",
     )
     guesses_per_minute: int = Field(
         default=20,
         ge=1,
-        description="Wrong credentials a minute that are looked up for one address "
+        description="Wrong credentials per minute that are looked up for one address "
         "(IPv6: one /64).",
     )
     sign_ins_per_minute: int = Field(
         default=60,
         ge=1,
-        description="Clients that one address may register in a minute, and sign-ins it may begin; "
-        "of token requests and pages ten times as many.",
+        description="Client registrations per minute per address, and as many sign-ins; "
+        "ten times as many token requests and pages.",
     )
     store: str = Field(
         default="async+memory://",
         repr=False,
-        description="Where calls are counted: `async+memory://` for each process by itself, "
-        "`async+redis://HOST:PORT` for all together.",
+        description="Where calls are counted: `async+memory://` in each process, "
+        "`async+redis://HOST:PORT` across all processes.",
     )
-    body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Longest request body.")
-    result_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Longest answer.")
+    body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest request body.")
+    result_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest result.")
     concurrency: int = Field(
-        default=64, ge=1, description="Calls that run at once; further ones wait."
+        default=64, ge=1, description="Concurrent calls per process; further ones wait."
     )
-    seconds: float = Field(default=60.0, gt=0, description="Longest time for one call.")
+    seconds: float = Field(default=60.0, gt=0, description="Time limit for one call.")
     head_bytes: int = Field(
-        default=64 * 1024, ge=1024, description="Longest request line and headers together."
+        default=64 * 1024, ge=1024, description="Largest request line and headers together."
     )
-    head_lines: int = Field(default=100, ge=16, description="Most headers of a request.")
+    head_lines: int = Field(
+        default=100, ge=16, description="Maximum number of headers of a request."
+    )
     head_seconds: float = Field(
-        default=10.0, gt=0, description="Longest time until a request's headers have arrived."
+        default=10.0, gt=0, description="Time limit for a request's headers to arrive."
     )
     body_seconds: float = Field(
-        default=30.0, gt=0, description="Longest time until a request's body has arrived."
+        default=30.0, gt=0, description="Time limit for a request's body to arrive."
     )
     connections: int | None = Field(
         default=None,
         ge=16,
-        description="Open connections of one process; unless set, as many as its limit of open "
-        "files allows, 10000 at most.",
+        description="Open connections per process; if unset, as many as its open-file limit "
+        "allows, 10000 at most.",
     )
 
 
@@ -154,7 +156,7 @@ class AppData(Section):
     """Pack `appdata`."""
 
     writes: bool = Field(
-        default=False, description="Whether documents may be created; also MCP_ENABLE_WRITES=true."
+        default=False, description="Allow creating documents; also MCP_ENABLE_WRITES=true."
     )
 
 
@@ -163,39 +165,41 @@ class ContentSettings(Section):
 
     default_project: str = Field(
         default="00000000-0000-4000-a000-000000000001",
-        description="Project of an HTTP request that names none; also DEFAULT_PROJECT_ID.",
+        description="Project for HTTP requests that name none; also DEFAULT_PROJECT_ID.",
     )
 
 
 class PolicySettings(Section):
     """Who may do what, beyond the built-in rules."""
 
-    folder: Path | None = Field(default=None, description="Folder with further .cedar rules.")
-    read_only: bool = Field(default=False, description="Refuse every write of every tool.")
+    folder: Path | None = Field(default=None, description="Folder with your own .cedar rules.")
+    read_only: bool = Field(default=False, description="Refuse every write by every tool.")
     pm_adds_images: bool = Field(
-        default=False, description="Whether a project manager may allow further sandbox images."
+        default=False, description="Allow a project manager to allow further sandbox images."
     )
-    disabled: Words = Field(default=(), description="Tools that are switched off.")
+    disabled: Words = Field(
+        default=(), description="Tools that are switched off; they exist for nobody."
+    )
 
 
 class McpSettings(Section):
     """How MCP clients see the tools."""
 
     underscore_names: bool = Field(
-        default=False, description="List `db_task_get` for `db.task.get`; calls understand both."
+        default=False, description="List `db.task.get` as `db_task_get`; calls accept both."
     )
     sessions: int = Field(
         default=32,
         ge=1,
         le=1000,
-        description="Sessions that one caller may have open in one process (clients of the older "
-        "protocol); the one idle for longest makes room for a new one.",
+        description="Open sessions per caller and process (clients of the older protocol); the "
+        "longest-idle one makes room for a new one.",
     )
     streams: int = Field(
         default=32,
         ge=1,
         le=1000,
-        description="Event streams that one caller may have open in one process.",
+        description="Open event streams per caller and process.",
     )
 
 
@@ -204,8 +208,8 @@ class SignIn(Section):
 
     provider: Literal["admin_key", "site", "oidc"] = Field(
         default="admin_key",
-        description="`admin_key`: the admin key, on a page of ours. `site`: the app's own site, "
-        "which hands back a Firebase ID token. `oidc`: any OpenID Connect provider.",
+        description="`admin_key`: the admin key or another key, on toolgate's page. `site`: the "
+        "app's own site, which returns a Firebase ID token. `oidc`: any OpenID Connect provider.",
     )
     site_url: str | None = Field(
         default=None, description="With `site`: the page that signs users in, `https://…/token`."
@@ -216,59 +220,63 @@ class SignIn(Section):
     firebase_keys_url: str = Field(
         default="https://www.googleapis.com/service_accounts/v1/jwk/"
         "securetoken@system.gserviceaccount.com",
-        description="With `site`: where the keys of ID tokens are published, as a JWK set.",
+        description="With `site`: URL of the JWK set that signs ID tokens.",
     )
     oidc_issuer: str | None = Field(
-        default=None, description="With `oidc`: the provider's issuer address."
+        default=None, description="With `oidc`: the provider's issuer URL."
     )
     oidc_client_id: str | None = Field(
-        default=None, description="With `oidc`: our client id at the provider."
+        default=None, description="With `oidc`: toolgate's client id at the provider."
     )
     oidc_client_secret: str | None = Field(
-        default=None, repr=False, description="With `oidc`: our secret, if the provider gave one."
+        default=None,
+        repr=False,
+        description="With `oidc`: the client secret, if the provider issued one.",
     )
 
 
 class OAuth(Section):
-    """Tokens that clients get for the people who sign in."""
+    """Tokens issued to clients for the people who sign in."""
 
-    registration: bool = Field(default=True, description="Whether clients may register themselves.")
+    registration: bool = Field(default=True, description="Allow clients to register themselves.")
     client_documents: bool = Field(
         default=True,
-        description="Whether a client's id may be the address of a document about it, which is "
-        "then fetched. Set it to false where this server cannot reach other hosts: clients then "
+        description="Allow a client id to be the URL of the client's metadata document, which is "
+        "then fetched. Set it to false if this server cannot reach other hosts: clients then "
         "register.",
     )
     admin_key_client: bool = Field(
         default=False,
-        description="Whether an admin key may be the client id, from everywhere. On loopback "
-        "it may always; elsewhere the key would stand in addresses and their logs.",
+        description="Allow an admin key as client id from anywhere. On loopback it is always "
+        "allowed; elsewhere the key would be in URLs and in logs of them.",
     )
-    access_minutes: float = Field(default=15, gt=0, le=1440, description="Life of an access token.")
+    access_minutes: float = Field(
+        default=15, gt=0, le=1440, description="Lifetime of an access token."
+    )
     refresh_days: float = Field(
-        default=30, gt=0, le=3650, description="Life of a refresh token that is not used."
+        default=30, gt=0, le=3650, description="Lifetime of an unused refresh token."
     )
     private_client_documents: bool = Field(
         default=False,
-        description="Whether client documents may lie on private or local addresses (for tests).",
+        description="Allow client documents on private or local addresses (for tests).",
     )
 
 
 class Extend(Section):
-    """Tools of your own."""
+    """Your own tools."""
 
     tools: Path | None = Field(
         default=None,
-        description="File with tools of your own: `tools.py`, `tools.yaml` or `tools.json`.",
+        description="File with your own tools: `tools.py`, `tools.yaml` or `tools.json`.",
     )
     base_url: str | None = Field(
-        default=None, description="Address that route tools' paths are appended to."
+        default=None, description="URL that the paths of route tools are appended to."
     )
-    seconds: float = Field(default=30.0, gt=0, description="Longest time for one route call.")
+    seconds: float = Field(default=30.0, gt=0, description="Time limit for one request to a route.")
     identity: Literal["none", "headers", "key"] = Field(
         default="headers",
-        description="What a route is told of the caller: nothing; the headers X-Toolgate-User, "
-        "X-Toolgate-Roles and X-Request-Id; or these and the key of extend.key.",
+        description="What a route learns about the caller: nothing; the headers X-Toolgate-User, "
+        "X-Toolgate-Roles and X-Request-Id; or these and the key in extend.key.",
     )
     key: str | None = Field(
         default=None,
@@ -276,7 +284,7 @@ class Extend(Section):
         description="With identity `key`: sent as `Authorization: Bearer KEY`.",
     )
     reload: bool = Field(
-        default=False, description="Load the file again whenever it changes; also --reload."
+        default=False, description="Reload the file when it changes; also --reload."
     )
 
 
@@ -285,21 +293,21 @@ class LogSettings(Section):
 
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info",
-        description="From which level on toolgate and tools of your own are logged; libraries from "
-        "`warning` on.",
+        description="Lowest level that toolgate and your own tools log; libraries log from "
+        "`warning`.",
     )
     format: Literal["text", "json"] = Field(
-        default="text", description="`text` for people, `json` for one object a line."
+        default="text", description="`text` for people, `json` for one object per line."
     )
     requests: bool = Field(
         default=False,
-        description="Whether every call is logged: request id, caller, tool, status and duration, "
-        "never arguments. Past a limit only the first of a minute is.",
+        description="Log every call: request id, caller, tool, status and duration, never "
+        "arguments. Past a limit, only the first of each minute.",
     )
 
 
 class Google(Section):
-    """Credentials of Google Cloud, from the variables Google's own tools use."""
+    """Google Cloud credentials, also from the variables that Google's own tools use."""
 
     credentials_file: Path | None = Field(
         default=None, description="Service account file; also GOOGLE_APPLICATION_CREDENTIALS."
@@ -318,15 +326,15 @@ class Settings(Section):
     """Everything that can be set."""
 
     data: Path = Field(
-        default=Path(".toolgate"), description="Folder for everything toolgate keeps."
+        default=Path(".toolgate"), description="Folder for everything toolgate stores."
     )
     admin_key: str | None = Field(
         default=None,
         min_length=16,
         repr=False,
-        description="Admin key, 16 characters or more (`openssl rand -hex 32` makes one); also "
+        description="Admin key, at least 16 characters (`openssl rand -hex 32` makes one); also "
         "TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
-        "Unless set, one is made at the first start.",
+        "If unset, one is created at the first start.",
     )
     server: Server = Server()
     database: DatabaseSettings = DatabaseSettings()

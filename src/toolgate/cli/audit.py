@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from toolgate.gate.verifying import Verdict
     from toolgate.settings import Settings
 
-Follow = Annotated[bool, typer.Option("--follow", help="Go on printing what is new.")]
-ToolName = Annotated[str | None, typer.Option(metavar="TOOL", help="Only calls of this tool.")]
+Follow = Annotated[bool, typer.Option("--follow", help="Keep printing new rows.")]
+ToolName = Annotated[str | None, typer.Option(metavar="TOOL", help="Only calls to this tool.")]
 Who = Annotated[
     str | None,
     typer.Option(
         metavar="WHO", help="Only this caller: key id, user, client, grant, agent type or kind."
     ),
 ]
-Limit = Annotated[int, typer.Option(min=1, max=100_000, help="How many rows at most.")]
+Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of rows.")]
 Head = Annotated[
     str | None,
-    typer.Option(metavar="HASH", help="A head noted earlier: check that the chain contains it."),
+    typer.Option(metavar="HASH", help="A head recorded earlier; check that the chain contains it."),
 ]
 LOOK_SECONDS = 0.5
 BATCH = 1000
@@ -57,7 +57,7 @@ def audit(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the audit, newest last. With --json, one object a line."""
+    """Show the audit, newest last. With --json, one object per line."""
     if ctx.invoked_subcommand:
         ctx.obj = Given(config, data, as_json)
         return
@@ -164,10 +164,10 @@ def verify(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check every seal and every sealed row; the exit code is 1 if anything does not fit.
+    """Verify every seal and every sealed row; the exit code is 1 on a mismatch.
 
-    Note the head's hash elsewhere, and give it back with --head: it proves that nothing up to
-    there was removed or exchanged as a whole.
+    Record the head elsewhere and pass it with --head later: that proves that nothing up to it
+    was removed or replaced as a whole.
     """
     noted = _hash(head) if head is not None else None
     settings = load_settings(ctx, config, data)

@@ -30,7 +30,8 @@ JsonText = Annotated[
     typer.Option("--json", metavar="JSON", help="All arguments as JSON; - reads them from stdin."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="All checks and the answer, but nothing is stored.")
+    bool,
+    typer.Option("--dry-run", help="Perform every check and print the result, but store nothing."),
 ]
 
 
@@ -56,7 +57,7 @@ def call(
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
-    """Call a tool and print its answer, which is always JSON.
+    """Call a tool and print its result as JSON.
 
     Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 refused.
     """

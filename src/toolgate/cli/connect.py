@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 
 ClientName = Annotated[str, typer.Argument(metavar="CLIENT", help=f"{', '.join(CLIENTS)}.")]
 Url = Annotated[
-    str | None, typer.Option(metavar="URL", help="The server's address, where it is not here.")
+    str | None, typer.Option(metavar="URL", help="The server's URL, if it is not this one.")
 ]
 Key = Annotated[
-    str | None, typer.Option(metavar="KEY", help="Write this key itself into the configuration.")
+    str | None, typer.Option(metavar="KEY", help="Write this key into the configuration.")
 ]
 Variable = Annotated[
     str,
-    typer.Option("--key-variable", metavar="NAME", help="Environment variable with the key."),
+    typer.Option("--key-variable", metavar="NAME", help="Environment variable that holds the key."),
 ]
 SignIn = Annotated[
     bool, typer.Option("--sign-in", help="No key: a person signs in with a browser (OAuth).")
 ]
 Write = Annotated[
-    bool, typer.Option("--write", help="Write it into the client's file; the old one is kept.")
+    bool,
+    typer.Option("--write", help="Merge it into the client's file; the old file is kept as .bak."),
 ]
-Name = Annotated[str, typer.Option(metavar="NAME", help="What the client calls this server.")]
+Name = Annotated[str, typer.Option(metavar="NAME", help="Name of this server in the client.")]
 
 
 def connect(
@@ -53,7 +54,7 @@ def connect(
 ) -> None:
     """Print an MCP client's configuration for this server, or write it.
 
-    Keys stay out of files unless --key is given: clients take them from the environment, or ask.
+    No key is written unless --key is given: clients read it from the environment, or ask.
     """
     if client not in CLIENTS:
         raise Stop(f"There is no client {client!r}. Clients: {', '.join(CLIENTS)}.")

@@ -24,29 +24,31 @@ if TYPE_CHECKING:
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv with a header, or a .jsonl.")]
 Project = Annotated[
-    str, typer.Option("--project", metavar="SLUG", help="The project it belongs to.")
+    str, typer.Option("--project", metavar="SLUG", help="The project to import into.")
 ]
 Kind = Annotated[
     str | None,
     typer.Option(
         metavar="KIND",
-        help="entities, relations, blocks or performance; else told from the columns.",
+        help="entities, relations, blocks or performance; default: detected from the columns.",
     ),
 ]
 CreateProject = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Make the project if there is none yet.")
+    str | None, typer.Option(metavar="NAME", help="Create the project if it does not exist.")
 ]
 Start = Annotated[
     str | None, typer.Option(metavar="DATE", help="First day of a Search Console export.")
 ]
-End = Annotated[str | None, typer.Option(metavar="DATE", help="Its last day.")]
+End = Annotated[
+    str | None, typer.Option(metavar="DATE", help="Last day of a Search Console export.")
+]
 Page = Annotated[
     str | None, typer.Option(metavar="URL", help="The page, for an export of queries alone.")
 ]
 Query = Annotated[
     str | None, typer.Option(metavar="TEXT", help="The query, for an export of pages alone.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check every row, store nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check every row but store nothing.")]
 
 MOST_SHOWN = 50
 MOST_SLUGS = 20
@@ -57,7 +59,7 @@ STEP = 1 << 16
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Bring content into a project.")
+    app = typer.Typer(help="Import content into a project.")
     app.callback(invoke_without_command=True)(help_when_alone)
     app.command("import")(import_)
     return app
@@ -79,10 +81,10 @@ def import_(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store a file's rows in a project: all of them, or none if one is refused.
+    """Import a file's rows into a project: all of them, or none if one is refused.
 
-    Rows that are there already are replaced; fields that the file does not have stay. Search
-    Console exports need --start and --end, and --page or --query if they have but one of the two.
+    Existing rows are replaced; fields that the file lacks keep their values. Search Console
+    exports need --start and --end, and --page or --query if they lack that column.
     """
     from toolgate.content_import import Wanted
 

@@ -26,7 +26,7 @@ def upgrade(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the database to the newest schema, in one transaction."""
+    """Upgrade the database to the newest schema, in one transaction."""
     settings = load_settings(ctx, config, data)
     before, after = opening.wait_for(lambda: _upgrade(settings))
     if as_json:

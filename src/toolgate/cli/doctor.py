@@ -26,7 +26,7 @@ def doctor(
 ) -> None:
     """Check settings, data, database, counters, documents, tools, audit, clock, port, certificate.
 
-    Changes nothing. The exit code is 1 if a check fails; a warning is none.
+    Changes nothing. The exit code is 1 if a check fails; warnings do not count.
     """
     from toolgate.settings import BadSettings
 

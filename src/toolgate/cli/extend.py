@@ -17,13 +17,16 @@ Spec = Annotated[
     str, typer.Argument(metavar="SPEC", help="OpenAPI 3.0 or 3.1, JSON or YAML: a file or URL.")
 ]
 Only = Annotated[
-    str, typer.Option(metavar="METHODS", help="Only operations of these methods, with commas.")
+    str,
+    typer.Option(
+        metavar="METHODS", help="Only operations with these methods, separated by commas."
+    ),
 ]
 RoleName = Annotated[
     str, typer.Option(metavar="ROLE", help="Who may use the tools: public, user or admin.")
 ]
 Output = Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
 EVERY = "GET,POST,PUT,PATCH,DELETE"
 MOST_BYTES = 16 * 1024 * 1024
@@ -33,7 +36,7 @@ FORMS = (".yaml", ".yml")
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Make a file of tools of your own.")
+    app = typer.Typer(help="Generate a file with your own tools.")
     app.callback(invoke_without_command=True)(help_when_alone)
     app.command("openapi")(openapi)
     return app

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from toolgate.settings import Settings
 
 Whose = Annotated[
-    str, typer.Argument(metavar="ID", help="A grant's id, or a user or key: all of theirs.")
+    str,
+    typer.Argument(metavar="ID", help="Id of a grant, or of a user or key to end all of theirs."),
 ]
 
 MAY = {"tools": "read, write", "tools:read": "read"}
@@ -22,7 +23,7 @@ MAY = {"tools": "read, write", "tools:read": "read"}
 
 def group() -> typer.Typer:
     """The commands about grants."""
-    app = typer.Typer(help="Clients that people allowed to act for them.")
+    app = typer.Typer(help="Clients that people have allowed to act for them.")
     app.callback(invoke_without_command=True)(help_when_alone)
     app.command("list")(list_)
     app.command("end")(end)
@@ -35,7 +36,7 @@ def list_(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what is allowed now, the newest first."""
+    """List the active grants, newest first."""
     settings = load_settings(ctx, config, data)
     rows = opening.wait_for(lambda: _list(settings))
     if as_json:
@@ -71,7 +72,7 @@ def end(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a grant, or all of a user or key. Running servers refuse its tokens within a second."""
+    """End a grant, or all of a user or key. Running servers refuse their tokens within a second."""
     settings = load_settings(ctx, config, data)
     many = opening.wait_for(lambda: _end(settings, whose))
     if not many:

@@ -10,7 +10,7 @@ from toolgate.cli.options import AsJson, ConfigFile
 from toolgate.cli.output import say, say_json
 from toolgate.cli.problems import Stop
 
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 HEAD = """\
 # Settings of toolgate. Each line shows its default: take the # away to change it.
 # The environment wins over this file (TOOLGATE_SERVER__PORT for server.port), flags over both.

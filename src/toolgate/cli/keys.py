@@ -21,13 +21,15 @@ RoleName = Annotated[
 Agent = Annotated[
     str | None, typer.Option("--agent", metavar="TYPE", help="pm, pa or worker, instead of a role.")
 ]
-UserId = Annotated[str | None, typer.Option("--user", metavar="UID", help="Whose key it is.")]
+UserId = Annotated[
+    str | None, typer.Option("--user", metavar="UID", help="The user the key is for.")
+]
 Name = Annotated[
     str | None,
-    typer.Option("--name", metavar="NAME", help="What to call it in lists and in the audit."),
+    typer.Option("--name", metavar="NAME", help="Name shown in lists and in the audit."),
 ]
 Expires = Annotated[
-    str | None, typer.Option(metavar="TIME", help="End of the key: 90d, 12h or 30m from now.")
+    str | None, typer.Option(metavar="TIME", help="Lifetime of the key: 90d, 12h or 30m.")
 ]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")]
 
@@ -38,7 +40,7 @@ IN_A_DAY = {"d": 1, "h": 24, "m": 24 * 60}
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Make, list and revoke API keys.")
+    app = typer.Typer(help="Create, list and revoke API keys.")
     app.callback(invoke_without_command=True)(help_when_alone)
     app.command("create")(create)
     app.command("list")(list_)
@@ -58,7 +60,7 @@ def create(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key for a role or an agent type. It is shown once; only its hash is kept."""
+    """Create a key for a role or an agent type. It is shown once; only its hash is stored."""
     wanted = _wanted(role, agent) | {
         "user_id": user,
         "name": _named(name),
@@ -119,7 +121,7 @@ def list_(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the keys; none of them is shown itself."""
+    """List the keys, without their secrets."""
     settings = load_settings(ctx, config, data)
     rows = [row | {"state": key_state(row)} for row in opening.wait_for(lambda: _list(settings))]
     if as_json:
@@ -159,7 +161,7 @@ def revoke(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a key. Running servers refuse it within a second."""
+    """Revoke a key. Running servers refuse it within a second."""
     settings = load_settings(ctx, config, data)
     opening.wait_for(lambda: _revoke(settings, key_id))
     if as_json:

@@ -32,7 +32,7 @@ from toolgate.cli.streams import READER_GONE, ended_with, hold_standard_streams
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130
-Version = Annotated[bool, typer.Option("--version", help="Print the version and end.")]
+Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
 
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings file; else toolgate.toml here."),
+    typer.Option(
+        "--config", metavar="FILE", help="Settings file; default: toolgate.toml in this folder."
+    ),
 ]
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data", metavar="DIR", help="Folder with toolgate's data; else .toolgate."),
+    typer.Option("--data", metavar="DIR", help="Data folder; default: .toolgate."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""On whose behalf: `admin`, `user:UID`, `agent:pm`, `public`, `key:ID`."""
+"""Act as: `admin`, `user:UID`, `agent:pm`, `public`, `key:ID`."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ OPERATOR = "cli"
 
 As = Annotated[
     str,
-    typer.Option("--as", metavar="PRINCIPAL", help=f"On whose behalf: {FORMS}."),
+    typer.Option("--as", metavar="PRINCIPAL", help=f"Act as: {FORMS}."),
 ]
 
 

@@ -22,17 +22,19 @@ if TYPE_CHECKING:
     from toolgate.sections import Server
     from toolgate.settings import Settings
 
-Host = Annotated[str | None, typer.Option(help="Address to listen on; else 127.0.0.1.")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; else 8765; 0 for a free one.")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on; default: 127.0.0.1.")]
+Port = Annotated[
+    int | None, typer.Option(help="Port to listen on; default: 8765; 0 picks a free one.")
+]
 Demo = Annotated[bool, typer.Option("--demo", help="Load demo documents into an empty database.")]
-Workers = Annotated[int | None, typer.Option(help="Processes that answer; else 1.")]
+Workers = Annotated[int | None, typer.Option(help="Number of server processes; default: 1.")]
 Https = Annotated[
-    bool, typer.Option("--https", help="Serve HTTPS with a certificate made on the spot.")
+    bool, typer.Option("--https", help="Serve HTTPS with a locally created certificate.")
 ]
 Reload = Annotated[
-    bool, typer.Option("--reload", help="Load your own tools again whenever their file changes.")
+    bool, typer.Option("--reload", help="Reload your own tools when their file changes.")
 ]
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write of every tool.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write by every tool.")]
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (no binding here)
 LOOPBACK = ("localhost", "127.", "::1")
@@ -67,7 +69,7 @@ def serve(
 ) -> None:
     """Run the HTTP server: tools over HTTP, JSON-RPC and MCP.
 
-    SIGTERM and Ctrl-C end it after the running calls; everything that waits is stored.
+    SIGTERM and Ctrl-C let running calls finish and store pending audit rows.
     """
     settings = load_settings(
         ctx,

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 Key = Annotated[
     str | None,
-    typer.Option(envvar="TOOLGATE_KEY", metavar="KEY", help="Key to run as its holder."),
+    typer.Option(envvar="TOOLGATE_KEY", metavar="KEY", help="Key to authenticate with."),
 ]
 Token = Annotated[
     str | None, typer.Option(metavar="TOKEN", help="The same, for a user's key or access token.")
 ]
 Url = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Pass everything on to the server that runs there."),
+    typer.Option(metavar="URL", help="Forward everything to the server at this URL."),
 ]
 Ca = Annotated[
     Path | None,
-    typer.Option("--ca", metavar="FILE", help="With --url: the CA that the server must have."),
+    typer.Option("--ca", metavar="FILE", help="With --url: file with the CA to trust."),
 ]
 LONGEST_LINE = 16 * 1024 * 1024
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -58,15 +58,16 @@ def mcp(
 ) -> None:
     """Serve one MCP client on standard input and output.
 
-    In a folder that was named without data none is made. Elsewhere it is only where a database is
-    named, there is a settings file, or an admin key is in the environment.
+    If --data names a folder without data, none is created. Otherwise data is created only if a
+    database is configured, a settings file exists, or an admin key is in the environment.
 
-    Runs as the holder of the key, else as admin where TOOLGATE_ADMIN_KEY (or BACKEND_MANAGER_KEY)
-    is in the environment of this command, else with public tools only. An admin key in the settings
-    file or the .env beside it makes nobody admin here: give it with --key.
+    Acts as the holder of the key; without one, as admin if TOOLGATE_ADMIN_KEY (or
+    BACKEND_MANAGER_KEY) is in the environment of this command; otherwise only public tools are
+    available. An admin key in the settings file or the .env beside it makes nobody an admin here:
+    pass it with --key.
 
-    With --url nothing is opened here: messages go to a running server and back. Only a key or token
-    given to this command is sent there.
+    With --url, messages are forwarded to a running server and no data is opened here. Only a key or
+    token given to this command is sent there.
     """
     settings = load_settings(ctx, config, data)
     logs.set_up(settings.log)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PackName = Annotated[str | None, typer.Option(metavar="PACK", help="Only tools of this pack.")]
 RoleName = Annotated[
-    str | None, typer.Option(metavar="ROLE", help="Only tools for: public, user or admin.")
+    str | None, typer.Option(metavar="ROLE", help="Only tools of this role: public, user or admin.")
 ]
 ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolgate.gate.policy import Decision
     from toolgate.settings import Settings
 
-Who = Annotated[str, typer.Argument(metavar="PRINCIPAL", help=f"Who calls: {FORMS}.")]
+Who = Annotated[str, typer.Argument(metavar="PRINCIPAL", help=f"The caller: {FORMS}.")]
 ToolName = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name.")]
 NO_TEXT = {
     "no-rule-permits": "No rule permits it, and what is not permitted is denied.",
@@ -33,9 +33,9 @@ def why(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether a principal may call a tool, and which rule decides.
+    """Show whether a principal may call a tool, and which rule decides.
 
-    The exit code is 0 when it may, 3 when not.
+    The exit code is 0 if it may, 3 if not.
     """
     settings = load_settings(ctx, config, data)
     decision, failures = opening.wait_for(lambda: _decision(settings, principal, tool))

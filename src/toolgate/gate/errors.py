@@ -96,7 +96,7 @@ class TooLarge(GateError):
 
 
 class MethodNotAllowed(GateError):
-    """The path exists, but not for this HTTP method; `allow` lists the ones it is for."""
+    """The path exists, but not for this HTTP method; `allow` lists those it accepts."""
 
     kind = "method_not_allowed"
     status = 405
@@ -109,7 +109,7 @@ class MethodNotAllowed(GateError):
 
 
 class UnknownTool(GateError):
-    """There is no such tool, or none that this caller may know of."""
+    """The tool does not exist, or is hidden from this caller."""
 
     kind = "not_found"
     status = 404
@@ -121,7 +121,7 @@ class UnknownTool(GateError):
 
 
 class Unauthenticated(GateError):
-    """There are no credentials, or not good ones."""
+    """Credentials are missing or invalid."""
 
     kind = "unauthenticated"
     status = 401
@@ -130,7 +130,7 @@ class Unauthenticated(GateError):
 
 
 class TokenExpired(Unauthenticated):
-    """The credentials were good once."""
+    """The credentials have expired."""
 
     kind = "token_expired"
     rpc = -32102
@@ -155,7 +155,7 @@ class NotFound(GateError):
 
 
 class Gone(NotFound):
-    """It existed, and is deleted for good."""
+    """It existed, and was deleted permanently."""
 
     kind = "gone"
     status = 410
@@ -163,7 +163,7 @@ class Gone(NotFound):
 
 
 class Conflict(GateError):
-    """It is already there, or was changed meanwhile."""
+    """It already exists, or was changed concurrently."""
 
     kind = "conflict"
     status = 409
@@ -172,7 +172,7 @@ class Conflict(GateError):
 
 
 class ResultTooLarge(GateError):
-    """The answer is over the limit."""
+    """The result is over the limit."""
 
     kind = "size_limit_exceeded"
     status = 422
@@ -214,7 +214,7 @@ class TimedOut(GateError):
 
 
 class OutcomeUnknown(GateError):
-    """A write was asked for and not confirmed: it may or may not be stored."""
+    """A write was not confirmed: it may or may not be stored."""
 
     kind = "outcome_unknown"
     status = 504
@@ -259,7 +259,7 @@ class RouteFailed(GateError):
 
 
 class Internal(GateError):
-    """A defect of ours; the log says where, under the request id."""
+    """A defect in toolgate; the log says where, under the request id."""
 
     kind = "internal_error"
     status = 500

@@ -48,7 +48,7 @@ def _words(members: Iterable[str]) -> tuple[str, ...]:
 
 
 OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
-    "kind": Attribute("String", lambda who: who.kind.value, "what sort of caller", _words(Kind)),
+    "kind": Attribute("String", lambda who: who.kind.value, "the kind of caller", _words(Kind)),
     "roles": Attribute(
         "Set<String>",
         lambda who: sorted(role.value for role in who.roles),
@@ -64,17 +64,17 @@ OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
     "read_only": Attribute(
         "Bool",
         lambda who: who.read_only,
-        "whether a client acts for a person who allowed it reading only",
+        "whether a client acts with a read-only grant",
     ),
 }
 OF_TOOL: dict[str, Attribute[AnyTool]] = {
     "name": Attribute("String", lambda tool: tool.name, "the tool's name"),
     "namespace": Attribute(
-        "String", lambda tool: tool.namespace, "what stands before the first dot of the name"
+        "String", lambda tool: tool.namespace, "the part of the name before the first dot"
     ),
     "pack": Attribute("String", lambda tool: tool.pack.name, "the pack it belongs to"),
     "family": Attribute("String", lambda tool: tool.family, "the family within the pack"),
-    "role": Attribute("String", lambda tool: tool.role.value, "the role it asks for", _words(Role)),
+    "role": Attribute("String", lambda tool: tool.role.value, "the role it requires", _words(Role)),
     "effect": Attribute("String", lambda tool: tool.effect.value, "what it does", _words(Effect)),
     "open_world": Attribute(
         "Bool", lambda tool: tool.open_world, "whether it reaches beyond the application"
