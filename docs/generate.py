@@ -45,7 +45,7 @@ ENDPOINTS = (
         "JSON-RPC 2.0; the method is a tool's name; batches of up to 100",
     ),
     ("`GET /openapi.json`", "a key or token", "OpenAPI 3.1 of the tools the caller may see"),
-    ("`GET /metrics`", "an admin key", "metrics in Prometheus' text format"),
+    ("`GET /metrics`", "the role `admin`", "metrics in Prometheus' text format"),
     (
         "`GET /.well-known/oauth-protected-resource`",
         "nothing",
