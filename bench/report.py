@@ -11,24 +11,24 @@ PAGE = ROOT / "docs" / "performance.md"
 PRIVATE = re.compile(r"\w+://\S+|(?<![\w.])/\S+")
 INTRO = """# Performance
 
-Written by `make bench`; do not edit. The next run writes other figures: ratios travel from one
-machine to another, microseconds do not.
+Written by `make bench`; do not edit. Compare ratios, not microseconds: only ratios carry over from one
+machine to another.
 """
 HOW = """## How it is measured
 
-Servers and the load generator are processes of their own on loopback, one on each of two cores, with
-16 connections that stay open; `toolgate serve` has {tools} tools of one's own beside the built-in ones,
-and keys, rules, limits and audit are on. CPU of a call is what all processes and threads of a server
-spent, the audit batches and seals that follow included, divided by the calls; every answer is compared
+Servers and the load generator are separate processes on loopback, one on each of two cores, with
+16 persistent connections; `toolgate serve` has {tools} tools of its own beside the built-in ones,
+and keys, rules, limits and audit are on. CPU per call is the CPU time of all processes and threads of a
+server, including the audit batches and seals that follow, divided by the calls; every answer is compared
 byte for byte, and each figure is the best of {rounds} interleaved rounds after a warm-up.
 
 - The bare ASGI handler reads the request and sends the bytes that toolgate sent, under the same uvicorn.
-- The SDK, FastMCP and Toolbox have neither keys, rules, limits nor audit.
-- `{spread}`: each call comes with another key than the one before; the keys take turns, so that each is
-  forgotten when it comes again, and it and its user are looked up.
-- Two workers and one have both cores, and share them with the generator.
-- At half load calls are sent at fixed times, and their time counts from then, whenever they are sent. The
-  bare handler is asked as often: what its slowest calls take is the machine's doing.
+- The SDK, FastMCP and Toolbox run without keys, rules, limits and audit.
+- `{spread}`: every call uses the next key in turn, so that each key has left the cache when it is
+  used again, and the key and its user are looked up.
+- The runs with one and two workers have both cores, shared with the generator.
+- At half load, calls are scheduled at fixed times and timed from the schedule, even if they are sent later.
+  The bare handler gets the same rate: its slowest calls show the machine's share.
 """
 
 
