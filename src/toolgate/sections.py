@@ -26,6 +26,10 @@ Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Numbers = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_read_json)]
 
 
+SHORTEST_ADMIN_KEY = 16
+"""Characters."""
+
+
 class Section(BaseModel):
     """Settings that belong together; unknown names are refused."""
 
@@ -330,10 +334,10 @@ class Settings(Section):
     )
     admin_key: str | None = Field(
         default=None,
-        min_length=16,
+        min_length=SHORTEST_ADMIN_KEY,
         repr=False,
-        description="Admin key, at least 16 characters (`openssl rand -hex 32` makes one); also "
-        "TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
+        description=f"Admin key, at least {SHORTEST_ADMIN_KEY} characters "
+        "(`openssl rand -hex 32` makes one); also TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
         "If unset, one is created at the first start.",
     )
     server: Server = Server()

@@ -106,10 +106,12 @@ def test_a_key_with_a_name_is_seen_by_it(cli: Any) -> None:
     assert ["Anna's editor" in line for line in listed[1:]].count(True) == 1
     cli("call", "list_collections", "--as", f"key:{made['id']}")
     cli("call", "list_collections", "--as", f"key:{plain['id']}")
-    rows = [json.loads(line) for line in cli("audit", "--json").out.splitlines()]
+    calls = cli("audit", "--json", "--tool", "list_collections").out.splitlines()
+    rows = [json.loads(line) for line in calls]
     assert [row["key_name"] for row in rows] == ["Anna's editor", None]
     assert [row["times"] for row in rows] == [1, 1]
-    (line,) = [line for line in cli("audit").out.splitlines() if made["id"] in line]
+    shown = cli("audit", "--tool", "list_collections").out.splitlines()
+    (line,) = [line for line in shown if made["id"] in line]
     assert "Anna's editor" in line
     for wrong in ("", "x" * 101, "two\nlines"):
         refused = cli("keys", "create", "--role", "user", "--name", wrong)

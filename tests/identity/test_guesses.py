@@ -11,9 +11,10 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.gate.counting import Counter
 from toolgate.gate.limits import Limits
+from toolgate.gate.principal import Role
 from toolgate.identity.credentials import Known
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("same_minute")]
 
 MOST = 20
 LIMITS = {"limits__guesses_per_minute": MOST}
@@ -120,7 +121,80 @@ async def test_header_sign_in_and_client_id_are_one_count(tmp_path: Path) -> Non
         for number in range(6):
             wrong = await (await registered(http)).sign_in(f"typed-{number}")
             assert wrong.status_code == 403
-            assert (await Flow(http, f"client-{number}").authorize()).status_code == 400
+            client = Flow(http, f"as-long-as-a-key-{number}")
+            assert (await client.authorize()).status_code == 400
         assert await status(http, web.keys["user"]) == 429
         assert (await (await registered(http)).sign_in(ADMIN_KEY)).status_code == 429
         assert (await Flow(http, ADMIN_KEY).authorize()).status_code == 429
+
+
+async def guess(http: httpx2.AsyncClient) -> None:
+    """A neighbour uses up all the guesses there are."""
+    for number in range(MOST):
+        assert await status(http, f"guess-{number}") == 401
+    assert await status(http, "one-more") == 429
+
+
+async def test_a_token_that_was_handed_out_works_where_a_neighbour_guesses(tmp_path: Path) -> None:
+    async with opened_web(tmp_path, **LIMITS) as web, web.client(None) as http:
+        flow = await registered(http)
+        code = await flow.code(web.keys["user"])
+        await guess(http)
+        first = (await flow.exchange(code)).json()
+        assert await status(http, first["access_token"]) == 200
+        renewed = (await flow.refresh(first["refresh_token"])).json()
+        assert await status(http, renewed["access_token"]) == 200
+
+
+async def test_a_token_that_was_handed_to_another_peer_does_not(tmp_path: Path) -> None:
+    async with opened_web(tmp_path, **LIMITS) as web, web.client(None) as http:
+        await guess(http)
+        transport = httpx2.ASGITransport(web.app, client=("127.0.0.9", 1))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as other:
+            token = (await (await registered(other)).tokens(web.keys["user"]))["access_token"]
+            assert await status(other, token) == 200
+        assert await status(http, token) == 429
+
+
+async def test_genuine_credentials_that_ended_are_no_guesses(tmp_path: Path) -> None:
+    async with opened_web(tmp_path, **LIMITS) as web, web.client(None) as http:
+        keys, flow = web.kit.app.keys, await registered(http)
+        tokens = [await flow.tokens(web.keys["user"]) for _ in range(3)]
+        for one in tokens:
+            await flow.http.post("/revoke", data={"token": one["refresh_token"]})
+        web.kit.app.credentials.forget()
+        ended = [one["access_token"] for one in tokens]
+        for _ in range(MOST):
+            made = await keys.create(role=Role.USER)
+            await keys.revoke(made.id)
+            ended.append(made.key)
+        assert {await status(http, one) for one in ended * 2} == {401}
+        await guess(http)
+        assert {await status(http, one) for one in ended} == {429}, "past the limit, like any"
+
+
+async def test_genuine_keys_are_no_guesses_where_they_are_good_for_nothing(tmp_path: Path) -> None:
+    """On the sign-in page those of agents, as a client id those of users."""
+    async with opened_web(tmp_path, **LIMITS) as web, web.client(None) as http:
+        for _ in range(MOST):
+            assert (await (await registered(http)).sign_in(web.keys["pm"])).status_code == 403
+            assert (await Flow(http, web.keys["user"]).authorize()).status_code == 400
+        await guess(http)
+
+
+async def test_what_has_no_keys_form_is_no_guess_as_a_client_id(tmp_path: Path) -> None:
+    async with opened_web(tmp_path, **LIMITS) as web, web.client(None) as http:
+        for number in range(2 * MOST):
+            assert (await Flow(http, f"wrong{number}").authorize()).status_code == 400
+            assert (await Flow(http, f"wrong{number}").exchange("x")).status_code == 400
+        assert (await (await registered(http)).sign_in(ADMIN_KEY)).status_code == 303
+        assert (await Flow(http, ADMIN_KEY).authorize()).status_code == 303
+
+
+async def test_without_a_configured_key_only_the_form_of_made_ones_is_tried(tmp_path: Path) -> None:
+    settings = LIMITS | {"admin_key": None}
+    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
+        for number in range(2 * MOST):
+            assert (await Flow(http, f"as-long-as-a-key-{number}").authorize()).status_code == 400
+        made = await web.kit.app.keys.create(role=Role.ADMIN)
+        assert (await Flow(http, made.key).authorize()).status_code == 303

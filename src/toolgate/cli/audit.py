@@ -116,16 +116,19 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _client(row: Row) -> str:
-    """What acted: the OAuth client, or else the key by its name."""
-    if row["client_id"]:
-        return named_itself(row["client_name"], row["client_id"])
-    return row["key_name"] or "-"
+    """What acted, or was changed: the OAuth client, or else the key by its name."""
+    client, name = row["client_id"] or "", row["key_name"]
+    if client.startswith("key:"):
+        return f"{name} {client}" if name else client
+    return named_itself(row["client_name"], client) if client else name or "-"
 
 
 def _who(row: Row) -> str:
     if row["subject_type"] == "anonymous":
         kind, _, peer = row["subject_id"].partition(":")
         return f"public {peer}" if kind == "peer" else "public"
+    if row["subject_type"] == "operator":
+        return row["subject_id"].replace(":", " ", 1)
     what = f"agent {row['agent_type']}" if row["agent_type"] else row["role_names"] or "public"
     user = f" {row['user_id']}" if row["user_id"] else ""
     return f"{what}{user} {row['subject_id'].removeprefix('key:')}"

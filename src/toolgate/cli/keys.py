@@ -12,7 +12,7 @@ from toolgate.cli.principals import key_state
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
-    from toolgate.identity.keys import NewKey
+    from toolgate.identity.keys import NewKey, Note
     from toolgate.settings import Settings
 
 RoleName = Annotated[
@@ -112,7 +112,14 @@ async def _create(settings: "Settings", wanted: dict[str, Any]) -> "NewKey":
     from toolgate.identity.keys import Keys
 
     async with opening.database(settings, existing=True) as database:
-        return await Keys(database).create(**wanted)
+        return await Keys(database).create(**wanted, note=noting("keys.create"))
+
+
+def noting(command: str) -> "Note":
+    """Audits what this command does to a key."""
+    from toolgate.gate.operators import note_operator
+
+    return lambda connection, key_id: note_operator(connection, command, client_id=f"key:{key_id}")
 
 
 def list_(
@@ -174,7 +181,7 @@ async def _revoke(settings: "Settings", key_id: str) -> None:
 
     async with opening.database(settings, existing=True) as database:
         try:
-            await Keys(database).revoke(key_id)
+            await Keys(database).revoke(key_id, noting("keys.revoke"))
         except UnknownKey:
             why = f"There is no key {key_id!r} in force."
             raise Stop(f"{why} `toolgate keys list` shows them.") from None

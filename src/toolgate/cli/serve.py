@@ -13,6 +13,7 @@ import typer
 from toolgate import logs
 from toolgate.cli import opening
 from toolgate.cli.clients import add_to_claude_code
+from toolgate.cli.keys import noting
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import facts, note, on_terminal, say, strong
 from toolgate.cli.problems import ExitCode, Stop
@@ -150,14 +151,14 @@ async def _load_demo(app: "App") -> int | None:
 async def _first_key(app: "App") -> str | None:
     if app.settings.admin_key:
         return None
-    made = await app.keys.create_first()
+    made = await app.keys.create_first(noting("keys.create"))
     if made is None:
         return None
     if not on_terminal():
         try:
             _write_key(app.settings, made.key)
         except OSError:  # nobody would ever know it; the next start makes another
-            await app.keys.revoke(made.id)
+            await app.keys.revoke(made.id, noting("keys.revoke"))
             raise
     return made.key
 

@@ -34,6 +34,18 @@ class Kind(StrEnum):
     ANONYMOUS = "anonymous"
 
 
+class Acting(NamedTuple):
+    """What acts for a caller, as far as that is known."""
+
+    client_id: str | None = None
+    """An OAuth client, or the key that takes its place."""
+    grant_id: str | None = None
+    """What allows it to."""
+
+
+NOTHING_KNOWN = Acting()
+
+
 class Audited(NamedTuple):
     """What the audit says of a caller."""
 

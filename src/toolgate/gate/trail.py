@@ -25,7 +25,7 @@ async def rows(
 
     Each with the names, as they are known today, of the key and of the OAuth client that acted.
     A principal is named by its id (`key:ID` or `ID`), its user, its agent type or its kind, and
-    also by the OAuth client or the grant that acts for it.
+    also by the OAuth client, the key or the grant that acts for it, or that the row is about.
     """
     wanted = select(audit)
     if tool is not None:
@@ -45,7 +45,7 @@ def _is(principal: str) -> Any:
         audit.c.user_id == principal,
         audit.c.agent_type == principal,
         audit.c.subject_type == principal,
-        audit.c.client_id == principal,
+        audit.c.client_id.in_([principal, f"key:{principal}"]),
         audit.c.grant_id == principal,
     )
 
@@ -61,8 +61,11 @@ def _rows(connection: Connection, wanted: Select[Any]) -> list[Row]:
 
 
 def _key_id(row: Row) -> str | None:
-    kind, _, key_id = row["subject_id"].partition(":")
-    return key_id if kind == "key" else None
+    for named in (row["subject_id"], row["client_id"] or ""):
+        kind, _, key_id = named.partition(":")
+        if kind == "key":
+            return key_id
+    return None
 
 
 def _names(connection: Connection, table: Table, ids: set[str | None]) -> dict[str | None, str]:

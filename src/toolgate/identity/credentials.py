@@ -14,7 +14,7 @@ from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys as key_table
-from toolgate.gate.principal import Principal, Role, of_person, of_role
+from toolgate.gate.principal import Acting, Principal, Role, of_person, of_role
 from toolgate.gate.records import timestamp
 from toolgate.identity.keys import SETTING_KEY_ID, Keys, in_force, principal_of_key
 from toolgate.identity.oauth import opaque, scopes
@@ -127,12 +127,23 @@ class Credentials:
         principal = await self.keys.look_up(credential)
         return Known(await self.promoted(principal), until=until) if principal else None
 
-    async def _token(self, credential: str, token_id: str, until: float) -> Known | None:
+    async def origin(self, credential: str) -> Acting | None:
+        """What a credential belongs to, also one that has ended; None for what was never one."""
+        token_id = opaque.id_of(credential, opaque.ACCESS)
+        if token_id is not None:
+            row = await self._row(credential, token_id)
+            return Acting(row.client_id, row.grant_id) if row else None
+        name = await self.keys.name(credential)
+        return Acting(client_id=name) if name else None
+
+    async def _row(self, credential: str, token_id: str) -> Row[Any] | None:
+        """The row of a token whose secret is right."""
         row = await self._database.look_up(TOKEN, {"id": token_id})
-        good = opaque.same(credential, row.token_hash if row else None)
-        if not row or not good or row.ended_at or row.grant_ended_at:
-            return None
-        if row.token_expires_at <= timestamp():
+        return row if opaque.same(credential, row.token_hash if row else None) else None
+
+    async def _token(self, credential: str, token_id: str, until: float) -> Known | None:
+        row = await self._row(credential, token_id)
+        if not row or row.ended_at or row.grant_ended_at or row.token_expires_at <= timestamp():
             return None
         principal = self._holder(row)
         if principal is None:

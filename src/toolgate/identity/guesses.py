@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from toolgate.gate.errors import GateError, RateLimited
 from toolgate.gate.limits import Limits
+from toolgate.gate.principal import Acting
 from toolgate.identity.credentials import InsufficientScope
 from toolgate.identity.oauth import opaque
 
@@ -24,11 +25,23 @@ Seen = tuple[str, bytes]
 Found = TypeVar("Found")
 
 
-class Guesses:
-    """Limits how many wrong credentials a peer may try."""
+class Unusable(Exception):
+    """A genuine credential, but not good: it has ended, or is for something else."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, acting: Acting) -> None:
+        super().__init__()
+        self.acting = acting
+
+
+class Guesses:
+    """Limits how many wrong credentials a peer may try.
+
+    `origin` says what a credential belongs to, good or not. Who knows the secret does not guess.
+    """
+
+    def __init__(self, limits: Limits, origin: Callable[[str], Awaitable[Acting | None]]) -> None:
         self._limits = limits
+        self._origin = origin
         self._good: dict[Seen, None] = {}
         self._wrong: dict[Seen, None] = {}
         """A client that repeats one wrong credential guesses only once."""
@@ -40,7 +53,8 @@ class Guesses:
     ) -> Found | None:
         """What `find` says of a credential; None is a wrong one, and counted.
 
-        Raises `RateLimited` where too many wrong ones came from this peer. Each one that is being
+        Raises `Unusable` for one that is not wrong, but not good either, and `RateLimited` where
+        too many wrong ones came from this peer. Each one that is being
         looked up may turn out wrong, so those count too: otherwise all that are sent at once
         would be looked up before the first is counted.
         """
@@ -64,9 +78,17 @@ class Guesses:
             _remember(self._good, seen)
             return found
         self._good.pop(seen, None)
+        if seen in self._wrong:
+            return None
+        if acting := await self._origin(credential):
+            raise Unusable(acting)
         if seen not in self._wrong:
             await self._count(seen)
         return None
+
+    def handed_out(self, credential: str, peer: str) -> None:
+        """A token was given to a peer: there it is known to be good."""
+        _remember(self._good, (peer, opaque.digest(credential)))
 
     @contextmanager
     def _looking_up(self, seen: Seen) -> Generator[int]:

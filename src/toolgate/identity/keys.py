@@ -6,7 +6,9 @@ many there are; the secret has 256 random bits, so a plain SHA-256 of it is safe
 
 import hashlib
 import hmac
+import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +19,16 @@ from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.records import timestamp
+from toolgate.sections import SHORTEST_ADMIN_KEY
 
 PREFIX = "tg"
+FORM = re.compile(rf"{PREFIX}_[0-9a-f]{{16}}_[0-9a-f]{{64}}")
 ONE = Prepared(select(keys).where(keys.c.id == bindparam("id")))
 SETTING_KEY_ID = "admin-key"
 LOCK = 0x7001_6A7D
+
+Note = Callable[[Connection, str], None]
+"""Stores, beside a change, who made it; told the id of the key."""
 
 
 class UnknownKey(ValueError):
@@ -57,13 +64,31 @@ class Keys:
         digest = _hash(credential)
         if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
             return of_role(Role.ADMIN, SETTING_KEY_ID)
+        row = await self._row(credential, digest)
+        return principal_of_key(row) if row and in_force(row) else None
+
+    def may_be_key(self, text: str) -> bool:
+        """Whether a text has a key's form: one of ours, or as long as a configured one must be."""
+        made_here = FORM.fullmatch(text) is not None
+        return made_here or (self._admin_hash is not None and len(text) >= SHORTEST_ADMIN_KEY)
+
+    async def name(self, credential: str) -> str | None:
+        """How the audit names a key, also one that has ended; None for what was never one."""
+        digest = _hash(credential)
+        if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
+            return SETTING_KEY_ID
+        row = await self._row(credential, digest)
+        return f"key:{row.id}" if row else None
+
+    async def _row(self, credential: str, digest: bytes) -> Row[Any] | None:
+        """The row of a key whose secret is right."""
         parts = credential.split("_")
         if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
             return None
         row = await self._database.look_up(ONE, {"id": parts[1]})
         # Compared also when there is no such key, so that time does not tell which ids exist.
         good = hmac.compare_digest(digest, row.hash if row else bytes(32))
-        return principal_of_key(row) if row and good and in_force(row) else None
+        return row if good else None
 
     def holds(self, connection: Connection, key_id: str | None, mark: bytes | None) -> bool:
         """Whether a key that somebody signed in with is still in force; True where it was none."""
@@ -82,6 +107,7 @@ class Keys:
         user_id: str | None = None,
         days: float | None = None,
         name: str | None = None,
+        note: Note | None = None,
     ) -> NewKey:
         """Make a key for a role or an agent type; `name` is what people call it."""
         key_id = secrets.token_hex(8)
@@ -96,17 +122,29 @@ class Keys:
             "expires_at": timestamp(seconds=days * 86400) if days is not None else None,
             "name": name,
         }
-        await self._database.write(lambda connection: connection.execute(insert(keys), [row]))
+
+        def keep(connection: Connection) -> None:
+            connection.execute(insert(keys), [row])
+            if note:
+                note(connection, key_id)
+
+        await self._database.write(keep)
         return NewKey(key_id, key, str(role or agent_type), name)
 
-    async def create_first(self) -> NewKey | None:
+    async def create_first(self, note: Note | None = None) -> NewKey | None:
         """Make an admin key unless one is in force; of many that start at once, one makes it."""
         key_id = secrets.token_hex(8)
         key = f"{PREFIX}_{key_id}_{secrets.token_hex(32)}"
         role = Role.ADMIN.value
         row = {"id": key_id, "hash": _hash(key), "role": role, "created_at": timestamp()}
-        made = await self._database.write(lambda connection: _insert_first(connection, row))
-        return NewKey(key_id, key, role) if made else None
+
+        def keep(connection: Connection) -> bool:
+            made = _insert_first(connection, row)
+            if made and note:
+                note(connection, key_id)
+            return made
+
+        return NewKey(key_id, key, role) if await self._database.write(keep) else None
 
     async def list(self) -> list[dict[str, Any]]:
         """Every key's row without its hash, oldest first."""
@@ -116,16 +154,21 @@ class Keys:
             lambda connection: [dict(row) for row in connection.execute(every).mappings()]
         )
 
-    async def revoke(self, key_id: str) -> None:
+    async def revoke(self, key_id: str, note: Note | None = None) -> None:
         """End a key at once; raise `UnknownKey` when there is none."""
         ended = (
             update(keys)
             .where(keys.c.id == key_id, keys.c.revoked_at.is_(None))
             .values(revoked_at=timestamp())
         )
-        changed = await self._database.write(lambda c: c.execute(ended).rowcount)
-        if not changed:
-            raise UnknownKey(key_id)
+
+        def end(connection: Connection) -> None:
+            if not connection.execute(ended).rowcount:
+                raise UnknownKey(key_id)
+            if note:
+                note(connection, key_id)
+
+        await self._database.write(end)
         self.revocations += 1
 
 

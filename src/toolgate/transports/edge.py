@@ -16,8 +16,9 @@ from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import NOTHING_KNOWN, Acting
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, Known
-from toolgate.identity.guesses import Guesses
+from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
     HEAD,
@@ -122,6 +123,8 @@ class Edge:
             if await self._identified(scope, address):
                 return True
             await self._challenge(scope, send)
+        except Unusable as genuine:
+            await self._challenge(scope, send, genuine.acting)
         except InsufficientScope:
             await self._forbid(scope, send)
         except GateError as refused:  # too many wrong ones, or they cannot be counted
@@ -172,7 +175,7 @@ class Edge:
         pattern = unknown.pattern
         try:
             known = await self._identify(unknown.credential, pattern.address, pattern.peer)
-        except (InsufficientScope, GateError, SQLAlchemyError):
+        except (Unusable, InsufficientScope, GateError, SQLAlchemyError):
             return None
         if known is None:
             return None
@@ -186,19 +189,28 @@ class Edge:
 
         return await self._guesses.look_up(credential, peer, find)
 
-    async def _challenge(self, scope: Scope, send: Send) -> None:
+    async def _challenge(self, scope: Scope, send: Send, acting: Acting = NOTHING_KNOWN) -> None:
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
         error = "invalid_token" if credential_of(scope) else None
-        await self._refuse(scope, send, Unauthenticated(told), CREDENTIALS_REQUIRED, error)
+        refused = Unauthenticated(told)
+        await self._refuse(scope, send, refused, CREDENTIALS_REQUIRED, error, acting=acting)
 
     async def _forbid(self, scope: Scope, send: Send) -> None:
         refused = Forbidden(f"The token was not given for this. Ask for the scope {SCOPE}.")
         await self._refuse(scope, send, refused, SCOPE_REQUIRED, "insufficient_scope")
 
     async def _refuse(
-        self, scope: Scope, send: Send, refused: GateError, rule: str, error: str | None = None
+        self,
+        scope: Scope,
+        send: Send,
+        refused: GateError,
+        rule: str,
+        error: str | None = None,
+        *,
+        acting: Acting = NOTHING_KNOWN,
     ) -> None:
-        told = refuse_stranger(self._gate, scope, refused, rule, self._peer(scope))
+        peer = self._peer(scope)
+        told = refuse_stranger(self._gate, scope, refused, rule, peer, acting=acting)
         if credential_of(scope) is None:
             # Nothing was looked up, and a client signs in only when it is challenged.
             told = refused

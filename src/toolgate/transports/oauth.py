@@ -94,7 +94,8 @@ class OAuth:
             return await self._refuse(refused, path, scope, to)
         if answer.rule is not None:
             refused = Forbidden("refused")
-            refuse_stranger(self._gate, scope, refused, answer.rule, self._peer(scope))
+            peer = self._peer(scope)
+            refuse_stranger(self._gate, scope, refused, answer.rule, peer, acting=answer.acting)
         await _send(to, answer)
 
     async def _count(self, path: str, peer: str) -> None:

@@ -2,19 +2,30 @@
 
 from toolgate.gate.errors import GateError
 from toolgate.gate.pipeline import Call, Gate
-from toolgate.gate.principal import Kind, Principal
+from toolgate.gate.principal import NOTHING_KNOWN, Acting, Kind, Principal
 from toolgate.transports.asgi import REQUEST_ID, Scope
 
 CREDENTIALS_REQUIRED = "credentials-required"
 UNREADABLE = "unreadable"
 
 
-def refuse_stranger(gate: Gate, scope: Scope, error: GateError, rule: str, peer: str) -> GateError:
-    """What to answer a caller we do not know: the error, or past the limit that it was too many."""
+def refuse_stranger(
+    gate: Gate,
+    scope: Scope,
+    error: GateError,
+    rule: str,
+    peer: str,
+    *,
+    acting: Acting = NOTHING_KNOWN,
+) -> GateError:
+    """What to answer a caller we do not know: the error, or past the limit that it was too many.
+
+    `acting` is for the audit: what a secret that came along belongs to, or did once.
+    """
     call = Call(
         tool=scope["path"],
         arguments=None,
-        principal=Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}"),
+        principal=Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}", **acting._asdict()),
         request_id=scope[REQUEST_ID],
         transport="http",
     )

@@ -51,7 +51,7 @@ async def web_app(
 ) -> AsyncGenerator[Edge, None]:
     """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
     async with outside(settings, provider) as others:
-        guesses = Guesses(gate.limits)
+        guesses = Guesses(gate.limits, credentials.origin)
         parts = _parts(gate, credentials, guesses, settings, others)
         oauth = OAuth(gate, endpoints(parts), Peers(settings.server))
         sdk = Sdk(gate, credentials, settings)

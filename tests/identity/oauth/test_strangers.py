@@ -149,6 +149,7 @@ async def test_pictures_and_frames_of_foreign_pages_use_up_nothing(
         assert (await flow.tokens(ADMIN_KEY))["token_type"] == "Bearer"
 
 
+@pytest.mark.usefixtures("same_minute")
 async def test_guessing_is_limited_and_shuts_nobody_else_out(tmp_path: Path) -> None:
     async with opened_web(tmp_path, limits__guesses_per_minute=20) as web:
 

@@ -8,7 +8,7 @@ nor written to the audit or the log: a grant names the key by its id.
 from urllib.parse import urlsplit
 
 from toolgate.gate.principal import Kind, Principal
-from toolgate.identity.guesses import Guesses
+from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth.clients import is_document
 from toolgate.identity.oauth.messages import Request
@@ -32,9 +32,14 @@ class AdminClients:
         """
         if not client_id or client_id.startswith(REGISTERED) or is_document(client_id):
             return None
+        if not self._keys.may_be_key(client_id):
+            return None
         if not self.everywhere and not _on_loopback(request):
             return None
-        return await self._guesses.look_up(client_id, request.peer, self._admin)
+        try:
+            return await self._guesses.look_up(client_id, request.peer, self._admin)
+        except Unusable:
+            return None
 
     async def _admin(self, key: str) -> Principal | None:
         principal = await self._keys.look_up(key)

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, grants, tokens
 from toolgate.db.tables import keys
+from toolgate.gate.operators import note_operator
 from toolgate.gate.records import timestamp
 from toolgate.identity.keys import SETTING_KEY_ID
 
@@ -38,12 +39,18 @@ async def grants_in_force(database: Database) -> list[dict[str, Any]]:
 
 
 async def end_grants(database: Database, whose: str) -> int:
-    """End a grant by its id, or all of a user or a key; how many were ended."""
+    """End a grant by its id, or all of a user or a key, on an operator's word; how many."""
     wanted = or_(grants.c.id == whose, grants.c.user_id == whose, grants.c.key_id == whose)
+    return await database.write(lambda connection: _end(connection, wanted))
+
+
+def _end(connection: Connection, wanted: ColumnElement[bool]) -> int:
     ended = update(grants).where(wanted, grants.c.ended_at.is_(None))
-    return await database.write(
-        lambda connection: connection.execute(ended.values(ended_at=timestamp())).rowcount
-    )
+    gone = ended.values(ended_at=timestamp()).returning(grants.c.id, grants.c.client_id)
+    rows = connection.execute(gone).all()
+    for row in rows:
+        note_operator(connection, "grants.end", client_id=row.client_id, grant_id=row.id)
+    return len(rows)
 
 
 def _key_holds() -> ColumnElement[bool]:

@@ -7,11 +7,11 @@ from toolgate.gate.records import timestamp
 MOST_AT_ONCE = 20
 
 
-def delete_expired(connection: Connection, table: Table) -> None:
+def delete_expired(connection: Connection, table: Table, *, kept_seconds: float = 0) -> None:
     """Delete some expired rows; ones that another process deletes just now are left to it."""
     some = (
         select(table.c.id)
-        .where(table.c.expires_at < timestamp())
+        .where(table.c.expires_at < timestamp(seconds=-kept_seconds))
         .order_by(table.c.expires_at)
         .limit(MOST_AT_ONCE)
         .with_for_update(skip_locked=True)

@@ -24,7 +24,17 @@ from toolgate.identity.oauth.noting import (
     Note,
     granted,
 )
-from toolgate.identity.oauth.pkce import proves
+from toolgate.identity.oauth.refusals import (
+    ALREADY,
+    KEY_ENDED,
+    WRONG_CODE,
+    WRONG_TOKEN,
+    CodeUse,
+    RefreshUse,
+    Refused,
+    misused,
+    not_refreshed,
+)
 from toolgate.identity.oauth.sign_ins import (
     Asked,
     SignIn,
@@ -38,20 +48,8 @@ CODE_SECONDS = 60
 GRACE_SECONDS = 10
 """How long a refresh token may be sent again, for an answer that was lost."""
 
-WRONG_CODE = "The code is wrong, used or too old. Begin again at the authorization endpoint."
-WRONG_TOKEN = "The refresh token is wrong, used or too old. Sign in again."  # noqa: S105
-KEY_ENDED = "The key that was signed in with has ended."
-ALREADY = "You have allowed this already."
-OTHER_RESOURCE = "The resource is another than the one that was allowed."
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Why no token is given: for the client, and as the audit's rule."""
-
-    error: str
-    description: str
-    rule: str
+ENDED_SECONDS = 3600
+"""How long an expired token is still known: who sends it does not guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +60,6 @@ class Tokens:
     refresh: str
     seconds: int
     scope: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeUse:
-    """A request to exchange a code."""
-
-    code: str
-    client_id: str
-    verifier: str
-    redirect_uri: str | None
-    resource: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshUse:
-    """A request to exchange a refresh token."""
-
-    token: str
-    client_id: str
-    resource: str | None
-    scope: str | None
 
 
 class Grants:
@@ -162,10 +139,15 @@ class Grants:
         good = opaque.same(use.code, grant.code if grant else None)
         if not grant or not good:
             return Refused("invalid_grant", WRONG_CODE, "oauth-unknown-code")
+        return _naming(grant, self._use_code(connection, grant, use, note))
+
+    def _use_code(
+        self, connection: Connection, grant: Row[Any], use: CodeUse, note: Note
+    ) -> Tokens | Refused:
         if grant.code_used_at is not None or grant.ended_at is not None:
             _end(connection, grant.id)
             return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused")
-        if refused := _misused(grant, use):
+        if refused := misused(grant, use):
             return refused
         if refused := self._key_ended(connection, grant):
             return refused
@@ -187,9 +169,15 @@ class Grants:
         grant = _locked(connection, token.grant_id if token else None)
         if not token or not good or not grant:
             return Refused("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
-        if refused := _not_refreshed(grant, use):
-            return refused
-        token = _token(connection, token.id)  # again, now that nobody else may change it
+        if refused := not_refreshed(grant, use):
+            return refused.naming(grant)
+        # Read again, now that nobody else may change it.
+        token = _token(connection, token.id)
+        return _naming(grant, self._use_token(connection, grant, token, note))
+
+    def _use_token(
+        self, connection: Connection, grant: Row[Any], token: Row[Any] | None, note: Note
+    ) -> Tokens | Refused:
         if not token or token.expires_at <= timestamp():
             return Refused("invalid_grant", WRONG_TOKEN, "oauth-refresh-expired")
         if _reused(connection, token):
@@ -220,7 +208,7 @@ class Grants:
             )
             connection.execute(earlier.values(ended_at=timestamp()))
         until = timestamp(seconds=self._refresh_seconds)
-        delete_expired(connection, tokens)
+        delete_expired(connection, tokens, kept_seconds=ENDED_SECONDS)
         delete_expired(connection, grants)
         connection.execute(update(grants).where(grants.c.id == grant.id).values(expires_at=until))
         access, refresh = opaque.new(opaque.ACCESS), opaque.new(opaque.REFRESH)
@@ -248,7 +236,7 @@ def _no_code(connection: Connection, text: str) -> Refused | None:
     if not opaque.same(text, found.code if found else None) or not found:
         return Refused("invalid_grant", WRONG_CODE, "oauth-unknown-code")
     if found.ended_at is not None:
-        return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused")
+        return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused").naming(found)
     return None
 
 
@@ -259,8 +247,13 @@ def _no_token(connection: Connection, text: str) -> Refused | None:
         return Refused("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
     grant = connection.execute(select(grants).where(grants.c.id == found.grant_id)).first()
     if grant is None or grant.ended_at is not None:
-        return Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
+        refused = Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
+        return refused.naming(grant) if grant else refused
     return None
+
+
+def _naming(grant: Row[Any], outcome: Tokens | Refused) -> Tokens | Refused:
+    return outcome.naming(grant) if isinstance(outcome, Refused) else outcome
 
 
 def _is_token(connection: Connection, text: str) -> bool:
@@ -289,37 +282,6 @@ def _new_grant(asked: Asked, subject: Subject, code: opaque.Secret) -> dict[str,
 
 def _mark(subject: Subject) -> bytes | None:
     return bytes.fromhex(subject.key_mark) if subject.key_mark else None
-
-
-def _misused(grant: Row[Any], use: CodeUse) -> Refused | None:
-    """Why a code that is good may not be exchanged in this way."""
-    if grant.client_id != use.client_id:
-        return Refused("invalid_grant", WRONG_CODE, "oauth-code-of-another-client")
-    if grant.code_expires_at <= timestamp():
-        return Refused("invalid_grant", WRONG_CODE, "oauth-code-expired")
-    if use.redirect_uri is not None and use.redirect_uri != grant.redirect_uri:
-        told = "The redirect_uri is another than the one the code was sent to."
-        return Refused("invalid_grant", told, "oauth-other-redirect")
-    if not proves(use.verifier, grant.challenge):
-        told = "The code_verifier does not belong to the code_challenge."
-        return Refused("invalid_grant", told, "oauth-wrong-verifier")
-    if use.resource is not None and use.resource != grant.resource:
-        return Refused("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
-    return None
-
-
-def _not_refreshed(grant: Row[Any], use: RefreshUse) -> Refused | None:
-    """Why a grant gives no new tokens for this request."""
-    if grant.client_id != use.client_id:
-        return Refused("invalid_grant", WRONG_TOKEN, "oauth-token-of-another-client")
-    if grant.ended_at is not None:
-        return Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
-    if use.resource is not None and use.resource != grant.resource:
-        return Refused("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
-    if not scopes.within(use.scope or "", grant.scope):
-        told = f"The scope is wider than what was allowed: {grant.scope or 'none'}."
-        return Refused("invalid_scope", told, "oauth-wider-scope")
-    return None
 
 
 def _reused(connection: Connection, token: Row[Any]) -> bool:
@@ -352,7 +314,7 @@ def _revoke(connection: Connection, text: str, client_id: str | None, note: Note
         return None
     if client_id is not None and grant.client_id != client_id:
         told = "The token was given to another client."
-        return Refused("invalid_client", told, "oauth-revoke-by-another-client")
+        return Refused("invalid_client", told, "oauth-revoke-by-another-client").naming(grant)
     whole = token.kind == "refresh"
     if grant.ended_at is None and (whole or token.ended_at is None):
         note(connection, REVOKED, granted(connection, _noted(grant)))

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
+from toolgate.gate.principal import NOTHING_KNOWN, Acting
 from toolgate.identity.oauth.noting import Note
 
 NO_STORE = ("cache-control", "no-store")
@@ -86,6 +87,8 @@ class Answer:
     headers: tuple[Header, ...] = ()
     body: bytes = b""
     rule: str | None = None
+    acting: Acting = NOTHING_KNOWN
+    """Whose secret came with a request that was refused, for the audit too."""
 
 
 def json_answer(body: Mapping[str, Any], status: int = 200, *headers: Header) -> Answer:
@@ -94,11 +97,13 @@ def json_answer(body: Mapping[str, Any], status: int = 200, *headers: Header) ->
     return Answer(status=status, headers=told, body=orjson.dumps(body))
 
 
-def failure(error: str, description: str, rule: str, status: int = 400) -> Answer:
+def failure(
+    error: str, description: str, rule: str, status: int = 400, acting: Acting = NOTHING_KNOWN
+) -> Answer:
     """An error as RFC 6749 (section 5.2) words it."""
     body = {"error": error, "error_description": description}
     told = (("content-type", "application/json"), NO_STORE, ("pragma", "no-cache"))
-    return Answer(status=status, headers=told, body=orjson.dumps(body), rule=rule)
+    return Answer(status=status, headers=told, body=orjson.dumps(body), rule=rule, acting=acting)
 
 
 def redirect(url: str, *headers: Header, rule: str | None = None) -> Answer:

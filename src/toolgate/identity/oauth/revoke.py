@@ -23,5 +23,5 @@ class Revoke:
         client_id = await self._admins.known_as(request, request.form.get("client_id"))
         refused = await self._grants.revoke(token, client_id, request.note)
         if refused:
-            return failure(refused.error, refused.description, refused.rule)
+            return failure(refused.error, refused.description, refused.rule, acting=refused.acting)
         return json_answer({})

@@ -107,7 +107,7 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
             count_tools=parts.count_tools,
             lifetimes=Lifetimes(parts.access_seconds, parts.refresh_seconds),
         ),
-        paths.TOKEN: TokenEndpoint(grants, clients, admins),
+        paths.TOKEN: TokenEndpoint(grants, clients, admins, parts.guesses),
         paths.REVOKE: Revoke(grants, admins),
         paths.HOME: Home(),
         **{path: File(path) for path in FILES},

@@ -3,13 +3,15 @@
 The key comes in the body of a POST and goes nowhere: not into an address, a cookie or a log.
 """
 
+from dataclasses import replace
+
 from toolgate.gate.errors import RateLimited
-from toolgate.gate.principal import Kind, Principal
-from toolgate.identity.guesses import Guesses
+from toolgate.gate.principal import NOTHING_KNOWN, Acting, Kind, Principal
+from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import browser, paths, redirects
-from toolgate.identity.oauth.grants import ALREADY
 from toolgate.identity.oauth.messages import Answer, Request
+from toolgate.identity.oauth.refusals import ALREADY
 from toolgate.identity.oauth.rendering import error_page, page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns
 from toolgate.identity.oauth.subjects import subject_of
@@ -51,11 +53,19 @@ class SignInPage:
         except RateLimited as limited:
             told = f"Too many wrong keys. Try again in {limited.retry_after} s."
             return _shown(request, sign_in, told, status=429, rule="oauth-too-many-guesses")
+        except Unusable as unusable:
+            return await self._wrong(request, sign_in, unusable.acting)
         if principal is None:
-            await self._sign_ins.missed(sign_in)
-            return _shown(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
+            return await self._wrong(request, sign_in)
         subject = subject_of(principal, self._keys)
         return await browser.to_consent(request, self._sign_ins, sign_in, subject)
+
+    async def _wrong(
+        self, request: Request, sign_in: SignIn, acting: Acting = NOTHING_KNOWN
+    ) -> Answer:
+        await self._sign_ins.missed(sign_in)
+        told = _shown(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
+        return replace(told, acting=acting)
 
     async def _person(self, key: str) -> Principal | None:
         """Who holds a key, unless it is an agent, which signs nobody in."""

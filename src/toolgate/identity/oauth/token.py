@@ -1,10 +1,12 @@
 """Tokens for a code or a refresh token (RFC 6749 sections 4.1.3 and 6, RFC 7636, RFC 8707)."""
 
+from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.clients import BadClient, Clients, is_document
-from toolgate.identity.oauth.grants import CodeUse, Grants, RefreshUse, Refused, Tokens
+from toolgate.identity.oauth.grants import Grants, Tokens
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, failure, json_answer
 from toolgate.identity.oauth.noting import Note
+from toolgate.identity.oauth.refusals import CodeUse, RefreshUse, Refused
 
 FORM = "application/x-www-form-urlencoded"
 BAD = "oauth-bad-request"
@@ -15,10 +17,13 @@ class TokenEndpoint:
 
     methods = ("POST",)
 
-    def __init__(self, grants: Grants, clients: Clients, admins: AdminClients) -> None:
+    def __init__(
+        self, grants: Grants, clients: Clients, admins: AdminClients, guesses: Guesses
+    ) -> None:
         self._grants = grants
         self._clients = clients
         self._admins = admins
+        self._guesses = guesses
 
     async def __call__(self, request: Request) -> Answer:
         """Answer with a pair of tokens, or with why not."""
@@ -33,17 +38,22 @@ class TokenEndpoint:
             form = form.having("client_id", admin.id)
         elif unknown := await self._unknown(form.get("client_id")):
             return _answer(unknown)
+        outcome = await self._outcome(form, request.note)
+        if isinstance(outcome, Tokens):
+            self._guesses.handed_out(outcome.access, request.peer)
+        return _answer(outcome)
+
+    async def _outcome(self, form: Parameters, note: Note) -> Tokens | Refused:
         match form.get("grant_type"):
             case "authorization_code":
-                outcome = await self._exchange(form, request.note)
+                return await self._exchange(form, note)
             case "refresh_token":
-                outcome = await self._refresh(form, request.note)
+                return await self._refresh(form, note)
             case None:
-                outcome = Refused("invalid_request", "grant_type is required.", BAD)
+                return Refused("invalid_request", "grant_type is required.", BAD)
             case _:
                 told = "grant_type must be authorization_code or refresh_token."
-                outcome = Refused("unsupported_grant_type", told, BAD)
-        return _answer(outcome)
+                return Refused("unsupported_grant_type", told, BAD)
 
     async def _unknown(self, client_id: str | None) -> Refused | None:
         """A refusal for a client whose registration is gone: it is to register again.
@@ -94,7 +104,7 @@ class TokenEndpoint:
 
 def _answer(outcome: Tokens | Refused) -> Answer:
     if isinstance(outcome, Refused):
-        return failure(outcome.error, outcome.description, outcome.rule)
+        return failure(outcome.error, outcome.description, outcome.rule, acting=outcome.acting)
     return json_answer(
         {
             "access_token": outcome.access,
