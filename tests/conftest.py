@@ -1,21 +1,33 @@
 """What every test shares."""
 
 import logging
+import os
+import sys
 
 import pytest
 from hypothesis import settings
-from tests.databases import database_url, postgres_database, postgres_room, postgres_server
+from tests.databases import (
+    database_url,
+    migrations_once,
+    postgres_database,
+    postgres_room,
+    postgres_server,
+)
 from tests.servers import server
 
 __all__ = [
     "anyio_backend",
     "database_url",
+    "migrations_once",
     "postgres_database",
     "postgres_room",
     "postgres_server",
     "server",
 ]
 
+# Hundreds of processes are started here: none may have to compile the same modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # How long an example takes depends on the machine, so it is never a reason to fail.
 settings.register_profile("patient", deadline=None)

@@ -2,17 +2,21 @@
 
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import Connection, event, inspect, make_url, text
+
+from toolgate.db import upgrades
 
 # The first test on a server also pays for its start, or even for its installation.
 STARTS_A_SERVER = pytest.mark.timeout(120)
+READING = ("SELECT", "PRAGMA")
+"""How statements begin that only look at a database."""
 KINDS = ["sqlite", pytest.param("postgresql", marks=STARTS_A_SERVER)]
 
 
@@ -66,3 +70,49 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'toolgate.db'}"
     return request.getfixturevalue("postgres_database")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def migrations_once() -> Iterator[Callable[[Connection], None]]:
+    """Alembic runs on the first empty database of each kind; the next get the same statements.
+
+    What is not empty is migrated as ever, and so is everything in `tests/db`. Yields what
+    migrates there.
+    """
+    migrate = upgrades._run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upgrades, "_run", _Noted(migrate).run)
+        yield migrate
+
+
+class _Noted:
+    """The statements of all migrations, by the kind of database."""
+
+    def __init__(self, migrate: Callable[[Connection], None]) -> None:
+        self._migrate = migrate
+        self._noted: dict[str, list[tuple[str, Any]]] = {}
+
+    def run(self, connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": upgrades.LOCK})
+        if inspect(connection).has_table("alembic_version"):
+            self._migrate(connection)
+        elif noted := self._noted.get(connection.dialect.name):
+            for statement, values in noted:
+                connection.exec_driver_sql(statement, values)
+        else:
+            self._note(connection)
+
+    def _note(self, connection: Connection) -> None:
+        noted: list[tuple[str, Any]] = []
+
+        def note(_: Any, __: Any, statement: str, values: Any, *___: Any) -> None:
+            if not statement.lstrip().startswith(READING):
+                noted.append((statement, values or None))
+
+        event.listen(connection, "before_cursor_execute", note)
+        try:
+            self._migrate(connection)
+        finally:
+            event.remove(connection, "before_cursor_execute", note)
+        self._noted[connection.dialect.name] = noted
