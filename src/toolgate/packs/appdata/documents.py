@@ -138,7 +138,7 @@ class Query(Input):
 class Found(Output):
     """The documents that passed, in a stable order."""
 
-    collection: str = Field(description="The collection that was asked.")
+    collection: str = Field(description="The collection that was queried.")
     count: int = Field(description="How many documents are in `data`.")
     limit: int = Field(description="The limit that was applied.")
     data: list[Document] = Field(description="The documents, each with its id.")
@@ -177,7 +177,7 @@ class NewDocument(Input):
     collection: CollectionName
     data: dict[str, Any] = Field(description="The document's fields.")
     document_id: DocumentId | None = Field(
-        default=None, description="The id to use; one is made up when it is left out."
+        default=None, description="The id to use; generated if omitted."
     )
 
     @field_validator("data")
@@ -195,7 +195,7 @@ class Created(Output):
     """The new document's id."""
 
     id: str = Field(description="The new document's id.")
-    success: bool = Field(description="Always true: a failure answers with `error`.")
+    success: bool = Field(description="Always true: a failure returns `error`.")
 
 
 @family.tool(

@@ -44,7 +44,7 @@ def _id(value: str, info: ValidationInfo) -> str:
 CollectionName = Annotated[
     str,
     AfterValidator(_allowed),
-    Field(description="The collection's name; `list_collections` tells which there are."),
+    Field(description="The collection's name; `list_collections` lists them."),
 ]
 DocumentId = Annotated[str, Field(min_length=1), AfterValidator(_id)]
 Id = Annotated[str, Field(min_length=1, max_length=1500)]

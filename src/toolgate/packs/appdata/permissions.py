@@ -33,7 +33,7 @@ class Profile(Output):
     user_id: str = Field(description="The user's id.")
     is_admin: bool = Field(description="Whether the user is a global admin.")
     apps: list[str] = Field(description="Apps the user has access to.")
-    permissions: list[AppPermission] = Field(description="One entry an app.")
+    permissions: list[AppPermission] = Field(description="One entry per app.")
 
 
 class Check(Input):

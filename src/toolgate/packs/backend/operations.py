@@ -24,7 +24,7 @@ MOST_TEXT = 10_000
 class Health(Output):
     """How the server is."""
 
-    status: str = Field(description="Always healthy: a server that is not does not answer.")
+    status: str = Field(description="Always `healthy`: otherwise the server does not answer.")
     timestamp: str = Field(description="The server's time, ISO 8601.")
     version: str = Field(description="The version of toolgate.")
 
@@ -66,13 +66,13 @@ class Wanted(Input):
         default=None, max_length=MOST_TEXT, description="What a version 5 UUID is made from."
     )
     input: str | None = Field(
-        default=None, max_length=MOST_TEXT, description="The same, where `name` is not given."
+        default=None, max_length=MOST_TEXT, description="Used if `name` is not given."
     )
     version: Annotated[str, BeforeValidator(_version)] = Field(
         default="5", description="`5` (from a name, always the same) or `4` (random)."
     )
     namespace: Annotated[str, AfterValidator(_namespace)] | None = Field(
-        default=None, description="Namespace of a version 5 UUID; unless given, that of URLs."
+        default=None, description="Namespace of a version 5 UUID; default: the URL namespace."
     )
 
 
@@ -91,7 +91,7 @@ class Uuid(Output):
     example={"name": "https://example.com/"},
 )
 async def generate_uuid(ctx: Context, args: Wanted) -> Uuid:
-    """Make a UUID: version 5 from a name, always the same for the same name, or a random one."""
+    """Generate a UUID: version 5 from a name, always the same for a name, or a random one."""
     if args.version == "4":
         return Uuid(uuid=str(uuid.uuid4()))
     name = args.name or args.input

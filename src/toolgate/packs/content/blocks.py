@@ -36,7 +36,7 @@ class Block(Output):
     sourceCitation: str | None = Field(description="Where it comes from.")
     verifiedUntil: str | None = Field(description="When the claim expires, ISO 8601.")
     topicTag: str | None = Field(description="The concept it is grouped under.")
-    createdAt: str = Field(description="When it was made, ISO 8601.")
+    createdAt: str = Field(description="When it was created, ISO 8601.")
     updatedAt: str = Field(description="When it was changed, ISO 8601.")
 
 

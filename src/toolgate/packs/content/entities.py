@@ -36,15 +36,15 @@ class Entity(Output):
     projectId: str = Field(description="The project it belongs to.")
     entityType: EntityType = Field(description="What it is.")
     title: str = Field(description="Its title.")
-    slug: str = Field(description="Its name in addresses.")
-    summary: str | None = Field(description="What it says, in short.")
+    slug: str = Field(description="Its name in URLs.")
+    summary: str | None = Field(description="A short summary.")
     difficulty: Difficulty | None = Field(description="For whom it is written.")
-    conceptKind: ConceptKind | None = Field(description="For concepts: of which kind.")
+    conceptKind: ConceptKind | None = Field(description="For concepts: the kind.")
     repoUrl: str | None = Field(description="For projects: where the code is.")
-    status: Status = Field(description="How far it is on its way to readers.")
-    canonicalUrl: str | None = Field(description="Its address.")
+    status: Status = Field(description="Its publication status.")
+    canonicalUrl: str | None = Field(description="Its canonical URL.")
     lastVerifiedAt: str | None = Field(description="When it was last checked, ISO 8601.")
-    createdAt: str = Field(description="When it was made, ISO 8601.")
+    createdAt: str = Field(description="When it was created, ISO 8601.")
     updatedAt: str = Field(description="When it was changed, ISO 8601.")
 
 
@@ -62,7 +62,7 @@ class Search(InProject, Paged):
     status: Status | None = Field(default=None, description="Only with this status.")
     conceptKind: ConceptKind | None = Field(default=None, description="Only concepts of this kind.")
     search: Substring = Field(
-        default=None, description="Only with this text in title or slug, in any case."
+        default=None, description="Only with this text in title or slug, ignoring case."
     )
 
     @field_validator("conceptKind")

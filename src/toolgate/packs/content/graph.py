@@ -50,7 +50,7 @@ class GraphRef(EntityRef):
     relationshipTypes: Annotated[str, AfterValidator(_known_types)] = Field(
         default="",
         max_length=MOST_TEXT,
-        description="Only these types, with commas between; all when left out: "
+        description="Only these types, comma-separated; all if omitted: "
         + ", ".join(RELATION_TYPES)
         + ".",
     )
@@ -62,8 +62,8 @@ class RelatedEntity(Output):
     id: str = Field(description="The entity's id, a UUID.")
     entityType: str = Field(description="What it is.")
     title: str = Field(description="Its title.")
-    slug: str = Field(description="Its name in addresses.")
-    status: str = Field(description="How far it is on its way to readers.")
+    slug: str = Field(description="Its name in URLs.")
+    status: str = Field(description="Its publication status.")
 
 
 class Relationship(Output):
@@ -74,7 +74,7 @@ class Relationship(Output):
     fromEntityId: str = Field(description="Where it begins.")
     toEntityId: str = Field(description="Where it ends.")
     notes: str | None = Field(description="What an editor noted.")
-    createdAt: str = Field(description="When it was made, ISO 8601.")
+    createdAt: str = Field(description="When it was created, ISO 8601.")
     relatedEntity: RelatedEntity | None = Field(
         description="The end farther from the root; null when that is no entity of the project."
     )

@@ -88,9 +88,9 @@ Substring = Annotated[
 class Paged(Input):
     """Which page of a list."""
 
-    page: Whole = Field(default=1, ge=1, le=MOST_PAGE, description="Page, beginning with 1.")
+    page: Whole = Field(default=1, ge=1, le=MOST_PAGE, description="Page number, starting at 1.")
     limit: Whole = Field(
-        default=DEFAULT_LIMIT, ge=1, le=MOST_LIMIT, description="Items a page, 1 to 100."
+        default=DEFAULT_LIMIT, ge=1, le=MOST_LIMIT, description="Items per page, 1 to 100."
     )
 
     @property
@@ -109,7 +109,7 @@ class Pagination(Output):
     """Where in the list the page is."""
 
     page: int = Field(description="The page.")
-    limit: int = Field(description="Items a page.")
+    limit: int = Field(description="Items per page.")
     total: int = Field(description="Items in the whole list.")
     hasMore: bool = Field(description="Whether pages follow.")  # noqa: N815 (the seed's)
 

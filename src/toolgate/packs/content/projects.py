@@ -14,10 +14,10 @@ class Project(Output):
     """One project."""
 
     id: str = Field(description="The project's id, a UUID.")
-    slug: str = Field(description="Its name in addresses.")
+    slug: str = Field(description="Its name in URLs.")
     name: str = Field(description="Its name.")
     description: str | None = Field(description="What it is about.")
-    createdAt: str = Field(description="When it was made, ISO 8601.")  # noqa: N815 (the seed's)
+    createdAt: str = Field(description="When it was created, ISO 8601.")  # noqa: N815 (the seed's)
     updatedAt: str = Field(description="When it was changed, ISO 8601.")  # noqa: N815
 
 
