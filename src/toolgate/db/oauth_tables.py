@@ -19,6 +19,8 @@ clients = Table(
     Column("expires_at", Time, nullable=False),
     # When a person last allowed it something, or it was given tokens; NULL until then.
     Column("used_at", Time),
+    # Where it was registered from, until it is used: of whom there are most, they go first.
+    Column("network", Text),
     Index(None, "expires_at"),
     Index(None, "used_at", "created_at"),
 )
@@ -30,6 +32,9 @@ sign_ins = Table(
     # The hash of the secret in the cookie of the browser that asked.
     Column("browser", LargeBinary(32), nullable=False),
     Column("asked", JSON, nullable=False),
+    # Its client, which is kept meanwhile, and where it was asked from, by which it is counted.
+    Column("client_id", Text),
+    Column("network", Text),
     # What a provider wants to be told again when the browser is back from it; once somebody has
     # signed in, the hash of the token with which they may decide, and the grant they gave.
     Column("remembered", JSON, nullable=False),
@@ -39,6 +44,7 @@ sign_ins = Table(
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False),
     Index(None, "expires_at"),
+    Index(None, "client_id"),
 )
 
 grants = Table(

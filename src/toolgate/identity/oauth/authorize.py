@@ -110,7 +110,7 @@ class Authorize:
         return redirect(with_parameters(asked.redirect_uri, told))
 
     async def _begin(self, request: Request, asked: Asked) -> Answer:
-        sign_in = await self._sign_ins.begin(asked)
+        sign_in = await self._sign_ins.begin(asked, request.peer)
         cookie = browser.cookie(request, sign_in)
         if self._provider is None:
             here = with_parameters(request.base + paths.SIGN_IN, {"request": sign_in.id})

@@ -4,12 +4,13 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from toolgate.db.engine import Database
-from toolgate.db.oauth_tables import clients
+from toolgate.db.oauth_tables import clients, sign_ins
 from toolgate.gate.principal import ANONYMOUS
 from toolgate.gate.records import timestamp
+from toolgate.identity.oauth.eviction import make_room, network_of
 from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.noting import REGISTERED, Note
 
@@ -19,7 +20,9 @@ NEVER_USED_SECONDS = DAY
 UNUSED_SECONDS = 90 * DAY
 """How long one is kept after its last token has ended."""
 MOST_NEVER_USED = 1000
-"""Strangers make these: past this number the oldest of them go, never one that was used."""
+"""Strangers make these: past this number some go, never one that was used or is signed in with."""
+ON_ITS_WAY = select(sign_ins.c.id).where(sign_ins.c.client_id == clients.c.id).exists()
+MAY_GO = clients.c.used_at.is_(None) & ~ON_ITS_WAY
 UNKNOWN = "This client is not known here. Let the application register again."
 
 
@@ -75,7 +78,13 @@ class Clients:
         return Client(id=row.id, name=row.name, redirect_uris=tuple(row.redirect_uris), uri=row.uri)
 
     async def register(
-        self, name: str, redirect_uris: tuple[str, ...], uri: str | None, note: Note
+        self,
+        name: str,
+        redirect_uris: tuple[str, ...],
+        uri: str | None,
+        note: Note,
+        *,
+        peer: str = "",
     ) -> Client:
         """Keep a new client."""
         made = Client(
@@ -88,27 +97,17 @@ class Clients:
             "uri": uri,
             "created_at": timestamp(),
             "expires_at": timestamp(seconds=NEVER_USED_SECONDS),
+            "network": network_of(peer),
         }
 
         def keep(connection: Connection) -> None:
             delete_expired(connection, clients)
-            _make_room(connection)
+            make_room(connection, clients, MAY_GO, MOST_NEVER_USED)
             connection.execute(insert(clients), [row])
             note(connection, REGISTERED, replace(ANONYMOUS, client_id=made.id))
 
         await self._database.write(keep)
         return made
-
-
-def _make_room(connection: Connection) -> None:
-    """Delete the oldest registrations that were never used, where there are too many."""
-    never_used = clients.c.used_at.is_(None)
-    counted = select(func.count()).select_from(clients).where(never_used)
-    too_many = connection.execute(counted).scalar_one() - MOST_NEVER_USED + 1
-    if too_many > 0:
-        oldest = select(clients.c.id).where(never_used).order_by(clients.c.created_at)
-        ids = list(connection.scalars(oldest.limit(too_many)))
-        connection.execute(delete(clients).where(clients.c.id.in_(ids), never_used))
 
 
 def keep_client(connection: Connection, client_id: str, seconds: float) -> None:
@@ -117,5 +116,5 @@ def keep_client(connection: Connection, client_id: str, seconds: float) -> None:
     connection.execute(
         update(clients)
         .where(clients.c.id == client_id, clients.c.expires_at < timestamp(seconds=until - DAY))
-        .values(expires_at=timestamp(seconds=until), used_at=timestamp())
+        .values(expires_at=timestamp(seconds=until), used_at=timestamp(), network=None)
     )

@@ -45,7 +45,7 @@ class Register:
             name, uri = _name(told.get("client_name")), _uri(told.get("client_uri"))
         except Wrong as wrong:
             return failure(wrong.error, str(wrong), RULE)
-        made = await self._clients.register(name, redirects, uri, request.note)
+        made = await self._clients.register(name, redirects, uri, request.note, peer=request.peer)
         body = {
             "client_id": made.id,
             "client_name": made.name,

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Text, cast, delete, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import sign_ins
 from toolgate.gate.records import timestamp
 from toolgate.identity.oauth import opaque
+from toolgate.identity.oauth.eviction import make_room, network_of
 from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.noting import SIGNED_IN, Note, holder
 
@@ -26,7 +27,8 @@ CONSENT = "consent"
 GRANT = "grant"
 """What is remembered of an answer: the grant that came of it."""
 MOST_AT_ONCE = 5000
-"""On their way at once, of everybody: past it the oldest go. Each peer is limited before that."""
+"""Without anybody having signed in, of everybody: past it some go. Each peer is limited before."""
+NOBODY_YET = cast(sign_ins.c.subject, Text) == "null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,7 @@ class SignIns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, asked: Asked) -> SignIn:
+    async def begin(self, asked: Asked, peer: str = "") -> SignIn:
         """Keep a new one."""
         made = SignIn(
             id=secrets.token_hex(16),
@@ -105,6 +107,8 @@ class SignIns:
             "id": made.id,
             "browser": opaque.digest(made.secret),
             "asked": asdict(asked),
+            "client_id": asked.client_id,
+            "network": network_of(peer),
             "remembered": {},
             "subject": None,
             "misses": 0,
@@ -114,7 +118,7 @@ class SignIns:
 
         def keep(connection: Connection) -> None:
             delete_expired(connection, sign_ins)
-            _make_room(connection)
+            make_room(connection, sign_ins, NOBODY_YET, MOST_AT_ONCE)
             connection.execute(insert(sign_ins), [row])
 
         await self._database.write(keep)
@@ -163,15 +167,6 @@ class SignIns:
     async def _change(self, sign_in: SignIn, **values: Any) -> None:
         changed = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(**values)
         await self._database.write(lambda c: c.execute(changed))
-
-
-def _make_room(connection: Connection) -> None:
-    counted = select(func.count()).select_from(sign_ins)
-    too_many = connection.execute(counted).scalar_one() - MOST_AT_ONCE + 1
-    if too_many > 0:
-        oldest = select(sign_ins.c.id).order_by(sign_ins.c.expires_at).limit(too_many)
-        ids = list(connection.scalars(oldest))
-        connection.execute(delete(sign_ins).where(sign_ins.c.id.in_(ids)))
 
 
 def _locked(connection: Connection, sign_in: SignIn) -> Row[Any] | None:
