@@ -11,6 +11,7 @@ from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.consent import ToolCounts
+from toolgate.identity.oauth.ending import end_former_key
 from toolgate.identity.oauth.server import Parts, endpoints
 from toolgate.identity.outside import Outside, outside
 from toolgate.identity.providers import Provider
@@ -50,6 +51,7 @@ async def web_app(
     provider: Provider | None = None,
 ) -> AsyncGenerator[Edge, None]:
     """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
+    await end_former_key(gate.database, credentials.keys.admin_mark)
     async with outside(settings, provider) as others:
         guesses = Guesses(gate.limits, credentials.origin)
         parts = _parts(gate, credentials, guesses, settings, others)

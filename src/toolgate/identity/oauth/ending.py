@@ -44,6 +44,20 @@ async def end_grants(database: Database, whose: str) -> int:
     return await database.write(lambda connection: _end(connection, wanted))
 
 
+async def end_former_key(database: Database, mark: bytes | None) -> int:
+    """End what was allowed with an admin key that is not the configured one any more.
+
+    Its tokens are refused anyway; ended, they stay so when the setting is changed back.
+    """
+    former = grants.c.key_mark.is_distinct_from(mark)
+    wanted = and_(grants.c.key_id == SETTING_KEY_ID, former)
+    some = select(grants.c.id).where(wanted, grants.c.ended_at.is_(None)).limit(1)
+    # Looked at first: a start does not wait for the write lock without need.
+    if await database.read(lambda connection: connection.execute(some).first()) is None:
+        return 0
+    return await database.write(lambda connection: _end(connection, wanted))
+
+
 def _end(connection: Connection, wanted: ColumnElement[bool]) -> int:
     ended = update(grants).where(wanted, grants.c.ended_at.is_(None))
     gone = ended.values(ended_at=timestamp()).returning(grants.c.id, grants.c.client_id)
