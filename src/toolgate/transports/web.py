@@ -118,9 +118,9 @@ def _parts(
 
 
 def _count_tools(gate: Gate, principal: Principal) -> ToolCounts:
-    """How many tools somebody may see, by effect."""
-    visible = gate.policy.visible(principal, gate.catalogue)
-    return Counter(tool.effect.value for tool in visible)
+    """How many tools somebody may call now, by effect."""
+    decide = gate.policy.decide
+    return Counter(tool.effect.value for tool in gate.catalogue if decide(principal, tool).allowed)
 
 
 def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:

@@ -1,11 +1,12 @@
 """A person may allow reading only, and that is all the client can then do."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.identity.oauth.flow import PREFIX, Flow, hidden, query_of
-from tests.transports.conftest import ADMIN_KEY, Web
+from tests.identity.oauth.flow import PREFIX, Flow, hidden, query_of, registered
+from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 from tests.transports.mcp_requests import LEGACY, message_of, tool_call
 
 from toolgate.identity.oauth.consent import in_words
@@ -82,6 +83,15 @@ async def test_the_page_says_who_asks_for_what_where_and_for_how_long(flow: Flow
         "every 15 minutes",
     ):
         assert told in page
+
+
+@pytest.mark.parametrize("settings", [{"writes": False}, {"policy__read_only": True}])
+async def test_only_tools_that_may_be_called_now_are_counted(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
+        page = shown((await (await registered(http)).consent_page(ADMIN_KEY)).text)
+    assert "15 tools that read 0 tools that write 0 tools that delete or overwrite" in page
 
 
 async def test_a_user_is_not_warned_of_admin_rights(web: Web, flow: Flow) -> None:

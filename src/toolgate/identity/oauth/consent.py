@@ -1,7 +1,7 @@
 """The person decides: who asks, where the answer goes, what is allowed (OAuth 2.1 section 7)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from toolgate.db.engine import Database
@@ -20,7 +20,7 @@ READ_ONLY = "read"
 UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 ToolCounts = Mapping[str, int]
-"""How many tools somebody may see, by their effect."""
+"""How many tools somebody may call, by their effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ class Consent:
             return error_page(request, KEY_ENDED, "oauth-key-ended", status=403)
         asked = sign_in.asked
         principal = await self._principal(subject)
-        counts = self._count_tools(principal)
+        reads_only = scopes.reads_only(asked.scope)
+        counts = self._count_tools(replace(principal, read_only=reads_only))
         return page(
             request,
             "consent",
@@ -111,8 +112,7 @@ class Consent:
             place=redirects.place(asked.redirect_uri),
             person=subject.shown,
             admin=Role.ADMIN in principal.roles,
-            tools=scopes.opens_tools(asked.scope),
-            reads_only=scopes.reads_only(asked.scope),
+            reads_only=reads_only,
             counts={effect: counts.get(effect, 0) for effect in ("read", "write", "destroy")},
             renewed=in_words(self._lifetimes.access),
             unused=in_words(self._lifetimes.refresh),
