@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 from anyio import to_thread
-from tests.identity.oauth.flow import registered
+from tests.identity.oauth.flow import Flow, query_of, registered
 from tests.servers import Server
 
 from toolgate.cli.main import run
@@ -49,6 +49,18 @@ async def test_a_grant_is_seen_and_ended(server: Server, capsys: Any) -> None:
         acted = capsys.readouterr().out
         assert "oauth-granted" not in acted  # what is done has no rule to show
         assert acted.count("A client to end") >= 2
+
+
+async def test_an_admin_key_as_client_is_shown_with_where_its_answer_went(
+    server: Server, capsys: Any
+) -> None:
+    async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as http:
+        flow = Flow(http, server.admin_key, "http://127.0.0.1:7788/cb")
+        code = query_of(await flow.authorize())["code"]
+        assert (await flow.exchange(code)).status_code == 200
+    listing = ["grants", "list", "--data", str(server.data)]
+    assert await to_thread.run_sync(run, listing) == 0
+    assert "  admin-key at 127.0.0.1:7788  " in capsys.readouterr().out
 
 
 def test_a_client_that_names_itself_is_quoted_with_its_id() -> None:

@@ -1,6 +1,7 @@
 """`toolgate grants`: clients that people allowed to act for them."""
 
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -56,13 +57,28 @@ async def _list(settings: "Settings") -> list[dict[str, Any]]:
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["id"],
-        named_itself(row["client_name"], row["client_id"]),
+        _client(row),
         f"user {row['user_id']}" if row["user_id"] else f"key {row['key_name'] or row['key_id']}",
         MAY.get(row["scope"], "nothing"),
         row["created_at"][:10],
         row["used_at"][:16].replace("T", " ") if row["used_at"] else "-",
         row["expires_at"][:10],
     )
+
+
+def _client(row: dict[str, Any]) -> str:
+    """By its name and id; a key in the place of a client by where its answer went."""
+    if row["client_id"] != _key(row):
+        return named_itself(row["client_name"], row["client_id"])
+    parts = urlsplit(str(row["redirect_uri"]))
+    return f"{row['client_id']} at {parts.netloc or parts.scheme}"
+
+
+def _key(row: dict[str, Any]) -> str | None:
+    from toolgate.identity.keys import SETTING_KEY_ID
+
+    key_id = row["key_id"]
+    return key_id if key_id in (None, SETTING_KEY_ID) else f"key:{key_id}"
 
 
 def end(

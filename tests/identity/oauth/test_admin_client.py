@@ -152,6 +152,25 @@ async def test_only_loopback_itself_is_local(tmp_path: Path, peer: str, status: 
             assert (await Flow(http, ADMIN_KEY).authorize()).status_code == status
 
 
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize(
+    ("redirect", "told"),
+    [
+        (None, "The application did not say where its answer goes (redirect_uri)."),
+        ("http://127.0.0.1/#x", "redirect_uri must not have a fragment."),
+    ],
+)
+async def test_what_is_wrong_with_the_redirect_is_said_as_it_is(
+    tmp_path: Path, redirect: str | None, told: str, *, everywhere: bool
+) -> None:
+    settings = {"oauth__admin_key_client": everywhere or redirect is not None}
+    async with opened_web(tmp_path, **settings) as web, web.client(None) as http:
+        page = await Flow(http, ADMIN_KEY).authorize(redirect_uri=redirect)
+    assert page.status_code == 400
+    assert told in page.text
+    assert "register" not in page.text
+
+
 @pytest.mark.parametrize(("everywhere", "status"), [(False, 400), (True, 303)])
 async def test_the_answer_goes_to_this_machine_unless_the_setting_allows_more(
     tmp_path: Path, *, everywhere: bool, status: int

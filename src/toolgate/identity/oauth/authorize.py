@@ -17,6 +17,7 @@ from toolgate.identity.oauth.subjects import subject_of
 from toolgate.identity.providers import Provider, SignInFailed
 
 MOST_STATE = 4096
+NO_REDIRECT = "The application did not say where its answer goes (redirect_uri)."
 BAD_REDIRECT = (
     "The application asks to be answered at an address that it did not register (redirect_uri)."
 )
@@ -25,6 +26,7 @@ NOT_HERE = (
     "127.0.0.1, [::1] or localhost)."
 )
 REGISTER_AGAIN = "Let it register again, or tell its makers."
+TELL_MAKERS = "Tell the makers of the application."
 HOW_TO_SIGN_IN = (
     "Remove this server from the application and add it anew with the client ID left empty: the "
     "application then registers itself, and you sign in on a page of this server. An admin key is "
@@ -83,8 +85,8 @@ class Authorize:
             fetched = is_document(client_id) and self._clients.reads_documents
             then = NO_DOCUMENT if fetched else HOW_TO_SIGN_IN
             return error_page(request, str(bad), "oauth-unknown-client", then=then)
-        if redirects.broken_rule(target) or not redirects.allowed(target, client.redirect_uris):
-            return error_page(request, BAD_REDIRECT, "oauth-bad-redirect", then=REGISTER_AGAIN)
+        if refused := _bad_redirect(request, client, target):
+            return refused
         try:
             asked = _asked(request, client, target)
         except Wrong as wrong:
@@ -98,7 +100,7 @@ class Authorize:
 
     def _of_admin(self, admin: Principal, target: str) -> Client:
         """The client of somebody who knows an admin key; it is answered on this machine."""
-        if not self._admins.everywhere and not redirects.is_loopback(target):
+        if target and not self._admins.everywhere and not redirects.is_loopback(target):
             raise BadClient(NOT_HERE)
         return Client(id=admin.id, name="a client with an admin key", redirect_uris=(target,))
 
@@ -123,6 +125,19 @@ class Authorize:
         return redirect(begun.url, cookie)
 
 
+def _bad_redirect(request: Request, client: Client, target: str) -> Answer | None:
+    """A page that says why the answer cannot be sent there; None where it can."""
+    rule = "oauth-bad-redirect"
+    if not target:
+        return error_page(request, NO_REDIRECT, rule, then=TELL_MAKERS)
+    if not redirects.allowed(target, client.redirect_uris):
+        return error_page(request, BAD_REDIRECT, rule, then=REGISTER_AGAIN)
+    if broken := redirects.broken_rule(target):
+        told = f"The application cannot be answered where it asks: redirect_uri {broken}."
+        return error_page(request, told, rule, then=TELL_MAKERS)
+    return None
+
+
 def _asked(request: Request, client: Client, target: str) -> Asked:
     query = request.query
     if repeated := query.repeated - {"resource"}:
@@ -143,7 +158,7 @@ def _asked(request: Request, client: Client, target: str) -> Asked:
         state=state,
         challenge=_challenge(request),
         resource=_resource(request),
-        scope=scopes.asked_for(query.get("scope")),
+        scope=_scope(request),
     )
 
 
@@ -159,6 +174,14 @@ def _challenge(request: Request) -> str:
         told = "code_challenge must be 43 characters of base64url."
         raise Wrong("invalid_request", told, "oauth-bad-pkce")
     return challenge
+
+
+def _scope(request: Request) -> str:
+    scope = scopes.asked_for(request.query.get("scope"))
+    if not scope:
+        told = f"scope must name {' or '.join(scopes.SUPPORTED)}, or be left out."
+        raise Wrong("invalid_scope", told, "oauth-bad-scope")
+    return scope
 
 
 def _resource(request: Request) -> str:

@@ -11,7 +11,16 @@ from toolgate.gate.operators import note_operator
 from toolgate.gate.records import timestamp
 from toolgate.identity.keys import SETTING_KEY_ID
 
-SHOWN = ("id", "client_id", "user_id", "key_id", "scope", "created_at", "expires_at")
+SHOWN = (
+    "id",
+    "client_id",
+    "redirect_uri",
+    "user_id",
+    "key_id",
+    "scope",
+    "created_at",
+    "expires_at",
+)
 IN_FORCE = (grants.c.ended_at.is_(None), grants.c.code_used_at.is_not(None))
 
 

@@ -6,7 +6,10 @@ SUPPORTED = [TOOLS, READ]
 
 
 def asked_for(given: str | None) -> str:
-    """The widest of our scopes that a request names; `tools` when it names none at all."""
+    """The widest of our scopes that a request names; `tools` when it names none at all.
+
+    Empty where it names others only.
+    """
     wanted = [TOOLS] if given is None else given.split()
     return next((scope for scope in SUPPORTED if scope in wanted), "")
 
