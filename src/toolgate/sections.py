@@ -254,6 +254,12 @@ class OAuth(Section):
         description="Allow an admin key as client id from anywhere. On loopback it is always "
         "allowed; elsewhere the key would be in URLs and in logs of them.",
     )
+    cookie: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9_-]{1,64}$",
+        description="Name of the sign-in cookie, for a proxy that forwards one cookie only: "
+        "`__session` behind Firebase Hosting. If unset, each sign-in has a cookie of its own.",
+    )
     access_minutes: float = Field(
         default=15, gt=0, le=1440, description="Lifetime of an access token."
     )

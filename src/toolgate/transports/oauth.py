@@ -56,10 +56,18 @@ WAIT = "Wait a little, then go back to the application and try again."
 class OAuth:
     """Every endpoint of the authorization server; none needs credentials."""
 
-    def __init__(self, gate: Gate, endpoints: Mapping[str, Endpoint], peer: Peers) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        endpoints: Mapping[str, Endpoint],
+        peer: Peers,
+        *,
+        cookie: str | None = None,
+    ) -> None:
         self._gate = gate
         self._endpoints = endpoints
         self._peer = peer
+        self._cookie = cookie
 
     def opens(self, path: str) -> bool:
         """Whether a path is answered without credentials."""
@@ -131,6 +139,7 @@ class OAuth:
             peer=self._peer(scope),
             local=self._peer.is_local(scope),
             note=_noting(self._gate, scope),
+            cookie=self._cookie,
         )
 
     async def _request(self, scope: Scope, receive: Receive) -> Request:

@@ -55,7 +55,8 @@ async def web_app(
     async with outside(settings, provider) as others:
         guesses = Guesses(gate.limits, credentials.origin)
         parts = _parts(gate, credentials, guesses, settings, others)
-        oauth = OAuth(gate, endpoints(parts), Peers(settings.server))
+        peers, cookie = Peers(settings.server), settings.oauth.cookie
+        oauth = OAuth(gate, endpoints(parts), peers, cookie=cookie)
         sdk = Sdk(gate, credentials, settings)
         edge = _edge(
             gate, credentials, guesses, settings, readiness=readiness, oauth=oauth, sdk=sdk

@@ -1,4 +1,7 @@
-"""Which browser a sign-in belongs to: a cookie of its own for each, and a token in its forms."""
+"""Which browser a sign-in belongs to: a cookie of its own for each, and a token in its forms.
+
+Behind a proxy that forwards one cookie only, a browser has one sign-in at a time: the last.
+"""
 
 import hmac
 
@@ -12,6 +15,8 @@ FORGED = "This form was not sent from our page."
 
 
 def _name(request: Request, sign_in_id: str) -> str:
+    if request.cookie:
+        return request.cookie
     return f"{'__Host-' if request.secure else ''}toolgate-{sign_in_id}"
 
 

@@ -67,6 +67,8 @@ class Request:
     content_type: str = ""
     accept: str = ""
     cookies: Mapping[str, str] = field(default_factory=dict[str, str])
+    cookie: str | None = None
+    """The one cookie that comes through, where a setting names it."""
 
     @property
     def host(self) -> str:
