@@ -7,7 +7,6 @@ of JSON when it listens: {"url": "http://127.0.0.1:PORT", "keys": {"user": "…"
 """
 
 import json
-import signal
 import sys
 from typing import Any
 
@@ -18,6 +17,8 @@ from toolgate.app import opened
 from toolgate.gate.principal import AgentType, Role
 from toolgate.serving import listening, run
 from toolgate.settings import Settings, load
+from toolgate.stop_signals import StopSignals
+from toolgate.transports.connection_check import connection_class
 
 
 async def prepare(settings: Settings) -> dict[str, str]:
@@ -34,11 +35,13 @@ def main() -> None:
     settings = load(flags={"server.port": 0, **flags}, environment={})
     keys = anyio.run(prepare, settings)
     bound = listening(settings)
-    # The server hands the signal on when it has stopped: that is then the end, and a good one.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    connections = connection_class(known_heads=settings.server.known_heads)
+    signals = StopSignals()
+    signals.install()
     url = f"http://127.0.0.1:{bound.getsockname()[1]}"
     print(json.dumps({"url": url, "keys": keys}), flush=True)
-    run(settings, bound)
+    with signals.held():
+        run(settings, bound, connections, signals)
 
 
 if __name__ == "__main__":

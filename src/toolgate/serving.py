@@ -16,9 +16,15 @@ from toolgate.app import opened
 from toolgate.gate.catalogue import Offer
 from toolgate.gate.deadlines import Deadlines
 from toolgate.settings import Settings, hand_down, handed_down
-from toolgate.stopping import ANSWER_SECONDS, Supervisor, end_with_parent, when_told_to_stop
+from toolgate.stop_signals import StopSignals
+from toolgate.stopping import (
+    ANSWER_SECONDS,
+    Server,
+    Supervisor,
+    end_with_parent,
+    when_told_to_stop,
+)
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
-from toolgate.transports.connection_check import connection_class
 from toolgate.transports.connection_table import (
     CONNECTION_TABLE,
     ConnectionTable,
@@ -119,14 +125,19 @@ def certified(settings: Settings) -> "Ready":
     return ensure(settings.data, names_for(server.host, server.allowed_hosts))
 
 
-def run(settings: Settings, bound: socket.socket) -> None:
+def run(
+    settings: Settings,
+    bound: socket.socket,
+    connections: type[asyncio.Protocol],
+    signals: StopSignals,
+) -> None:
     """Serve on a bound socket until told to stop; finish running calls, store what waits."""
     tls = certified(settings).files if settings.server.https else None
     config = uvicorn.Config(
         "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
         workers=settings.server.workers,
-        http=connection_class(known_heads=settings.server.known_heads),
+        http=connections,
         ws="none",
         backlog=backlog(open_files()),
         h11_max_incomplete_event_size=settings.limits.head_bytes,
@@ -141,11 +152,12 @@ def run(settings: Settings, bound: socket.socket) -> None:
         ssl_keyfile=tls.key if tls else None,
     )
     if settings.server.workers == 1:
-        server = uvicorn.Server(config)
+        server = Server(config, signals.received)
         server.run(sockets=[bound])
         return None if server.started else sys.exit(STARTUP_FAILED)
     hand_down(settings)
     supervisor = Supervisor(config, sockets=[bound])
+    supervisor.signal_queue.extend(signals.received)
     supervisor.run()
     if any(one.exitcode == STARTUP_FAILED for one in supervisor.processes):
         sys.exit(STARTUP_FAILED)

@@ -11,10 +11,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 from uvicorn.supervisors import Multiprocess
 
@@ -60,6 +62,22 @@ def end_with_parent(drain_seconds: float) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="toolgate-parent", daemon=True).start()
+
+
+class Server(uvicorn.Server):
+    """Serves in this process, and stops for signals that came before it could take them."""
+
+    def __init__(self, config: uvicorn.Config, received: Sequence[int]) -> None:
+        super().__init__(config)
+        self._received = received
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Take the signals from now on, and those that came before."""
+        with super().capture_signals():
+            for number in tuple(self._received):
+                self.handle_exit(number, None)
+            yield
 
 
 class Supervisor(Multiprocess):

@@ -16,6 +16,10 @@ from typing import Any
 
 import pytest
 from tests.patience import PATIENT
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from toolgate.stop_signals import StopSignals
 
 
 def audit_count(folder: Path) -> int:
@@ -137,6 +141,21 @@ def test_a_short_admin_key_is_refused_at_start(process: Any) -> None:
         assert "at least 16 characters" in ended.err
         assert "fifteen" not in ended.err
         assert "Traceback" not in ended.err
+
+
+def test_a_server_that_would_not_limit_connections_neither_greets_nor_makes_a_key(
+    cli: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def nothing(*_: Any) -> None:
+        """What a method does that uvicorn calls no more."""
+
+    for uvicorns in (HttpToolsProtocol, H11Protocol):
+        monkeypatch.setattr(uvicorns, "data_received", nothing)
+    monkeypatch.setattr(StopSignals, "install", nothing)  # this process keeps its own handlers
+    ended = cli("serve", "--port", "0")
+    assert (ended.code, ended.out) == (1, "")
+    assert "toolgate cannot serve with uvicorn" in ended.err
+    assert not (tmp_path / ".toolgate").exists()
 
 
 def test_a_read_only_server_refuses_writes(served: Any) -> None:

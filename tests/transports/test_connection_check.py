@@ -1,16 +1,12 @@
 """A class of connections that does not do what it should is found out before the server starts."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from toolgate.sections import Server
-from toolgate.serving import listening, run
-from toolgate.settings import Settings
 from toolgate.transports.connection_check import NoConnections, connection_class
 from toolgate.transports.connections import Connection
 from toolgate.transports.limited_h11 import LimitedH11
@@ -72,11 +68,10 @@ def test_where_uvicorn_calls_a_method_no_more_its_other_parser_is_used(
 
 
 def test_where_no_class_is_fit_there_is_no_server(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for uvicorns in (HttpToolsProtocol, H11Protocol):
         monkeypatch.setattr(uvicorns, "data_received", nothing)
-    settings = Settings(data=tmp_path, server=Server(port=0))
-    with listening(settings) as bound, pytest.raises(NoConnections, match="would not be limited"):
-        run(settings, bound)
+    with pytest.raises(NoConnections, match="would not be limited"):
+        connection_class(known_heads=True)
     assert len(caplog.messages) == 3, "one for each class"

@@ -1,11 +1,9 @@
 """`toolgate serve`: the HTTP server."""
 
 import shlex
-import signal
 import socket
 import sys
 from dataclasses import dataclass
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +15,11 @@ from toolgate.cli.keys import noting
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import facts, note, on_terminal, say, strong
 from toolgate.cli.problems import ExitCode, Stop
+from toolgate.stop_signals import StopSignals
 
 if TYPE_CHECKING:
+    import asyncio
+
     from toolgate.app import App
     from toolgate.sections import Server
     from toolgate.settings import Settings
@@ -86,17 +87,17 @@ def serve(
     if reload and settings.extend.tools is None:
         raise Stop("--reload needs a file of your own tools (setting extend.tools).")
     logs.set_up(settings.log)
-    _end_quietly()
+    signals = StopSignals()
+    signals.install()
+    with signals.held():  # the parsers that are tried drop what a handler raises
+        connections = _connections(settings)
     bound = _bound(settings)
     prepared = opening.wait_for(lambda: _prepare(settings, demo))
     _greet(settings, bound, prepared, demo)
     from toolgate.serving import run
-    from toolgate.transports.connection_check import NoConnections
 
-    try:
-        run(settings, bound)
-    except NoConnections as problem:
-        raise Stop(str(problem), ExitCode.FAILED) from None
+    with signals.held():
+        run(settings, bound, connections, signals)
 
 
 def _bound(settings: "Settings") -> socket.socket:
@@ -115,6 +116,15 @@ def _bound(settings: "Settings") -> socket.socket:
         place = f"{server.host}:{server.port}"
         step = "Choose another with --port (0 picks a free one), or --host."
         raise Stop(f"Cannot listen on {place}: {why}. {step}") from None
+
+
+def _connections(settings: "Settings") -> "type[asyncio.Protocol]":
+    from toolgate.transports.connection_check import NoConnections, connection_class
+
+    try:
+        return connection_class(known_heads=settings.server.known_heads)
+    except NoConnections as problem:
+        raise Stop(str(problem), ExitCode.FAILED) from None
 
 
 def _certify(settings: "Settings") -> None:
@@ -264,16 +274,3 @@ def _warn_of_strangers(settings: "Settings") -> None:
         f"Other machines can reach this port{openly}. Requests are answered when "
         f"addressed to: {names} (setting server.allowed_hosts)."
     )
-
-
-def _end_quietly() -> None:
-    """Let a signal end the process with exit code 0: it did what it was asked.
-
-    The server takes these signals over while it runs, drains, and raises them again.
-    """
-
-    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 (the library's)
-        sys.exit(0)
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
