@@ -15,7 +15,7 @@ import anyio
 from toolgate import demo
 from toolgate.app import opened
 from toolgate.gate.principal import AgentType, Role
-from toolgate.serving import listening, run
+from toolgate.serving import certified, listening, run
 from toolgate.settings import Settings, load
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection_check import connection_class
@@ -34,11 +34,13 @@ def main() -> None:
     flags: dict[str, Any] = json.loads(sys.argv[1])
     settings = load(flags={"server.port": 0, **flags}, environment={})
     keys = anyio.run(prepare, settings)
+    if settings.server.https:
+        certified(settings)
     bound = listening(settings)
     connections = connection_class(known_heads=settings.server.known_heads)
     signals = StopSignals()
     signals.install()
-    url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+    url = f"{'https' if settings.server.https else 'http'}://127.0.0.1:{bound.getsockname()[1]}"
     print(json.dumps({"url": url, "keys": keys}), flush=True)
     with signals.held():
         run(settings, bound, connections, signals)

@@ -143,7 +143,9 @@ class LimitSettings(Section):
         default=100, ge=16, description="Maximum number of headers of a request."
     )
     head_seconds: float = Field(
-        default=10.0, gt=0, description="Time limit for a request's headers to arrive."
+        default=10.0,
+        gt=0,
+        description="Time limit for a request's headers to arrive, and for a TLS handshake.",
     )
     body_seconds: float = Field(
         default=30.0, gt=0, description="Time limit for a request's body to arrive."

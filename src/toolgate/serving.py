@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 
@@ -31,6 +31,7 @@ from toolgate.transports.connection_table import (
     backlog,
     open_files,
 )
+from toolgate.transports.connection_tls import OverTls
 from toolgate.transports.edge import Edge
 from toolgate.transports.heads import KNOWN_HEADS
 from toolgate.transports.peers import Peers
@@ -125,6 +126,12 @@ def certified(settings: Settings) -> "Ready":
     return ensure(settings.data, names_for(server.host, server.allowed_hosts))
 
 
+def _over_tls(settings: Settings, connections: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
+    files = certified(settings).files
+    # uvicorn only ever calls it, as it would call a class.
+    return cast(Any, OverTls(connections, files.certificate, files.key))
+
+
 def run(
     settings: Settings,
     bound: socket.socket,
@@ -132,12 +139,11 @@ def run(
     signals: StopSignals,
 ) -> None:
     """Serve on a bound socket until told to stop; finish running calls, store what waits."""
-    tls = certified(settings).files if settings.server.https else None
     config = uvicorn.Config(
         "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
         workers=settings.server.workers,
-        http=connections,
+        http=_over_tls(settings, connections) if settings.server.https else connections,
         ws="none",
         backlog=backlog(open_files()),
         h11_max_incomplete_event_size=settings.limits.head_bytes,
@@ -148,8 +154,6 @@ def run(
         proxy_headers=False,
         timeout_graceful_shutdown=math.ceil(settings.server.drain_seconds) + ANSWER_SECONDS,
         timeout_worker_healthcheck=HEALTHCHECK_SECONDS,
-        ssl_certfile=tls.certificate if tls else None,
-        ssl_keyfile=tls.key if tls else None,
     )
     if settings.server.workers == 1:
         server = Server(config, signals.received)

@@ -5,6 +5,7 @@ import json
 import resource
 import secrets
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,10 +37,16 @@ class Small:
     key: str
     log: Path
     pid: int
+    trusted: ssl.SSLContext | bool
 
     def client(self) -> httpx2.Client:
-        headers = {"Authorization": f"Bearer {self.key}"}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=PATIENT, trust_env=False)
+        return httpx2.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {self.key}"},
+            timeout=PATIENT,
+            trust_env=False,
+            verify=self.trusted,
+        )
 
     def connected(self, number: int) -> socket.socket:
         """A stranger's connection; each is from another address than the one before."""
@@ -52,11 +59,12 @@ class Small:
 
 
 @contextmanager
-def small_server(folder: Path, **limits: float) -> Iterator[Small]:
+def small_server(folder: Path, *, https: bool = False, **limits: float) -> Iterator[Small]:
     """A server that may open few files."""
     key, log = secrets.token_hex(16), folder / "log"
     flags = {"data": str(folder / "data"), "admin_key": key, "limits.head_seconds": PATIENT}
     flags |= {f"limits.{name}": value for name, value in limits.items()}
+    flags |= {"server.https": https}
     command = [sys.executable, "-m", "tests.server_process", json.dumps(flags)]
     limited = ["sh", "-c", f'ulimit -n {FILES} && exec "$@"', "sh", *command]
     with (
@@ -66,9 +74,11 @@ def small_server(folder: Path, **limits: float) -> Iterator[Small]:
         try:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]
-            wait_until_ready(url, process)
+            ca = folder / "data/tls/ca.pem"
+            trusted = ssl.create_default_context(cafile=ca) if https else True
+            wait_until_ready(url, process, trusted)
             assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE)[0] == FILES
-            yield Small(url, int(url.rpartition(":")[2]), key, log, process.pid)
+            yield Small(url, int(url.rpartition(":")[2]), key, log, process.pid, trusted)
         finally:
             stop(process)
 
@@ -84,6 +94,39 @@ def test_idle_strangers_lock_nobody_out_and_leave_one_line(tmp_path: Path) -> No
         assert old.get("/v1/tools").status_code == 200
         lines = server.log.read_text().splitlines()
         assert [line for line in lines if "connections are taken" in line] == lines[-1:], lines
+
+
+def hello() -> bytes:
+    """The first message of a client's TLS handshake."""
+    sent = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
+
+
+def test_handshakes_that_do_not_end_lock_nobody_out(tmp_path: Path) -> None:
+    with small_server(tmp_path, https=True) as server, server.client() as old, ExitStack() as held:
+        assert old.get("/v1/tools").status_code == 200
+        for number in range(STRANGERS):
+            one = held.enter_context(server.connected(0))
+            if number % 2:
+                one.sendall(hello())
+        with server.client() as new:
+            assert new.get("/healthz").status_code == 200
+            assert new.get("/v1/tools").status_code == 200
+        assert old.get("/v1/tools").status_code == 200
+        log = server.log.read_text()
+        assert "connections without credentials" in log
+        assert "Traceback" not in log
+
+
+def test_handshakes_that_take_too_long_are_ended(tmp_path: Path) -> None:
+    with small_server(tmp_path, https=True, head_seconds=1) as server, ExitStack() as held:
+        strangers = [held.enter_context(server.connected(0)) for _ in range(20)]
+        for one in strangers:
+            with contextlib.suppress(ConnectionResetError):
+                assert one.recv(1) == b""
 
 
 def send_what_is_taken(one: socket.socket) -> None:
