@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.packs.content.model import Reading, World, cases, compare, opened_gate, thousand_worlds
+from tests.packs.content.model import Reading, World, compare, opened_gate, thousand_worlds
+from tests.packs.content.worlds import cases
 
 from toolgate.testing import Kit
 
