@@ -7,6 +7,9 @@ TEST   := $(VENV)/.test-ready
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
+# Hundreds of processes start in the tests: modules are compiled once, whatever the caller set.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: run test steady drill check bench bench-content bench-credentials lint types architecture docs lock clean
 
 run: $(RUN)                ## embedded database with demo data, ready to be called
@@ -16,7 +19,7 @@ test: $(TEST)              ## the whole test suite, on real servers
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile
 
 steady: $(TEST)            ## the suite TIMES times beside two busy loops: nothing may fail by chance
-	$(BIN)/python -m tests.steady --times $(or $(TIMES),10)
+	$(BIN)/python -m tests.steady --times $(or $(TIMES),10) --workers $(or $(WORKERS),4)
 
 drill: $(TEST)             ## faults that take minutes: a frozen database, kills under a held lock
 	$(BIN)/python -m pytest tests/drill -s

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
 import pytest
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 from tests.identity.oauth.flow import PREFIX, Flow
 from tests.servers import Server
 
@@ -70,23 +70,29 @@ def listening() -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture
-async def page(request: pytest.FixtureRequest) -> AsyncIterator[Page]:
-    """A narrow page of a fresh browser; what its console says is an error."""
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
+        launched = await playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--no-proxy-server"]
         )
-        context = await browser.new_context(
-            viewport={"width": 320, "height": 640},
-            color_scheme=getattr(request, "param", "light"),
-        )
-        opened = await context.new_page()
-        opened.set_default_timeout(15_000)
-        told: list[str] = []
-        opened.on("console", lambda message: told.append(message.text))
-        yield opened
-        await browser.close()
+        yield launched
+        await launched.close()
+
+
+@pytest.fixture
+async def page(request: pytest.FixtureRequest, browser: Browser) -> AsyncIterator[Page]:
+    """A narrow page that shares nothing with others; what its console says is an error."""
+    context = await browser.new_context(
+        viewport={"width": 320, "height": 640},
+        color_scheme=getattr(request, "param", "light"),
+    )
+    opened = await context.new_page()
+    opened.set_default_timeout(15_000)
+    told: list[str] = []
+    opened.on("console", lambda message: told.append(message.text))
+    yield opened
+    await context.close()
     broken = [line for line in told if "Content Security Policy" in line]
     assert [line for line in broken if not line.startswith("Framing")] == []
 
