@@ -22,9 +22,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from toolgate.stop_signals import StopSignals
 
 
-def audit_count(folder: Path) -> int:
+def audit_count(folder: Path) -> tuple[int, int]:
+    """How many rows of calls there are, and how many of an operator: the first key is one."""
     with sqlite3.connect(folder / ".toolgate/toolgate.db") as database:
-        return database.execute("SELECT count(*) FROM audit").fetchone()[0]
+        by_operator = "SELECT subject_type = 'operator', count(*) FROM audit GROUP BY 1"
+        found = dict(database.execute(by_operator).fetchall())
+    return found.get(0, 0), found.get(1, 0)
 
 
 def test_the_first_start_shows_a_key_that_works_and_the_second_shows_none(
@@ -42,7 +45,7 @@ def test_the_first_start_shows_a_key_that_works_and_the_second_shows_none(
         assert {status for status, _ in answers} == {200}
         ended = first.stop(signal.SIGTERM)
     assert (ended.code, ended.err) == (0, "")
-    assert audit_count(tmp_path) == 41
+    assert audit_count(tmp_path) == (41, 1)
 
     with served("--demo") as second:
         assert second.key is None
@@ -50,7 +53,7 @@ def test_the_first_start_shows_a_key_that_works_and_the_second_shows_none(
         assert second.call("list_collections", key=first.key)[0] == 200
         ended = second.stop(signal.SIGINT)
     assert (ended.code, ended.err) == (0, "")
-    assert audit_count(tmp_path) == 42
+    assert audit_count(tmp_path) == (42, 1)
 
 
 def test_a_terminal_is_shown_the_first_key_once_and_no_file_holds_it(
@@ -110,7 +113,7 @@ def test_several_workers_share_everything_and_store_all_of_it(served: Any, tmp_p
         assert {status for status, _ in answers} == {200}
         ended = running.stop(signal.SIGTERM)
     assert (ended.code, ended.err) == (0, "")
-    assert audit_count(tmp_path) == 20
+    assert audit_count(tmp_path) == (20, 1)
 
 
 def test_a_taken_port_is_named_with_the_way_out(process: Any) -> None:
