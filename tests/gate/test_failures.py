@@ -13,7 +13,8 @@ from toolgate.gate.failures import FailureLog, origin
 from toolgate.gate.tool import Input
 from toolgate.testing import opened_kit
 from toolgate.testing.kit import ADMIN
-from toolgate.transports.mcp.server import Caller, Masking
+from toolgate.transports.mcp.sdk_requests import Caller
+from toolgate.transports.mcp.server import Masking
 
 pytestmark = pytest.mark.anyio
 

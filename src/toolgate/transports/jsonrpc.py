@@ -7,6 +7,9 @@ import orjson
 from pydantic_core import from_json
 
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
+VERSION = "2.0"
+IDS = "a string, a number of at most 64 bits or null"
+MCP_IDS = "a string or an integer of at most 64 bits"
 SMALLEST_ID, LARGEST_ID = -(2**63), 2**64 - 1
 """What an answer can carry; a longer integer would be rounded, or could not be written at all."""
 DIGITS = "+-.0123456789Ee"
@@ -28,20 +31,25 @@ def broken_rule(message: Any) -> str | None:
     if not isinstance(message, dict):
         return "A message is one JSON object; batches are not possible."
     given = cast("dict[str, Any]", message)
-    if given.get("jsonrpc") != "2.0":
-        return 'jsonrpc must be "2.0".'
-    if "method" not in given:
+    if given.get("jsonrpc") == VERSION and "method" not in given:
         answers = "id" in given and ("result" in given or "error" in given)
         return None if answers else "A message has a method, or an id and a result or an error."
-    return _broken_request(given)
+    return broken_request(given, mcp=True)
 
 
-def _broken_request(given: dict[str, Any]) -> str | None:
-    if not isinstance(given["method"], str):
+def broken_request(message: Any, *, mcp: bool = False) -> str | None:
+    """The rule that a request breaks; MCP knows fewer ids, and no params but named ones."""
+    if not isinstance(message, dict):
+        return "a request is an object."
+    given = cast("dict[str, Any]", message)
+    if given.get("jsonrpc") != VERSION:
+        return f'jsonrpc must be "{VERSION}".'
+    if not isinstance(given.get("method"), str):
         return "method must be a string."
-    if "id" in given and not is_id(given["id"]):
-        return "id must be a string or an integer of at most 64 bits."
-    if not isinstance(given.get("params"), dict | None):
+    id = given.get("id", "")
+    if not is_id(id) and (mcp or not isinstance(id, float | None)):
+        return f"id must be {MCP_IDS if mcp else IDS}."
+    if mcp and not isinstance(given.get("params"), dict | None):
         return "params must be an object."
     return None
 
@@ -93,7 +101,7 @@ def _is_text(value: str) -> bool:
 def failure(id: Any, code: int, message: str, data: Any = None) -> dict[str, Any]:
     """An answer that says what is wrong."""
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
-    return {"jsonrpc": "2.0", "id": id, "error": error}
+    return {"jsonrpc": VERSION, "id": id, "error": error}
 
 
 def failure_line(id: Any, code: int, message: str, data: Any = None) -> bytes:

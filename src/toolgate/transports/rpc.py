@@ -21,7 +21,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, failure, is_id
+from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_request, failure
 from toolgate.transports.refusals import refuse_unreadable
 
 TRANSPORT = "rpc"
@@ -77,7 +77,7 @@ class Rpc:
         self, scope: Scope, message: Any, refused: list[RateLimited | None]
     ) -> Answer | None:
         """Answer one message, and note whether it was one too many."""
-        if problem := _malformed(message):
+        if problem := broken_request(message):
             return self._invalid(scope, f"Invalid Request: {problem}", refused)
         request = cast(Answer, message)
         call = self._to_call(scope, request["method"], request.get("params"))
@@ -135,17 +135,3 @@ def rpc_error(outcome: Outcome) -> Answer:
         "message": outcome.error.message,
         "data": outcome.body,
     }
-
-
-def _malformed(message: Any) -> str | None:
-    if not isinstance(message, dict):
-        return "a request is an object."
-    request = cast(Answer, message)
-    if request.get("jsonrpc") != "2.0":
-        return 'jsonrpc must be "2.0".'
-    if not isinstance(request.get("method"), str):
-        return "method must be a string."
-    id = request.get("id")
-    if id is not None and not isinstance(id, float) and not is_id(id):
-        return "id must be a string, a number of at most 64 bits or null."
-    return None

@@ -37,7 +37,8 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
-from toolgate.transports.mcp.server import Caller, Raw, build_server
+from toolgate.transports.mcp.sdk_requests import Caller, Raw
+from toolgate.transports.mcp.server import build_server
 from toolgate.transports.stream_credentials import still_good, streaming
 
 ASKABLE = {"sampling", "elicitation", "roots"}

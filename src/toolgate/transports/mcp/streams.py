@@ -11,7 +11,8 @@ from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.jsonrpc import INVALID_REQUEST, failure_line, id_in
 from toolgate.transports.mcp.handover import Handover
-from toolgate.transports.mcp.server import Caller, Raw, build_server
+from toolgate.transports.mcp.sdk_requests import Caller, Raw
+from toolgate.transports.mcp.server import build_server
 from toolgate.transports.mcp.stdio_credential import Holder
 
 

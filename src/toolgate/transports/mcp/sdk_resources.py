@@ -1,0 +1,99 @@
+"""Resources, as the SDK's server asks for them."""
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from toolgate.gate.resources import Resource
+from toolgate.transports.mcp.listing import visible_resources
+from toolgate.transports.mcp.sdk_requests import Raw, Requests, given
+
+
+class ResourceHandlers:
+    """Lists of addresses, reading what is there, and interest in it."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    async def list_resources(
+        self, raw: Raw, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """The addresses whose tools this caller may see."""
+        visible = self._visible(raw)
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=one.uri,
+                    name=one.name,
+                    title=one.title,
+                    description=one.description,
+                    mime_type=one.mime_type,
+                )
+                for one in visible
+                if not one.template
+            ]
+        )
+
+    async def list_templates(
+        self, raw: Raw, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """The address patterns whose tools this caller may see."""
+        visible = self._visible(raw)
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    uri_template=one.uri,
+                    name=one.name,
+                    title=one.title,
+                    description=one.description,
+                    mime_type=one.mime_type,
+                )
+                for one in visible
+                if one.template
+            ]
+        )
+
+    async def read_resource(
+        self, raw: Raw, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
+        """What the tool behind an address answers."""
+        for one in self._visible(raw):
+            if (arguments := one.arguments_for(params.uri)) is not None:
+                outcome = await self._requests.execute(raw, one.tool, arguments, params)
+                break
+        else:
+            raise self._requests.unknown(raw, params.uri, _no_resource(params.uri))
+        if outcome.error:
+            raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
+        if outcome.native is not None:
+            return given(outcome.native)
+        content = types.TextResourceContents(
+            uri=params.uri, mime_type=one.mime_type, text=outcome.text
+        )
+        return types.ReadResourceResult(contents=[content])
+
+    async def subscribe(
+        self, raw: Raw, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Accept interest in an address the caller may read; what never changes is never sent."""
+        if not self._may_read(raw, params.uri):
+            raise self._requests.unknown(raw, params.uri, _no_resource(params.uri))
+        return types.EmptyResult()
+
+    def allowed_subscriptions(
+        self, raw: Raw, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenRequestParams:
+        """The request without addresses the caller may not read."""
+        wanted = params.notifications
+        allowed = [uri for uri in wanted.resource_subscriptions or () if self._may_read(raw, uri)]
+        narrowed = wanted.model_copy(update={"resource_subscriptions": allowed})
+        return params.model_copy(update={"notifications": narrowed})
+
+    def _visible(self, raw: Raw) -> list[Resource]:
+        return visible_resources(self._requests.gate, self._requests.principal(raw))
+
+    def _may_read(self, raw: Raw, uri: str) -> bool:
+        return any(one.arguments_for(uri) is not None for one in self._visible(raw))
+
+
+def _no_resource(uri: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": uri})

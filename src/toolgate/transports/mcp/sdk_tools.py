@@ -1,0 +1,55 @@
+"""Tools, as the SDK's server asks for them."""
+
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from toolgate.gate.answers import Outcome
+from toolgate.gate.errors import UnknownTool
+from toolgate.transports.mcp.listing import listed_tool, mirrors_headers
+from toolgate.transports.mcp.sdk_requests import Raw, Requests, given
+
+
+class ToolHandlers:
+    """`tools/list` and `tools/call`."""
+
+    def __init__(self, requests: Requests, *, underscore_names: bool) -> None:
+        self._requests = requests
+        self._underscores = underscore_names
+
+    def mirrored_schema(self, name: str) -> dict[str, Any] | None:
+        """The schema of a tool that wants arguments mirrored in headers; most want none."""
+        tool = self._requests.gate.catalogue.find(name)
+        return tool.input_schema if tool and mirrors_headers(tool) else None
+
+    async def list_tools(
+        self, raw: Raw, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """The tools this caller may see, in the catalogue's order."""
+        visible = self._requests.gate.policy.visible(
+            self._requests.principal(raw), self._requests.gate.catalogue
+        )
+        listed = [listed_tool(tool, self._underscores) for tool in visible]
+        return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in listed])
+
+    async def call_tool(
+        self, raw: Raw, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """One call through the gate."""
+        outcome = await self._requests.execute(raw, params.name, params.arguments, params)
+        if isinstance(outcome.error, UnknownTool):
+            raise MCPError(types.INVALID_PARAMS, outcome.error.message)
+        if outcome.native is not None:
+            return given(outcome.native)
+        return types.CallToolResult(
+            content=[types.TextContent(text=outcome.text)],
+            structured_content=_structured(outcome),
+            is_error=outcome.error is not None,
+        )
+
+
+def _structured(outcome: Outcome) -> Any:
+    """The answer, where it fits the declared output schema, and older clients: a good object."""
+    body: object = outcome.body
+    return body if outcome.error is None and isinstance(body, dict) else None  # pyright: ignore[reportUnknownVariableType]
