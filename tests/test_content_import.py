@@ -136,6 +136,19 @@ async def test_one_refused_row_refuses_all_by_its_line(place: Place) -> None:
     assert await place.database.read(lambda c: c.execute(projects).scalar()) == 0
 
 
+async def test_a_block_that_stands_twice_is_refused_in_words_of_what_the_file_has(
+    place: Place,
+) -> None:
+    await place.load(place.rows_file("e.jsonl", ROWS["entities"]))
+    (block,) = ROWS["blocks"]
+    report = await place.load(place.rows_file("b.jsonl", [block, block]))
+    assert report.refused == [(2, "has the same entityId, text as line 1")]
+    named = {**block, "id": "00000000-0000-4000-a000-0000000000b1"}
+    other = {**named, "text": "Something else."}
+    report = await place.load(place.rows_file("n.jsonl", [named, other]))
+    assert report.refused == [(2, "has the same id as line 1")]
+
+
 async def test_a_refusal_after_stored_batches_takes_them_back(either: Place) -> None:
     rows = [{"entityType": "news", "title": "N", "slug": f"n-{n}"} for n in range(2500)]
     report = await either.load(either.rows_file("bad.jsonl", [*rows, {"title": "N"}]))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +16,8 @@ from toolgate.settings import (
     load,
     names,
 )
+
+SPACE = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 
 SECRETS = {
     "admin_key": "a-secret-admin-key",
@@ -175,6 +178,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "policy.folder": ("rules", Path("rules")),
     "policy.read_only": ("true", True),
     "policy.pm_adds_images": ("true", True),
+    "backend.namespace": (SPACE, UUID(SPACE)),
     "content.default_project": ("garden", "garden"),
     "policy.disabled": ("db.task.get,web.fetch", ("db.task.get", "web.fetch")),
     "mcp.underscore_names": ("1", True),
@@ -231,6 +235,7 @@ def test_every_setting_says_what_it_is_for(name: str) -> None:
         ("FIRESTORE_EMULATOR_HOST", "google.emulator_host", "localhost:8080", "localhost:8080"),
         ("DEFAULT_PROJECT_ID", "content.default_project", "p1", "p1"),
         ("BACKEND_MANAGER_KEY", "admin_key", "0123456789abcdef", "0123456789abcdef"),
+        ("BACKEND_MANAGER_NAMESPACE", "backend.namespace", SPACE, UUID(SPACE)),
     ],
 )
 def test_a_variable_of_another_document_means_what_it_means_there(

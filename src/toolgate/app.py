@@ -137,7 +137,11 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
         limits=_limits(settings, catalogue),
         audit=AuditLog(database),
         database=database,
-        ports=Ports(documents=_documents(settings, database), content=SqlContent(database)),
+        ports=Ports(
+            documents=_documents(settings, database),
+            content=SqlContent(database),
+            uuid_namespace=settings.backend.namespace,
+        ),
         metrics=Metrics(),
         log_requests=settings.log.requests,
     )

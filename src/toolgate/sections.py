@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Annotated, Literal
+from uuid import NAMESPACE_URL, UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -99,7 +100,10 @@ class LimitSettings(Section):
     """How much one caller may ask for."""
 
     calls_per_minute: int = Field(
-        default=600, ge=0, description="Calls per minute per caller; 0 for no limit."
+        default=600,
+        ge=0,
+        description="Calls per minute per caller, including lists of tools, resources and prompts; "
+        "0 for no limit.",
     )
     tool_calls_per_minute: Numbers = Field(
         default={},
@@ -163,6 +167,16 @@ class AppData(Section):
 
     writes: bool = Field(
         default=False, description="Allow creating documents; also MCP_ENABLE_WRITES=true."
+    )
+
+
+class BackendSettings(Section):
+    """Pack `backend`."""
+
+    namespace: UUID = Field(
+        default=NAMESPACE_URL,
+        description="Default namespace of `generate_uuid`, a UUID; also BACKEND_MANAGER_NAMESPACE. "
+        "Unless set, the namespace of URLs.",
     )
 
 
@@ -355,6 +369,7 @@ class Settings(Section):
     policy: PolicySettings = PolicySettings()
     mcp: McpSettings = McpSettings()
     appdata: AppData = AppData()
+    backend: BackendSettings = BackendSettings()
     content: ContentSettings = ContentSettings()
     sign_in: SignIn = SignIn()
     oauth: OAuth = OAuth()

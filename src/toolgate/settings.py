@@ -38,6 +38,7 @@ BORROWED = {
     "FIREBASE_SERVICE_ACCOUNT_KEY": "google.service_account",
     "FIRESTORE_EMULATOR_HOST": "google.emulator_host",
     "BACKEND_MANAGER_KEY": "admin_key",
+    "BACKEND_MANAGER_NAMESPACE": "backend.namespace",
     "DEFAULT_PROJECT_ID": "content.default_project",
 }
 """Variables that other documents name; they mean what they mean there."""

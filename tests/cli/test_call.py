@@ -41,7 +41,7 @@ def test_a_hidden_tool_is_refused_in_the_words_for_one_that_is_not_there(cli: An
 def test_a_misspelt_tool_is_a_usage_error_with_the_nearest_name(cli: Any) -> None:
     ended = cli("call", "get_documnt")
     assert ended.code == 2
-    assert ended.json == {"error": "Unknown tool: get_documnt"}
+    assert ended.json == {"error": "Unknown tool: get_documnt. Did you mean 'get_document'?"}
     assert "get_document" in ended.err
 
 

@@ -35,6 +35,7 @@ from toolgate.gate.errors import (
     Unauthenticated,
     Unavailable,
     UnknownTool,
+    UnsupportedMediaType,
 )
 from toolgate.gate.tool import Effect, Input, Output
 from toolgate.ports.documents import StoreUnavailable
@@ -74,6 +75,14 @@ EVERY_ERROR = [
         "PUT is not possible here. Use GET.",
         "method_not_allowed",
         405,
+        "BAD_REQUEST",
+        -32600,
+    ),
+    Expected(
+        UnsupportedMediaType("Not JSON."),
+        "Not JSON.",
+        "unsupported_media_type",
+        415,
         "BAD_REQUEST",
         -32600,
     ),

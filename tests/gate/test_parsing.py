@@ -113,6 +113,19 @@ def test_each_rule_has_its_sentence(wrong: dict[str, Any], message: str, rule: s
     assert problem.field == message.split()[0]
 
 
+@pytest.mark.parametrize("name", [name for name in Thing.model_fields if name != "title"])
+def test_an_optional_argument_that_is_null_was_not_given(name: str) -> None:
+    tool = a_tool("x", takes=Thing)
+    assert getattr(parse(tool, {"title": "t", name: None}), name) in (
+        getattr(parse(tool, {"title": "t"}), name),
+        None,
+    )
+
+
+def test_nulls_beside_what_is_wrong_are_not_reported() -> None:
+    assert told({"title": "t", "count": None, "open": 1}) == ["open must be true or false"]
+
+
 def test_a_missing_argument_is_required() -> None:
     (problem,) = problems({})
     assert problem == Problem("title", "missing", "title is required")

@@ -250,8 +250,12 @@ async def test_a_resource_of_a_hidden_tool_does_not_exist(web: Web, era: str) ->
         error = message_of(await read.send(client))["error"]
         unknown = request(era, "resources/read", {"uri": "special://jone"})
         other = message_of(await unknown.send(client))["error"]
-    assert error == {**other, "data": {"uri": "special://jane"}}
-    assert error["message"] == "Resource not found"
+    assert error == {
+        "code": other["code"],
+        "message": "Resource not found: special://jane",
+        "data": {"uri": "special://jane"},
+    }
+    assert other["message"] == "Resource not found: special://jone"
 
 
 async def test_a_resource_of_a_hidden_tool_cannot_be_subscribed_to(web: Web) -> None:
@@ -259,7 +263,8 @@ async def test_a_resource_of_a_hidden_tool_cannot_be_subscribed_to(web: Web) -> 
     async with web.client("admin") as client:
         assert message_of(await wanted.send(client))["result"] == {}
     async with web.client("user") as client:
-        assert message_of(await wanted.send(client))["error"]["message"] == "Resource not found"
+        error = message_of(await wanted.send(client))["error"]
+        assert error["message"] == "Resource not found: special://jane"
 
 
 # What needs the SDK
@@ -321,8 +326,12 @@ REFUSED: dict[str, tuple[Request, int, int | None]] = {
         400,
         HEADER_MISMATCH,
     ),
-    "another media type": (CALL.having(content_type="text/plain"), 400, None),
-    "another media type, older era": (OLD_CALL.having(content_type="text/plain"), 400, None),
+    "another media type": (CALL.having(content_type="text/plain"), 415, INVALID_REQUEST),
+    "another media type, older era": (
+        OLD_CALL.having(content_type="text/plain"),
+        415,
+        INVALID_REQUEST,
+    ),
     "no stream accepted": (CALL.having(accept="application/json"), 406, None),
     "no stream accepted, older era": (
         OLD_CALL.having(accept="application/json"),

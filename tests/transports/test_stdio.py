@@ -191,7 +191,8 @@ async def test_the_audit_tells_of_both_ways_alike(
 async def test_a_call_before_the_handshake_is_refused(gate: Gate, taken: list[Any]) -> None:
     async with piped(gate) as peer:
         told = await peer.ask(call("list_collections", {}, era=LEGACY))
-        error = {"code": INVALID_PARAMS, "message": "Invalid request parameters", "data": ""}
+        first = "Send initialize, then notifications/initialized, then this again."
+        error = {"code": INVALID_PARAMS, "message": f"tools/call came before initialize. {first}"}
         assert told["error"] == error
         await peer.shake_hands()
         assert "result" in await peer.ask(call("list_collections", {}, era=LEGACY, id=2))

@@ -16,7 +16,7 @@ from toolgate.content_import.wanted import OPTIONS, Report, Wanted, said
 from toolgate.db import content_tables as tables
 from toolgate.db.content_loading import KEYS, Row, id_for
 from toolgate.db.content_words import ENTITY_TYPES
-from toolgate.gate.parsing import TOLD
+from toolgate.gate.parsing import RULES
 from toolgate.packs.content.pack import UUID
 
 BATCH = 1000
@@ -104,8 +104,8 @@ class Checking:
         try:
             if line.problem:
                 raise _Wrong(line.problem)
-            row = self._row(line.values)
-            self._only_once(line.number, row)
+            row, has_id = self._row(line.values)
+            self._only_once(line.number, row, has_id=has_id)
         except _Wrong as wrong:
             self.report.refused.append((line.number, str(wrong)))
             return
@@ -113,7 +113,8 @@ class Checking:
         if len(self._batch) == BATCH:
             self._flush()
 
-    def _row(self, values: Row) -> Row:
+    def _row(self, values: Row) -> tuple[Row, bool]:
+        """The row, and whether the file names its id."""
         kind = self.report.kind
         if told := unknown(kind, tuple(values)):
             raise _Wrong(f"unknown: {told}")
@@ -129,7 +130,8 @@ class Checking:
         except ValidationError as invalid:
             found = invalid.errors(include_url=False)
             raise _Wrong("; ".join(_reason(one, names) for one in found)) from None
-        return self._completed(row)
+        has_id = bool(row["id"])
+        return self._completed(row), has_id
 
     def _completed(self, row: Row) -> Row:
         if row["project_id"] not in (None, self._project):
@@ -162,13 +164,16 @@ class Checking:
             raise _Wrong(f"{end} must be the UUID of a {wanted}")
         return value.lower()
 
-    def _only_once(self, number: int, row: Row) -> None:
-        for names in (KEYS[TABLES[self.report.kind].name], ("id",)):
+    def _only_once(self, number: int, row: Row, *, has_id: bool) -> None:
+        table = TABLES[self.report.kind].name
+        for names in (KEYS[table], ("id",)):
             # A digest, as millions of keys would not fit in memory.
             key = blake2b(orjson.dumps([row[name] for name in names]), digest_size=16).digest()
             first = self._lines.setdefault(key, number)
             if first != number:
-                told = ", ".join(camel(name) for name in names if name != "project_id")
+                # An id that the file does not name was made from these.
+                same = names if has_id or names != ("id",) else NATURAL[table]
+                told = ", ".join(camel(name) for name in same if name != "project_id")
                 raise _Wrong(f"has the same {told} as line {first}")
 
     def _flush(self) -> None:
@@ -198,6 +203,6 @@ def _reason(error: ErrorDetails, names: dict[str, str]) -> str:
         option = OPTIONS.get(own) if own not in names else None
         return f"{name} is missing" + (f" ({option} says it for all rows)" if option else "")
     message = error["msg"].replace("Input should", "must").replace("String should", "must")
-    if error["type"] == TOLD:
+    if error["type"] in RULES:
         message = message.removeprefix(f"{own} ")
     return f"{name} {message[:1].lower()}{message[1:]}"

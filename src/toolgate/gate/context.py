@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import NAMESPACE_URL, UUID
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.principal import Principal
@@ -35,6 +36,8 @@ class Ports:
 
     documents: DocumentStore
     content: ContentStore
+    uuid_namespace: UUID = NAMESPACE_URL
+    """Of names whose UUID is asked for without one."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 GateError
 ├── InvalidArguments     the input breaks a rule of its schema
 │   └── TooLarge         the body is over the limit
+├── UnsupportedMediaType the body is said to be something else than JSON
 ├── MethodNotAllowed     the path is there, but not for this method
 ├── UnknownTool          no such tool, or none that this caller may know of
 ├── Unauthenticated      no credentials, or not good ones
@@ -95,6 +96,15 @@ class TooLarge(GateError):
     rpc = -32300
 
 
+class UnsupportedMediaType(GateError):
+    """The body is said to be something else than JSON; only `/mcp` asks."""
+
+    kind = "unsupported_media_type"
+    status = 415
+    code = "BAD_REQUEST"
+    rpc = -32600
+
+
 class MethodNotAllowed(GateError):
     """The path exists, but not for this HTTP method; `allow` lists those it accepts."""
 
@@ -116,8 +126,9 @@ class UnknownTool(GateError):
     code = "NOT_FOUND"
     rpc = -32601
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"Unknown tool: {printable(name)}")
+    def __init__(self, name: str, near: str | None = None) -> None:
+        hint = f". Did you mean {near!r}?" if near else ""
+        super().__init__(f"Unknown tool: {printable(name)}{hint}")
 
 
 class Unauthenticated(GateError):

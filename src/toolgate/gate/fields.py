@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 
-def _whole(value: object) -> object:
+def whole(value: object) -> object:
     """JSON has one kind of number: 20.0 is the integer 20."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = Annotated[int, BeforeValidator(whole)]
 """A whole number, however JSON spells it."""

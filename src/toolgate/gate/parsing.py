@@ -8,21 +8,28 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import GateError, InvalidArguments, Problem
+from toolgate.gate.errors import MOST_NAME, GateError, InvalidArguments, Problem
 
 MOST_PROBLEMS = 100
 MOST_SHOWN = 100
 MOST_BITS = 63
 TOLD = "told"
 """Error type of validators whose message is meant for the caller as it stands."""
+TOLD_FORMAT = "told_format"
+"""The same, where a text has not the form that it must have."""
+RULES = {TOLD: "value", TOLD_FORMAT: "format"}
 
 
 def parse(tool: AnyTool, arguments: Any) -> Any:
     """Validate arguments, or raise `InvalidArguments` naming each field and rule."""
+    given: Any = arguments
+    if not isinstance(arguments, dict):
+        given = _given(given)
     try:
-        given: Any = arguments
-        return tool.read(given if isinstance(arguments, dict) else _given(given))
+        return tool.read(given)
     except ValidationError as invalid:
+        if (fewer := _without_nulls(tool, given, invalid)) is not None:
+            return parse(tool, fewer)
         names = list(tool.input.model_fields)
         found = invalid.errors(include_url=False)
         problems = [_problem(one, names) for one in found[:MOST_PROBLEMS]]
@@ -30,6 +37,23 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
             more = f"and {len(found) - MOST_PROBLEMS} more problems"
             problems.append(Problem("arguments", "value", more))
         raise InvalidArguments(problems) from None
+
+
+def _without_nulls(
+    tool: AnyTool, given: dict[str, Any], invalid: ValidationError
+) -> dict[str, Any] | None:
+    """The arguments without optional ones that are null, if one of these was refused.
+
+    Models send null for what they leave out. It is no value of these, so nothing is lost.
+    """
+    fields = tool.input.model_fields
+    wrong = {str(error["loc"][0]) for error in invalid.errors(include_url=False) if error["loc"]}
+    left_out = {
+        name
+        for name, value in given.items()
+        if value is None and name in wrong and name in fields and not fields[name].is_required()
+    }
+    return {k: v for k, v in given.items() if k not in left_out} if left_out else None
 
 
 def problem_of(invalid: ValidationError) -> str:
@@ -53,8 +77,8 @@ def _given(arguments: Any) -> dict[str, Any]:
 def _problem(error: ErrorDetails, names: list[str]) -> Problem:
     field = dotted(error["loc"])
     kind = error["type"]
-    if kind == TOLD:
-        return Problem(field, "value", _placed(error, field), shown(error["input"]))
+    if kind in RULES:
+        return Problem(field, RULES[kind], _placed(error, field), shown(error["input"]))
     if kind == "extra_forbidden" and len(error["loc"]) == 1:
         return unknown_argument(field, names)
     rule, words = _WORDS.get(kind, ("value", _plain))
@@ -70,11 +94,17 @@ def _placed(error: ErrorDetails, field: str) -> str:
 
 def unknown_argument(field: str, names: list[str]) -> Problem:
     """An argument that the tool does not have, with the nearest that it has."""
-    near = difflib.get_close_matches(field, names, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else ""
+    near = nearest(field, names)
+    hint = f"Did you mean {near!r}?" if near else ""
     valid = f"Valid arguments: {', '.join(names)}." if names else "This tool takes none."
     message = " ".join(part for part in (f"Unknown argument {field!r}.", hint, valid) if part)
     return Problem(field, "unknown", message, suggestion=hint or valid)
+
+
+def nearest(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name that is most like this one, if one is alike enough (1 is the same)."""
+    near = difflib.get_close_matches(name[:MOST_NAME], names, n=1, cutoff=alike)
+    return near[0] if near else None
 
 
 def dotted(location: Iterable[int | str]) -> str:

@@ -32,7 +32,7 @@ from toolgate.gate.errors import (
 from toolgate.gate.failures import FailureLog
 from toolgate.gate.limits import Limits
 from toolgate.gate.metrics import Metrics
-from toolgate.gate.parsing import parse
+from toolgate.gate.parsing import nearest, parse
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.records import STARTED, Ended, Record, record_of
@@ -42,7 +42,12 @@ from toolgate.gate.waiting import bounded
 from toolgate.ports.documents import StoreUnavailable
 
 CANCELLED = "cancelled"
+MOST_COMPARED = 500
+"""Tools among which what a caller may have meant is looked for; with more it takes too long."""
+MISSPELLED = 0.75
+"""How much alike a name must be: `get_user` is not what `get_document` was meant to be."""
 UNDECIDED = Decision(visible=False, allowed=False, rule=NO_RULE)
+UNRULED = Decision(visible=True, allowed=True, rule="no-rule-needed")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,7 +116,7 @@ class Gate:
                 await self.audit.make_room()
             if tool is None or not decision.allowed:
                 self.limits.refused(call.principal)
-                raise refusal(call, decision)
+                raise self._refusal(call, decision)
             if waiting := self.limits.admitting(call.principal, tool.name):
                 await waiting
             args = parse(tool, call.arguments)
@@ -149,6 +154,23 @@ class Gate:
             error = limited
         self._note(call, None, decision, time.perf_counter(), error.kind)
         return fail_with(error, None)
+
+    def _refusal(self, call: Call, decision: Decision) -> GateError:
+        """Why this caller may not call this tool; a hidden tool is as good as none."""
+        if not decision.visible:
+            near = nearest(call.tool, self._known(call.principal), MISSPELLED)
+            return UnknownTool(call.tool, near)
+        return Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
+
+    def _known(self, principal: Principal) -> list[str]:
+        """The tools to look among for what a caller may have meant: none that it cannot see."""
+        if principal.kind is Kind.ANONYMOUS or len(self.catalogue) > MOST_COMPARED:
+            return []
+        return [tool.name for tool in self.policy.visible(principal, self.catalogue)]
+
+    def note_uncounted(self, call: Call, error: GateError) -> None:
+        """Audit a list that was one too many, or could not be counted, like a call that was."""
+        self._note(call, None, UNRULED, time.perf_counter(), error.kind)
 
     def _context(self, call: Call, tx: Transaction | None = None) -> Context:
         return Context(
@@ -267,13 +289,6 @@ def ended_now(
         time.time_ns(),
         time.perf_counter() - started,
     )
-
-
-def refusal(call: Call, decision: Decision) -> GateError:
-    """Why this caller may not call this tool; a hidden tool is as good as none."""
-    if not decision.visible:
-        return UnknownTool(call.tool)
-    return Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
 
 
 def told(error: Exception, call: Call, failures: FailureLog) -> GateError:

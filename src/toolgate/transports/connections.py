@@ -29,6 +29,7 @@ MAX_DIGITS = 7
 MAX_HELD = 1 << 20
 JSON = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n"
 CLOSE = b"connection: close\r\n"
+RETRY = b"retry-after: %d\r\n"
 
 
 class Connection(LimitedHttpTools):
@@ -145,7 +146,10 @@ class Connection(LimitedHttpTools):
         if self.transport.is_closing():
             return
         body, id = answer.body, answer.request_id.encode()
-        head = JSON % (len(body), id, CLOSE if self._closing else b"")
+        more = CLOSE if self._closing else b""
+        if answer.retry_after:
+            more += RETRY % answer.retry_after
+        head = JSON % (len(body), id, more)
         defaults = self.server_state.default_headers
         if defaults is not self._default_headers:  # made anew every second, for the date
             self._default_headers = defaults

@@ -35,6 +35,8 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     request_id: str
+    retry_after: int = 0
+    """Seconds, with 429."""
 
 
 Pending = Answer | Coroutine[Any, Any, Answer | None] | None

@@ -20,6 +20,7 @@ from toolgate.transports.asgi import (
     request_id_of,
     send,
 )
+from toolgate.transports.refusals import count_list
 
 PREFIX = "/v1/tools"
 
@@ -48,9 +49,12 @@ class ToolRoutes:
         await send(to, outcome.status, outcome.raw, error_headers(error))
 
     async def _list(self, scope: Scope, to: Send) -> None:
+        if refused := await counted(self._gate, scope):
+            outcome = fail_with(refused, None)
+            return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
         listed = {"tools": [described(tool) for tool in visible]}
-        await send(to, 200, orjson.dumps(listed), [(b"cache-control", b"private, no-cache")])
+        return await send(to, 200, orjson.dumps(listed), [(b"cache-control", b"private, no-cache")])
 
     async def _call(self, name: str, scope: Scope, receive: Receive, to: Send) -> None:
         arguments: Any
@@ -70,6 +74,17 @@ class ToolRoutes:
             )
         )
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
+
+
+async def counted(gate: Gate, scope: Scope) -> GateError | None:
+    """Count a request for what there is as a call; what to answer where it is one too many."""
+    return await count_list(
+        gate,
+        scope["path"],
+        principal=principal_of(scope),
+        request_id=request_id_of(scope),
+        transport="http",
+    )
 
 
 def route_of(tool: AnyTool) -> str:

@@ -3,10 +3,19 @@
 from importlib.metadata import version
 from typing import Any, cast
 
+from toolgate.gate.answers import fail_with
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.pipeline import Gate
-from toolgate.transports.asgi import Receive, Scope, Send, principal_of, send_json
-from toolgate.transports.http import PREFIX
+from toolgate.transports.asgi import (
+    Receive,
+    Scope,
+    Send,
+    error_headers,
+    principal_of,
+    send,
+    send_json,
+)
+from toolgate.transports.http import PREFIX, counted
 from toolgate.transports.openapi_fixed import PATHS, PROJECT_HEADERS
 
 Schema = dict[str, Any]
@@ -35,8 +44,11 @@ class OpenApi:
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """The document for this caller."""
+        if refused := await counted(self._gate, scope):
+            outcome = fail_with(refused, None)
+            return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
-        await send_json(to, 200, document(visible))
+        return await send_json(to, 200, document(visible))
 
 
 def document(tools: list[AnyTool]) -> Schema:

@@ -1,4 +1,4 @@
-"""Requests that are refused before they become a call: counted, and audited."""
+"""Requests that never become a call: counted, and audited where they are refused."""
 
 from toolgate.gate.errors import GateError
 from toolgate.gate.pipeline import Call, Gate
@@ -44,3 +44,38 @@ def refuse_unreadable(
         transport=transport,
     )
     return gate.refuse(call, error, UNREADABLE).error or error
+
+
+async def count_list(
+    gate: Gate, what: str, *, principal: Principal, request_id: str, transport: str
+) -> GateError | None:
+    """Count a list as a call of its caller; what to answer instead where it is one too many."""
+    try:
+        if waiting := gate.limits.admitting(principal, what):
+            await waiting
+    except GateError as error:
+        return refuse_list(
+            gate, error, what, principal=principal, request_id=request_id, transport=transport
+        )
+    return None
+
+
+def refuse_list(
+    gate: Gate,
+    error: GateError,
+    what: str,
+    *,
+    principal: Principal,
+    request_id: str,
+    transport: str,
+) -> GateError:
+    """Audit a list that was not counted, and so is not answered."""
+    call = Call(
+        tool=what,
+        arguments=None,
+        principal=principal,
+        request_id=request_id,
+        transport=transport,
+    )
+    gate.note_uncounted(call, error)
+    return error

@@ -9,6 +9,7 @@ import pytest
 from tests.servers import Server
 
 from toolgate.gate.principal import Role, of_role
+from toolgate.settings import BadSettings, load
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -84,7 +85,7 @@ async def test_a_uuid_from_a_name_is_always_the_same(kit: Kit) -> None:
     assert other.body == {"uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, "ada"))}
 
 
-@pytest.mark.parametrize("version", ["4", "v4", 4])
+@pytest.mark.parametrize("version", ["4", "v4", "V4", 4, 4.0])
 async def test_a_random_uuid(kit: Kit, version: Any) -> None:
     made = {(await kit.send("generate_uuid", {"version": version})).body["uuid"] for _ in "ab"}
     assert len(made) == 2
@@ -98,6 +99,9 @@ async def test_a_random_uuid(kit: Kit, version: Any) -> None:
         ({"name": ""}, "You must provide a name to hash for UUID v5."),
         ({"version": "7"}, "v7 is not a valid version."),
         ({"version": True}, "vtrue is not a valid version."),
+        ({"version": 4.5}, "v4.5 is not a valid version."),
+        ({"version": []}, "v[] is not a valid version."),
+        ({"version": None}, "You must provide a name to hash for UUID v5."),
         ({"name": "a", "namespace": "b"}, "namespace must be a UUID"),
     ],
 )
@@ -106,6 +110,28 @@ async def test_a_uuid_that_cannot_be(kit: Kit, given: dict[str, Any], told: str)
     assert outcome.status == 400
     assert told in outcome.body["error"]
     assert outcome.text == outcome.body["error"], "over MCP a plain sentence"
+
+
+async def test_the_schema_has_every_version_that_is_taken(kit: Kit) -> None:
+    tool = kit.app.gate.catalogue.find("generate_uuid")
+    assert tool is not None
+    forms = tool.input_schema["properties"]["version"]["anyOf"]
+    for version in [one for form in forms for one in form["enum"]]:
+        given = {"name": "ada", "version": version}
+        assert (await kit.send("generate_uuid", given)).status == 200
+
+
+async def test_the_namespace_can_be_set(tmp_path: Path) -> None:
+    space = str(uuid.uuid4())
+    async with opened_kit(tmp_path, backend__namespace=space) as kit:
+        for given in ({"name": "ada"}, {"name": "ada", "namespace": None, "version": None}):
+            made = await kit.send("generate_uuid", given)
+            assert made.body == {"uuid": str(uuid.uuid5(uuid.UUID(space), "ada"))}
+
+
+def test_a_namespace_that_is_none_is_refused_before_the_start() -> None:
+    with pytest.raises(BadSettings, match=r"backend\.namespace"):
+        load(environment={"BACKEND_MANAGER_NAMESPACE": "example.com"})
 
 
 async def test_the_three_roles(kit: Kit) -> None:
@@ -137,7 +163,7 @@ def test_the_routes_answer_what_the_tools_answer(server: Server) -> None:
         assert (health.status_code, health.json()["status"]) == (200, "healthy")
         assert admin.get("/backend-manager/user").status_code == 404
         twice = admin.post("/backend-manager/general/uuid?name=ada", json={"name": "ada"})
-        assert twice.json() == {"error": "name is given more than once"}
+        assert twice.json() == {"error": "name is given in the query and in the body. Give it once"}
         assert admin.post("/backend-manager/general/uuid", content=b"{").status_code == 400
         assert admin.post("/backend-manager/general/uuid", json=[1]).status_code == 400
         assert admin.get("/backend-manager/general/uuid").status_code == 405

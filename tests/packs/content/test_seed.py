@@ -325,7 +325,7 @@ async def test_every_listed_enum_value_filters(
 
 @pytest.mark.parametrize("tool", LISTS)
 @pytest.mark.parametrize("name", ["page", "limit"])
-@pytest.mark.parametrize("value", [0, -1, "1", 1.5, True, None, [1], 10**30, float("inf")])
+@pytest.mark.parametrize("value", [0, -1, "1", 1.5, True, [1], 10**30, float("inf")])
 async def test_other_pages_and_limits_are_refused(
     kit: Kit, tool: str, name: str, value: Any
 ) -> None:
@@ -604,7 +604,7 @@ async def test_an_entity_without_relations_has_an_empty_graph(kit: Kit) -> None:
         assert (await graph(kit, entityId=VERSUS, depth=depth))["relationships"] == []
 
 
-@pytest.mark.parametrize("depth", [0, 3, -1, "1", "2", True, 1.5, None, [1], {}, ""])
+@pytest.mark.parametrize("depth", [0, 3, -1, "1", "2", True, 1.5, [1], {}, ""])
 async def test_another_depth_is_refused(kit: Kit, depth: Any) -> None:
     assert await refused(kit, "get_entity_graph", depth=depth) == "depth must be 1 or 2"
 

@@ -3,14 +3,15 @@
 import uuid
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, Problem
-from toolgate.gate.parsing import TOLD
+from toolgate.gate.fields import whole
+from toolgate.gate.parsing import TOLD, TOLD_FORMAT
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Route
 from toolgate.packs.backend.pack import BACKEND, ROUTES
@@ -18,6 +19,12 @@ from toolgate.packs.backend.pack import BACKEND, ROUTES
 family = Family("operations", BACKEND)
 
 VERSIONS = ("4", "5")
+VERSION_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "enum": ["5", "4", "v5", "v4"]},
+        {"type": "integer", "enum": [5, 4]},
+    ]
+}
 MOST_TEXT = 10_000
 
 
@@ -43,11 +50,10 @@ async def health_check(ctx: Context, args: Nothing) -> Health:
 
 
 def _version(value: object) -> object:
-    text = str(value).lower().removeprefix("v")
+    text = str(whole(value)).lower().removeprefix("v")
     if isinstance(value, bool) or text not in VERSIONS:
-        told = {"given": str(value)[:20].lower().removeprefix("v")}
         raise PydanticCustomError(
-            TOLD, "v{given} is not a valid version. Valid options: 4, 5", told
+            TOLD, "v{given} is not a valid version. Valid options: 4, 5", {"given": text[:20]}
         )
     return text
 
@@ -56,7 +62,7 @@ def _namespace(value: str) -> str:
     try:
         return str(uuid.UUID(value))
     except ValueError:
-        raise PydanticCustomError(TOLD, "namespace must be a UUID") from None
+        raise PydanticCustomError(TOLD_FORMAT, "namespace must be a UUID") from None
 
 
 class Wanted(Input):
@@ -68,11 +74,14 @@ class Wanted(Input):
     input: str | None = Field(
         default=None, max_length=MOST_TEXT, description="Used if `name` is not given."
     )
-    version: Annotated[str, BeforeValidator(_version)] = Field(
-        default="5", description="`5` (from a name, always the same) or `4` (random)."
+    version: Annotated[str, BeforeValidator(_version), WithJsonSchema(VERSION_SCHEMA)] = Field(
+        default="5",
+        description="`5` (from a name, always the same) or `4` (random), as a text or a number.",
     )
     namespace: Annotated[str, AfterValidator(_namespace)] | None = Field(
-        default=None, description="Namespace of a version 5 UUID; default: the URL namespace."
+        default=None,
+        description="Namespace of a version 5 UUID, a UUID; default: the setting "
+        "`backend.namespace`.",
     )
 
 
@@ -98,5 +107,5 @@ async def generate_uuid(ctx: Context, args: Wanted) -> Uuid:
     if not name:
         told = "You must provide a name to hash for UUID v5."
         raise InvalidArguments([Problem("name", "required", told)])
-    namespace = uuid.UUID(args.namespace) if args.namespace else uuid.NAMESPACE_URL
+    namespace = uuid.UUID(args.namespace) if args.namespace else ctx.ports.uuid_namespace
     return Uuid(uuid=str(uuid.uuid5(namespace, name)))

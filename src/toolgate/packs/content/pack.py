@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from toolgate.gate.dialects import CONTENT as DIALECT
 from toolgate.gate.errors import NotFound
 from toolgate.gate.fields import Whole
-from toolgate.gate.parsing import TOLD
+from toolgate.gate.parsing import TOLD_FORMAT
 from toolgate.gate.tool import Input, Output, Pack, StoredOutput
 from toolgate.ports.content import Found, Page
 
@@ -34,7 +34,7 @@ SECONDS, MILLISECONDS = len("2025-02-20T14:30:00Z"), len("2025-02-20T14:30:00.00
 def _uuid(value: str, info: ValidationInfo) -> str:
     if not UUID.fullmatch(value):
         told = {"field": info.field_name}
-        raise PydanticCustomError(TOLD, "{field} must be a valid UUID", told)
+        raise PydanticCustomError(TOLD_FORMAT, "{field} must be a valid UUID", told)
     return value.lower()
 
 
@@ -45,7 +45,7 @@ def _moment(value: str, info: ValidationInfo) -> str:
         return moment
     told = {"field": info.field_name}
     raise PydanticCustomError(
-        TOLD,
+        TOLD_FORMAT,
         "{field} must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss[.sss]Z",
         told,
     )

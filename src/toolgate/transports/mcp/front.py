@@ -6,16 +6,18 @@ is refused here (docs/decisions/0018). Both ways make the same `Call`, so checks
 are the same (docs/decisions/0005).
 """
 
-from collections.abc import Coroutine
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Coroutine
+from typing import Any
 
 from toolgate.gate.errors import (
     GateError,
     InvalidArguments,
+    MethodNotAllowed,
     Problem,
     RateLimited,
     TooLarge,
     UnknownTool,
+    UnsupportedMediaType,
 )
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Call, Gate
@@ -24,43 +26,50 @@ from toolgate.transports.asgi import (
     HEAD,
     PRINCIPAL,
     REQUEST_ID,
-    WHITE_SPACE,
     ASGIApp,
     Message,
     Receive,
     Scope,
     Send,
     answer,
-    dry_run_of,
     error_headers,
+    header,
     parse_json,
     principal_of,
     read_body,
     replayed,
     request_id_of,
+    send,
     send_json,
 )
 from toolgate.transports.heads import Answer, Head, Heads, Pending, raw_key_of
-from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_rule, failure
+from toolgate.transports.jsonrpc import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    broken_rule,
+    failure,
+    failure_line,
+)
 from toolgate.transports.mcp.answers import Answers
+from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_version
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
-from toolgate.transports.mcp.plain import Plain, plain_request
-from toolgate.transports.refusals import refuse_unreadable
+from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
+from toolgate.transports.refusals import refuse_list, refuse_unreadable
 
 new_id = Ids().new
 Answering = Answer | Coroutine[Any, Any, Answer] | None
-ROUTING = {b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"}
+METHODS = ("POST", "GET", "DELETE")
+"""Since 2026-07-28 only the first."""
+NOT_JSON = "Content-Type must be application/json. Send the message as JSON, and say so."
 
 
-class Routing(NamedTuple):
-    """What a request's headers say of it."""
+class Refused(Exception):
+    """A request that is neither answered here nor given to the SDK."""
 
-    fits: bool
-    """The media types are right, no routing header stands twice, and there is no session."""
-    protocol: str | None
-    method: str | None
-    name: str | None
-    dry_run: bool
+    def __init__(self, problem: GateError, told: dict[str, Any]) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+        self.told = told
 
 
 class Front:
@@ -86,31 +95,40 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one HTTP request to the MCP endpoint."""
-        if scope["method"] != "POST":
+        if scope["method"] == "POST":
+            return await self._post(scope, receive, to)
+        methods = METHODS[:1] if header(scope, b"mcp-protocol-version") == MODERN else METHODS
+        if scope["method"] in methods:
             return await self._sdk(scope, receive, to)
+        wrong = MethodNotAllowed(scope["method"], ", ".join(methods))
+        told = failure(None, wrong.rpc, wrong.message)
+        return await send_json(to, wrong.status, told, error_headers(wrong))
+
+    async def _post(self, scope: Scope, receive: Receive, to: Send) -> None:
         try:
-            body = await read_body(receive, self._gate.limits.bounds.body_bytes)
-        except TooLarge as problem:
-            told = failure(None, INVALID_REQUEST, problem.message)
-            return await self._refuse(scope, to, problem, told)
-        routing = self._routing(scope)
-        try:
-            message = parse_json(body)
-        except InvalidArguments as problem:
-            told = failure(None, PARSE_ERROR, f"Parse error: {problem.message}")
-            return await self._refuse(scope, to, problem, told)
-        plain = _plain(routing, message)
-        pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
-        if pending is None and (rule := broken_rule(message)):
-            # The SDK would carry some of these out and not answer them.
-            problem = InvalidArguments([Problem("body", "format", rule)])
-            told = failure(None, INVALID_REQUEST, f"Invalid Request: {rule}")
-            return await self._refuse(scope, to, problem, told)
+            body = await self._body(receive)
+            routing = self._routing(scope)
+            message = _message(routing, body)
+            plain = _plain(routing, message)
+            pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
+            if pending is None:
+                _check(routing, message)
+        except Refused as refused:
+            return await self._refuse(scope, to, refused)
         if pending is None:
             again: Message = {"type": "http.request", "body": body, "more_body": False}
             return await self._sdk(scope, replayed(again, receive), to)
         answered = pending if isinstance(pending, Answer) else await pending
+        if answered.retry_after:
+            wait = [(b"retry-after", b"%d" % answered.retry_after)]
+            return await send(to, answered.status, answered.body, wait)
         return await answer(scope, answered.status, answered.body)
+
+    async def _body(self, receive: Receive) -> bytes:
+        try:
+            return await read_body(receive, self._gate.limits.bounds.body_bytes)
+        except TooLarge as problem:
+            raise Refused(problem, failure(None, INVALID_REQUEST, problem.message)) from None
 
     def respond(self, head: Head, body: bytes) -> Pending:
         """Answer a request whose headers are known, if it is plain."""
@@ -130,6 +148,12 @@ class Front:
         if self._epoch != self._gate.catalogue.epoch:
             self._refresh()
         if plain.method == "tools/list":
+            try:
+                waiting = self._gate.limits.admitting(principal, plain.method)
+            except RateLimited as limited:
+                return self._unlisted(plain, principal, request_id, limited)
+            if waiting is not None:
+                return self._listed_after(waiting, plain, principal, request_id)
             return Answer(200, self._answers.listed(plain, principal), request_id)
         if plain.name in self._live and not self._is_hidden(principal, plain.name):
             return None
@@ -143,6 +167,32 @@ class Front:
         )
         return self._called(plain, call)
 
+    async def _listed_after(
+        self, waiting: Awaitable[None], plain: Plain, principal: Principal, request_id: str
+    ) -> Answer:
+        """The list, once it is counted."""
+        try:
+            await waiting
+        except GateError as error:
+            return self._unlisted(plain, principal, request_id, error)
+        return Answer(200, self._answers.listed(plain, principal), request_id)
+
+    def _unlisted(
+        self, plain: Plain, principal: Principal, request_id: str, error: GateError
+    ) -> Answer:
+        """A list that was one too many, or could not be counted."""
+        refuse_list(
+            self._gate,
+            error,
+            plain.method,
+            principal=principal,
+            request_id=request_id,
+            transport=TRANSPORT,
+        )
+        wait = error.retry_after if isinstance(error, RateLimited) else 0
+        told = failure_line(plain.id, error.rpc, error.message)
+        return Answer(error.status, told, request_id, wait)
+
     async def _called(self, plain: Plain, call: Call) -> Answer:
         outcome = await self._gate.execute(call)
         unknown = plain.modern and isinstance(outcome.error, UnknownTool)
@@ -153,9 +203,9 @@ class Front:
         """What the headers say; kept with them, where the same ones come again."""
         head: Head | None = scope.get(HEAD)
         if head is None:
-            return _read(scope)
+            return read_routing(scope)
         if head.routing is None:
-            head.routing = _read(scope)
+            head.routing = read_routing(scope)
         if head.routing.fits and (key := raw_key_of(scope)) is not None:
             head.respond = self.respond
             self._heads.keep_raw(key, head)
@@ -166,20 +216,41 @@ class Front:
         tool = self._gate.catalogue.find(name)
         return tool is None or not self._gate.policy.decide(principal, tool).visible
 
-    async def _refuse(
-        self, scope: Scope, to: Send, problem: GateError, told: dict[str, Any]
-    ) -> None:
+    async def _refuse(self, scope: Scope, to: Send, refused: Refused) -> None:
         """Answer what is no message, or that there were too many of these."""
-        refused = refuse_unreadable(
+        error, told = refused.problem, refused.told
+        error = refuse_unreadable(
             self._gate,
-            problem,
+            error,
             principal=principal_of(scope),
             request_id=request_id_of(scope),
             transport=TRANSPORT,
         )
-        if isinstance(refused, RateLimited):
-            told = failure(None, refused.rpc, refused.message)
-        await send_json(to, refused.status, told, error_headers(refused))
+        if isinstance(error, RateLimited):
+            told = failure(None, error.rpc, error.message)
+        await send_json(to, error.status, told, error_headers(error))
+
+
+def _message(routing: Routing, body: bytes) -> Any:
+    """The message in a body that is JSON, and said to be."""
+    if not routing.is_json:
+        wrong = UnsupportedMediaType(NOT_JSON)
+        raise Refused(wrong, failure(None, wrong.rpc, wrong.message))
+    try:
+        return parse_json(body)
+    except InvalidArguments as problem:
+        told = failure(None, PARSE_ERROR, f"Parse error: {problem.message}")
+        raise Refused(problem, told) from None
+
+
+def _check(routing: Routing, message: Any) -> None:
+    """Refuse what the SDK would carry out and not answer, or not answer in words of use."""
+    if rule := broken_rule(message):
+        problem = InvalidArguments([Problem("body", "format", rule)])
+        raise Refused(problem, failure(None, INVALID_REQUEST, f"Invalid Request: {rule}"))
+    if told := unsupported_version(routing, message):
+        version = Problem("MCP-Protocol-Version", "value", told["error"]["message"])
+        raise Refused(InvalidArguments([version]), told)
 
 
 def _plain(routing: Routing, message: Any) -> Plain | None:
@@ -193,26 +264,3 @@ def _plain(routing: Routing, message: Any) -> Plain | None:
         if plain.name and routing.name != plain.name:
             return None
     return plain
-
-
-def _read(scope: Scope) -> Routing:
-    found: dict[bytes, str] = {}
-    accept = content = b""
-    twice = False
-    for key, value in scope["headers"]:
-        if key in ROUTING:
-            twice = twice or key in found
-            found[key] = value.decode("latin-1").strip(WHITE_SPACE)
-        elif key == b"accept":
-            accept += value
-        elif key == b"content-type":
-            content = value
-    both = b"application/json" in accept and b"text/event-stream" in accept
-    is_json = content.partition(b";")[0].strip() == b"application/json"
-    return Routing(
-        fits=both and is_json and not twice and b"mcp-session-id" not in found,
-        protocol=found.get(b"mcp-protocol-version"),
-        method=found.get(b"mcp-method"),
-        name=found.get(b"mcp-name"),
-        dry_run=dry_run_of(scope),
-    )

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 from toolgate.transports.jsonrpc import LARGEST_ID, SMALLEST_ID
 
 MODERN = "2026-07-28"
+HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""What `initialize` can agree on."""
 LEGACY = frozenset({"2025-06-18", "2025-11-25"})
+"""The ones of them whose requests can be plain."""
 META = "io.modelcontextprotocol/"
 PROTOCOL = f"{META}protocolVersion"
 CAPABILITIES = f"{META}clientCapabilities"

@@ -6,6 +6,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from toolgate.gate.errors import printable
 from toolgate.gate.prompts import Prompt
 from toolgate.transports.mcp.listing import visible_prompts
 from toolgate.transports.mcp.sdk_requests import Raw, Requests
@@ -46,7 +47,7 @@ class PromptHandlers:
         prompts = {one.name: one for one in self._visible(raw)}
         prompt = prompts.get(params.name)
         if prompt is None:
-            error = MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}")
+            error = MCPError(types.INVALID_PARAMS, f"Unknown prompt: {printable(params.name)}")
             raise self._requests.unknown(raw, params.name, error)
         given = params.arguments or {}
         if missing := [

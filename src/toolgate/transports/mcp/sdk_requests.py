@@ -9,15 +9,35 @@ from mcp.server import ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from toolgate.gate.answers import Outcome
-from toolgate.gate.errors import RateLimited, UnknownTool
+from toolgate.gate.errors import RateLimited, UnknownTool, printable
+from toolgate.gate.parsing import problem_of
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.gate.policy import NO_RULE
 from toolgate.gate.principal import Principal
+from toolgate.transports.refusals import count_list
 from toolgate.transports.stream_credentials import Good
 
 Raw = ServerRequestContext[Any]
+
+COUNTED = {
+    "tools/list",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+}
+"""Requests that are no call of a tool, and cost something: each counts as one."""
+TOO_EARLY = "Invalid request parameters"
+"""What the SDK says of a request before `initialize`."""
+INITIALIZE_FIRST = (
+    "{} came before initialize. Send initialize, then notifications/initialized, then this again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +92,33 @@ class Requests:
             )
         )
 
-    async def only_known(self, ctx: Raw, call_next: CallNext) -> HandlerResult:
-        """Refuse methods that there are not."""
+    async def checked(self, ctx: Raw, call_next: CallNext) -> HandlerResult:
+        """Count what becomes no call, and say in our words what the SDK refuses."""
+        if ctx.method in COUNTED:
+            await self._count(ctx)
         try:
             return await call_next(ctx)
+        except ValidationError as invalid:
+            told = f"Invalid params of {printable(ctx.method)}: {problem_of(invalid)}."
+            raise MCPError(types.INVALID_PARAMS, told) from None
         except MCPError as error:
-            if error.code != types.METHOD_NOT_FOUND:
-                raise
-            raise self.unknown(ctx, ctx.method, error) from None
+            if error.code == types.METHOD_NOT_FOUND:
+                raise self.unknown(ctx, ctx.method, error) from None
+            if error.message == TOO_EARLY:
+                raise MCPError(error.code, INITIALIZE_FIRST.format(ctx.method)) from None
+            raise
+
+    async def _count(self, ctx: Raw) -> None:
+        caller = self.who(ctx)
+        refused = await count_list(
+            self.gate,
+            ctx.method,
+            principal=caller.principal,
+            request_id=caller.request_id,
+            transport=self._transport,
+        )
+        if refused:
+            raise MCPError(refused.rpc, refused.message)
 
     def unknown(self, raw: Raw, name: str, error: MCPError) -> MCPError:
         """What is answered to a request for what there is not: counted and audited like a call."""

@@ -3,6 +3,7 @@
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from toolgate.gate.errors import printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.mcp.listing import visible_resources
 from toolgate.transports.mcp.sdk_requests import Raw, Requests, given
@@ -96,4 +97,4 @@ class ResourceHandlers:
 
 
 def _no_resource(uri: str) -> MCPError:
-    return MCPError(types.INVALID_PARAMS, "Resource not found", {"uri": uri})
+    return MCPError(types.INVALID_PARAMS, f"Resource not found: {printable(uri)}", {"uri": uri})

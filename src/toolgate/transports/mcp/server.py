@@ -97,7 +97,7 @@ def build_server(
     )
     server.tools_change = gate.catalogue.changing
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, masked(set_level))
-    server.middleware.append(requests.only_known)
+    server.middleware.append(requests.checked)
     server.middleware.append(
         RequestStateBoundary(
             RequestStateSecurity(

@@ -31,7 +31,7 @@ from toolgate.transports.mcp.lines import Line, TooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
 from toolgate.transports.mcp.stdio_credential import TRANSPORT, Holder, Identify
 from toolgate.transports.mcp.wire import Wire
-from toolgate.transports.refusals import refuse_unreadable
+from toolgate.transports.refusals import count_list, refuse_unreadable
 
 SDK = "toolgate.transports.mcp.streams"
 MOST_RUNNING = 256
@@ -158,7 +158,7 @@ class Client:
                 return refused
             principal = self._holder.principal
             if plain.method == "tools/list":
-                return self._answers.listed(plain, principal)
+                return await self._listed(plain, principal, request_id)
             call = Call(
                 tool=plain.name,
                 arguments=plain.arguments,
@@ -170,6 +170,18 @@ class Client:
         except Exception as problem:
             self._gate.failures.defect(request_id, f"MCP {plain.method}", problem)
             return failure_line(plain.id, INTERNAL_ERROR, "Internal error")
+
+    async def _listed(self, plain: Plain, principal: Principal, request_id: str) -> bytes:
+        refused = await count_list(
+            self._gate,
+            plain.method,
+            principal=principal,
+            request_id=request_id,
+            transport=TRANSPORT,
+        )
+        if refused:
+            return failure_line(plain.id, refused.rpc, refused.message)
+        return self._answers.listed(plain, principal)
 
     def _ended(self, plain: Plain, scope: anyio.CancelScope) -> None:
         if len(self._calls) == MOST_RUNNING:
