@@ -16,12 +16,14 @@ from typer.main import get_command
 
 from docs.markdown import fenced, page, table
 from docs.tools_page import tools_page
+from toolgate.app import packs
 from toolgate.cli.main import commands
 from toolgate.gate import errors
 from toolgate.gate.errors import GateError
 from toolgate.gate.rule_schema import ACTIONS, VARIABLES, schema
 from toolgate.gate.rules import built_in_rules
 from toolgate.settings import BORROWED, OWN, PREFIX, described
+from toolgate.transports.http import route_of
 
 FOLDER = Path(__file__).parent / "reference"
 WIDTH = 100
@@ -34,11 +36,6 @@ ENDPOINTS = (
     ),
     ("`GET /v1/tools`", "a key or token", "the tools the caller may see, with schemas"),
     ("`POST /v1/tools/{name}`", "a key or token", "call a tool; the body is its arguments as JSON"),
-    (
-        "`GET /api/…`",
-        "a key or token",
-        "the tools of pack `content`, each at the path in its entry",
-    ),
     (
         "`POST /rpc`",
         "a key or token",
@@ -218,13 +215,28 @@ def helps(command: TyperCommand | TyperGroup, path: str, parent: Any = None) -> 
         yield from helps(inner, f"{path} {name}", context)
 
 
+def _routes() -> Iterator[tuple[str, str, str]]:
+    for offer in packs():
+        for tool in offer.tools:
+            if tool.route:
+                link = f"[`{tool.name}`](tools.md#{tool.name})"
+                yield f"`{route_of(tool)}`", link, tool.description.partition("\n")[0]
+
+
 def http_page() -> str:
     """Paths and headers."""
     return page(
         "HTTP",
         table(("path", "needs", "what"), ENDPOINTS),
+        "If a JSON object has the same name twice, the last value counts.",
         "Response bodies are JSON in the dialect of the tool's pack; "
         "[Errors](errors.md) lists the statuses.",
+        "## Routes of tools",
+        "Some tools have a route of their own beside `POST /v1/tools/{name}`, with the same "
+        "checks, limits and audit. Arguments are in the path and the query, with POST also in the "
+        "body as JSON. The project below `/api` comes from a header or a cookie. A tool of your "
+        "own that replaces a built-in one also gets its route.",
+        table(("route", "tool", "what"), _routes()),
         "## Request headers",
         table(("header", "meaning"), REQUEST_HEADERS),
         "## Response headers",

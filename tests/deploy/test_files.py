@@ -21,6 +21,7 @@ from tests.servers import ROOT, stop, wait_until_ready
 from toolgate.sections import Server
 from toolgate.settings import BORROWED, OWN, PREFIX, load, names
 from toolgate.stopping import ANSWER_SECONDS, CLOSE_SECONDS
+from toolgate.transports.peers import Peers
 
 VARIABLE = re.compile(rf"\b{PREFIX}[A-Z_]+\b")
 PIN = re.compile(r"^(\S+==\S+)", re.M)
@@ -193,7 +194,24 @@ def test_cloud_run_gets_its_secrets_from_elsewhere() -> None:
     plain = {name: one["value"] for name, one in env.items() if "value" in one}
     settings = load(environment=plain)
     assert settings.server.public_url == "https://tools.example.com"
-    assert settings.server.trusted_proxies == ()
+    assert settings.server.trusted_proxies == ("169.254.0.0/16",)
+
+
+def test_behind_cloud_run_a_stranger_is_known_by_the_address_that_google_tells() -> None:
+    """With the headers that a container is sent there."""
+    (proxies,) = [
+        one["value"]
+        for one in container()["env"]
+        if one["name"] == "TOOLGATE_SERVER__TRUSTED_PROXIES"
+    ]
+    server = load(environment={"TOOLGATE_SERVER__TRUSTED_PROXIES": proxies}).server
+    told = [
+        (b"x-forwarded-for", b"198.51.100.7, 203.0.113.12"),
+        (b"forwarded", b'for="203.0.113.12";proto=https'),
+    ]
+    scope = {"type": "http", "client": ("169.254.1.1", 4711), "headers": told}
+    assert Peers(server)(scope) == "203.0.113.12"
+    assert Peers(server)(scope | {"client": ("192.0.2.1", 4711)}) == "192.0.2.1"
 
 
 def test_cloud_runs_probes_are_answered(server: Any) -> None:

@@ -273,6 +273,39 @@ def test_only_post_is_possible(admin: httpx2.Client, method: str) -> None:
     assert answer.json()["error"]["message"] == "Use POST."
 
 
+PROJECT = "00000000-0000-4000-a000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "code"),
+    [
+        ("get_entity", {"projectId": PROJECT, "entityId": "x"}, -32302),
+        ("get_entity", {"projectId": PROJECT, "entityId": 5}, -32302),
+        ("get_entity", {"projectId": PROJECT}, -32301),
+        ("list_search_performance", {"projectId": PROJECT, "dateEnd": "2025-02-30"}, -32302),
+        ("list_quotable_blocks", {"projectId": PROJECT, "verifiedUntilAfter": "soon"}, -32302),
+        ("generate_uuid", {"name": "a", "namespace": "b"}, -32302),
+        ("search_entities", {"projectId": PROJECT, "page": 0}, -32300),
+        ("search_entities", {"projectId": "x", "page": 0}, -32300),
+    ],
+)
+def test_a_wrong_format_has_a_code_of_its_own(
+    server: Server, tool: str, params: dict[str, Any], code: int
+) -> None:
+    with server.client() as admin:
+        told = admin.post("/rpc", json=request(tool, params, id=1)).json()
+    assert told["error"]["code"] == code
+
+
+def test_of_a_name_that_stands_twice_the_last_counts(server: Server) -> None:
+    twice = b'{"limit": 1, "limit": 2}'
+    with server.client() as admin:
+        plain = admin.post("/v1/tools/list_projects", content=twice).json()
+        body = b'{"jsonrpc": "2.0", "id": 1, "method": "list_projects", "params": %b}' % twice
+        rpc = admin.post("/rpc", content=body).json()["result"]
+    assert plain["pagination"]["limit"] == rpc["pagination"]["limit"] == 2
+
+
 # Who
 
 

@@ -1,7 +1,7 @@
 """Which tools there are."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgate.gate.prompts import Prompt
@@ -60,6 +60,11 @@ class Catalogue:
         theirs = _by_alias(own.tools if own else ())
         self.replaced = {theirs[alias].name: built_in[alias] for alias in theirs.keys() & built_in}
         """The built-in tools whose place a user's own took, by its name."""
+        # One name, one tool: a route leads to the tool that took its tool's place.
+        theirs = {
+            alias: replace(tool, route=built_in[alias].route) if alias in built_in else tool
+            for alias, tool in theirs.items()
+        }
         every = (built_in | theirs).values()
         self._tools = {tool.name: tool for tool in every}
         self._spellings = {tool.alias: tool for tool in every} | self._tools

@@ -21,6 +21,7 @@ from toolgate.gate.errors import (
     Unavailable,
     UnknownTool,
 )
+from toolgate.gate.parsing import cut, unknown_argument
 from toolgate.gate.pipeline import Call, Gate
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.asgi import (
@@ -43,6 +44,7 @@ SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 NOBODYS = "00000000-0000-4000-8000-000000000000"
 """A well-formed id that no project has: an unknown slug is an unknown project."""
 
+Schema = dict[str, Any]
 FindProject = Callable[[str], Awaitable[str | None]]
 
 
@@ -92,8 +94,8 @@ class Routes:
             arguments = _from_query(scope["query_string"], tool, path)
             if scope["method"] not in ("GET", "DELETE"):
                 arguments = await self._with_body(arguments, receive)
-            if tool.route and tool.route.project:
-                arguments[tool.route.project] = await self._project(scope)
+            if project := _project_argument(tool):
+                arguments[project] = await self._project(scope)
         except (InvalidArguments, TooLarge) as unreadable:
             arguments = unreadable
         except StoreUnavailable as silent:
@@ -122,7 +124,8 @@ class Routes:
             return given  # refused by the tool's own check, in its words
         named = cast("dict[str, Any]", given)
         for name in named.keys() & arguments.keys():
-            raise InvalidArguments([Problem(name, "value", f"{name} is given more than once")])
+            told = f"{name} is given in the query and in the body. Give it once"
+            raise InvalidArguments([Problem(name, "value", told)])
         return arguments | named
 
     async def _project(self, scope: Scope) -> str:
@@ -159,15 +162,28 @@ def _from_query(query: bytes, tool: AnyTool, path: dict[str, str]) -> dict[str, 
     except ValueError:
         told = "The query string is not valid UTF-8"
         raise InvalidArguments([Problem("query", "format", told)]) from None
-    given_by_request = tool.route.project if tool.route else None
+    given_by_request = _project_argument(tool)
+    known: Schema = tool.input_schema.get("properties", {})
     for name, value in pairs:
         if name == given_by_request:
             told = f"{name} is not a query parameter. Send it as the header x-project-id"
             raise InvalidArguments([Problem(name, "unknown", told)])
+        if name in path:
+            told = f"{name} is part of the path. Leave it out of the query"
+            raise InvalidArguments([Problem(name, "value", told)])
         if name in found:
             raise InvalidArguments([Problem(name, "value", f"{name} is given more than once")])
-        found[name] = _typed(value, tool.input_schema["properties"].get(name, {}))
+        found[name] = _typed(value, known.get(name, {}))
+    if unknown := found.keys() - known.keys():
+        possible = [name for name in known if name != given_by_request and name not in path]
+        raise InvalidArguments([unknown_argument(cut(one), possible) for one in sorted(unknown)])
     return found
+
+
+def _project_argument(tool: AnyTool) -> str | None:
+    """The argument that the request's project fills in; a tool in another's place may have none."""
+    name = tool.route.project if tool.route else None
+    return name if name in tool.input_schema.get("properties", {}) else None
 
 
 def _typed(value: str, schema: dict[str, Any]) -> Any:
