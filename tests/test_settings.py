@@ -194,6 +194,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "sign_in.oidc_issuer": ("https://id.example", "https://id.example"),
     "sign_in.oidc_client_id": ("toolgate", "toolgate"),
     "sign_in.oidc_client_secret": ("s3cret", "s3cret"),
+    "oauth.cookie": ("__session", "__session"),
     "oauth.registration": ("false", False),
     "oauth.access_minutes": ("5", 5),
     "oauth.refresh_days": ("1", 1),
