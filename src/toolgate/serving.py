@@ -64,13 +64,13 @@ class Application:
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
+        table = ConnectionTable(self._settings.limits, Peers(self._settings.server).of_connection)
         try:
-            edge = await self._start()
+            edge = await self._start(table)
         except Exception as problem:
             await self._open.aclose()
             await send({"type": "lifespan.startup.failed", "message": str(problem)})
             raise
-        table = ConnectionTable(self._settings.limits, Peers(self._settings.server).of_connection)
         scope["state"].update({KNOWN_HEADS: edge.heads, CONNECTION_TABLE: table})
         table.start()
         await send({"type": "lifespan.startup.complete"})
@@ -79,19 +79,24 @@ class Application:
         await self._open.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _start(self) -> Edge:
+    async def _start(self, table: ConnectionTable) -> Edge:
         app = await self._open.enter_async_context(opened(self._settings, self._plugins))
         web = web_app(app.gate, app.credentials, self._settings, app.readiness())
         self._web = edge = await self._open.enter_async_context(web)
-        when_told_to_stop(lambda: self._drain(app.gate.limits.deadlines))
+        when_told_to_stop(lambda: self._drain(app.gate.limits.deadlines, table))
         # What lives now lives as long as the process: keep the collector away from it.
         gc.collect()
         gc.freeze()
         return edge
 
-    def _drain(self, calls: Deadlines) -> None:
-        """Let running calls end by themselves for a while."""
-        asyncio.get_running_loop().call_later(self._settings.server.drain_seconds, calls.stop)
+    def _drain(self, calls: Deadlines, table: ConnectionTable) -> None:
+        """Let running calls end by themselves for a while, and bodies arrive."""
+
+        def end() -> None:
+            table.stop_reading()
+            calls.stop()
+
+        asyncio.get_running_loop().call_later(self._settings.server.drain_seconds, end)
 
 
 def worker() -> Application:

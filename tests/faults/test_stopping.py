@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.faults.server import Answer, Running, ask, kept_in, served, until
+from tests.faults.server import KEY, Answer, Running, ask, kept_in, served, until
 from tests.patience import PATIENT
 from tests.transports.mcp_requests import LEGACY, MODERN, tool_call
 
@@ -161,6 +161,31 @@ def test_every_call_of_a_batch_over_the_drain_time_is_told(tmp_path: Path) -> No
     assert [one["id"] for one in answers] == ["first", "second"]
     assert {one["error"]["message"] for one in answers} == {STOPPING}
     assert {row["error_type"] for row in kept_in(data).rows} == {"unavailable"}
+
+
+HALF = (
+    f"POST /v1/tools/list_collections HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    f"authorization: Bearer {KEY}\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n"
+).encode()
+
+
+def test_a_request_whose_body_does_not_end_is_told(tmp_path: Path) -> None:
+    with (
+        started(tmp_path / "data", 1, "0.2") as running,
+        socket.create_connection(("127.0.0.1", running.port), timeout=PATIENT) as client,
+    ):
+        client.sendall(HALF)
+        with client.makefile("rb") as said:
+            assert said.readline() == b"HTTP/1.1 100 Continue\r\n"  # it waits for the body
+            said.readline()
+            client.sendall(b"{")
+            running.process.send_signal(signal.SIGTERM)
+            head, _, body = said.read().partition(b"\r\n\r\n")
+        assert running.process.wait(PATIENT) == 0
+    assert head.startswith(b"HTTP/1.1 503 ")
+    assert b"connection: close" in head
+    assert json.loads(body) == {"error": "The server is stopping. Try again."}
+    assert running.said == []
 
 
 def result_of(answer: Answer) -> Any:

@@ -254,6 +254,32 @@ async def test_a_stranger_that_is_refused_while_the_server_stops_is_answered(
     assert b"connection: close\r\n" in line.pipe.written
 
 
+async def test_a_server_that_stops_waits_for_a_body_that_has_begun(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    line.feed(asked[:-5])
+    line.server.shutdown()
+    assert not line.pipe.closed
+    line.feed(asked[-5:])
+    await line.until(lambda: line.pipe.closed)
+    assert b" 200 " in line.pipe.written
+    assert b"connection: close\r\n" in line.pipe.written
+    assert line.requests == 0
+
+
+async def test_a_body_that_does_not_end_is_told_that_the_server_stops(web: Web, line: Line) -> None:
+    asked = written(web, tool_call(MODERN, "echo", {}))
+    await known(line, asked)
+    line.feed(asked[:-5])
+    line.server.shutdown()
+    line.table.stop_reading()
+    told = await line.reply()
+    assert (told.status, told.headers["connection"]) == (503, "close")
+    assert json.loads(told.body) == {"error": "The server is stopping. Try again."}
+    line.later(1)
+    assert line.pipe.closed
+
+
 async def test_an_idle_connection_ends_with_the_server(web: Web, line: Line) -> None:
     asked = written(web, tool_call(MODERN, "echo", {}))
     await known(line, asked)

@@ -49,6 +49,9 @@ class Closable(Protocol):
     def check_deadline(self, now: float) -> None:
         """Close if the client took too long."""
 
+    def stop_reading(self) -> None:
+        """Wait for no more of a request."""
+
     def drop(self) -> None:
         """Close at once."""
 
@@ -136,6 +139,11 @@ class ConnectionTable:
         self._refused.remove()
         if self._timer is not None:
             self._timer.cancel()
+
+    def stop_reading(self) -> None:
+        """Answer requests whose bodies are incomplete: the server is about to end."""
+        for connection in list(self._open):
+            connection.stop_reading()
 
     def _has_its_share(self, peer: str) -> bool:
         return len(self._of_peer.get(peer, ())) >= self.share

@@ -113,6 +113,9 @@ class Handshake(SSLProtocol):
     def check_deadline(self, now: float) -> None:
         """Leave it to asyncio, which ends a handshake that takes too long."""
 
+    def stop_reading(self) -> None:
+        """Nothing of a request has come."""
+
     def drop(self) -> None:
         """Close at once."""
         if self._tcp is not None:

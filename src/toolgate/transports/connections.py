@@ -78,6 +78,8 @@ class Connection(LimitedHttpTools):
             self._phase is Phase.IDLE and self._heads and self._handle_known(self._heads, data)
         ):
             super().data_received(data)
+            if self._closing:
+                super().shutdown()
 
     def _handle_known(self, heads: Heads, data: bytes) -> bool:
         """Whether this was, or is the begin of, a request that is known."""
@@ -189,8 +191,8 @@ class Connection(LimitedHttpTools):
         return not self._incomplete and super()._is_discarding
 
     def shutdown(self) -> None:
-        """Leave when what is being answered is answered."""
-        if self._task is None:
+        """Leave when what has been asked, or begun to be, is answered."""
+        if self._task is None and not self._incomplete:
             super().shutdown()
         else:
             self._closing = True

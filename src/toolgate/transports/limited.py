@@ -27,6 +27,7 @@ PIECE_BYTES = 4096
 """How much is parsed at once: what is in it may all be requests."""
 TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
 TOO_SLOW = "The request did not arrive in time (setting limits.{})."
+STOPPING = "The server is stopping. Try again."
 NO_ROOM = "All connections are taken. Try again later."
 
 
@@ -275,6 +276,12 @@ class Limited(asyncio.Protocol):
             self.drop()
         else:
             self.transport.close()
+
+    def stop_reading(self) -> None:
+        """Wait no longer for the rest of a body: the server is about to end."""
+        if self._phase is Phase.BODY and not self._is_discarding:
+            self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, STOPPING)
+            self._deadline = self.loop.time()  # the table closes it when it looks next
 
     def drop(self) -> None:
         """Close at once: what is not sent by now is lost, since nobody may ever read it."""
