@@ -7,7 +7,9 @@ from typing import Any
 
 import anyio
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 from tests.databases import STARTS_A_SERVER
@@ -202,3 +204,25 @@ def test_an_address_of_no_database_we_know_is_refused_in_words(url: str) -> None
 )
 def test_an_address_is_opened_with_the_driver_we_ship(url: str) -> None:
     assert Database(url).url.drivername in {"sqlite+pysqlite", "postgresql+psycopg"}
+
+
+EARLIER = [f"{number:04}" for number in range(1, int(newest()))]
+
+
+@pytest.mark.parametrize("earlier", EARLIER)
+async def test_an_upgrade_from_every_earlier_schema_makes_the_same_tables(
+    database_url: str, earlier: str
+) -> None:
+    def to_earlier(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", "toolgate.db:migrations")
+        config.attributes["connection"] = connection
+        command.upgrade(config, earlier)
+
+    database = Database(database_url)
+    await database.write(to_earlier)
+    assert await current(database) == earlier
+    await upgrade(database)
+    assert await current(database) == newest()
+    assert await database.read(differences) == []
+    await database.close()
