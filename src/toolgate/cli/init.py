@@ -50,6 +50,4 @@ def _shown(field: Any) -> str:
     default = field.get_default(call_default_factory=True)
     if default is None:
         return '"…"'
-    if isinstance(default, Path):
-        return json.dumps(str(default))
-    return json.dumps(default)
+    return json.dumps(default, default=str)
