@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from tests.patience import PATIENT
 
-from toolgate.cli import checks
+from toolgate.cli import checks, running_server
 from toolgate.cli.keys import days
 from toolgate.cli.problems import ExitCode, Stop, told
 from toolgate.settings import Settings, load, names
@@ -56,8 +56,9 @@ def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:
     cli("keys", "create", "--role", "admin")
     states = {one["check"]: one["state"] for one in cli("doctor", "--json").json}
     assert set(states) == {
-        "settings", "data folder", "database", "database file", "admin key", "audit", "clock",
-        "counters", "documents", "port", "extras", "own tools", "rules", "file modes",
+        "settings", "data folder", "database", "database file", "database write", "admin key",
+        "audit", "clock", "counters", "documents", "port", "extras", "own tools", "rules",
+        "file modes",
     }  # fmt: skip
     assert "fail" not in states.values()
     assert "warn" not in {states[name] for name in ("admin key", "database", "audit", "clock")}
@@ -78,7 +79,7 @@ def test_doctor_says_what_to_do_about_each_failure(
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "a-file")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         monkeypatch.setenv("TOOLGATE_SERVER__PORT", str(taken.getsockname()[1]))
-        monkeypatch.setattr(checks, "ANSWER_SECONDS", 0.1)
+        monkeypatch.setattr(running_server, "ANSWER_SECONDS", 0.1)
         ended = cli("doctor", "--json")
     assert ended.code == 1
     found = {one["check"]: (one["state"], one["says"]) for one in ended.json}

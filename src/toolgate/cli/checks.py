@@ -1,6 +1,5 @@
 """Checks of the machine: settings file, folder, port, packages, clock."""
 
-import json
 import shutil
 import socket
 import sys
@@ -17,8 +16,7 @@ from toolgate.cli.serve import url_of
 from toolgate.cli.tools import every_tool
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
+    from toolgate.cli.running_server import RunningServer
     from toolgate.settings import Settings
 
 
@@ -41,7 +39,6 @@ class Check:
 
 LITTLE_SPACE = 1024**3
 NO_SPACE = 100 * 1024**2
-ANSWER_SECONDS = 2
 MOST_AHEAD_SECONDS = 60
 OLDEST_CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
 EXTRAS = {"postgres": "psycopg", "firestore": "google.cloud.firestore", "redis": "redis"}
@@ -59,12 +56,12 @@ def check_file(config: Path | None) -> Check:
 
     path = config or Path(FILE_NAME)
     if not path.is_file():
-        told = f"No {path} here, so defaults and the environment count."
+        told = f"There is no {path} here, so defaults and the environment apply."
         return Check("settings", State.OK, f"{told} `toolgate init` writes one.")
     return Check("settings", State.OK, f"{path} is valid.")
 
 
-def check_data(settings: "Settings") -> Check:
+def check_data(settings: "Settings", server: "RunningServer | None" = None) -> Check:
     """The data folder can be written, and has room."""
     folder = settings.data
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
@@ -80,7 +77,8 @@ def check_data(settings: "Settings") -> Check:
         state = State.FAIL if free < NO_SPACE else State.WARN
         return Check("data folder", state, f"{folder}: only {room}. Make room on the disk.")
     if not folder.exists():
-        return Check("data folder", State.OK, f"{folder} is made at the first start; {room}.")
+        what = "is not there" if server else "will be created at the first start"
+        return Check("data folder", State.OK, f"{folder} {what}; {room}.")
     return Check("data folder", State.OK, f"{folder} is writable; {room}.")
 
 
@@ -103,53 +101,38 @@ async def check_modes(settings: "Settings", config: Path | None) -> Check:
         modes = f"chmod {'700' if found[0].is_dir() else '600'} {found[0]}"
         told = f"{', '.join(map(str, found))} can be read by others on this machine."
         return Check("file modes", State.FAIL, f"{told} Run `{modes}`, or start the server again.")
-    return Check("file modes", State.OK, "data and keys are their owner's alone.")
+    return Check("file modes", State.OK, "only their owner can read data and keys.")
 
 
-def check_port(settings: "Settings") -> Check:
-    """The port is free, or a toolgate answers there."""
+def check_port(settings: "Settings", server: "RunningServer | None") -> Check:
+    """The port is free, or a toolgate answers there and is ready."""
     from toolgate.serving import listening
 
+    if server is not None:
+        return _check_ready(server)
     url = url_of(settings.server)
     try:
         listening(settings).close()
     except PermissionError:
-        told = f"Port {settings.server.port} needs more rights. Choose one above 1023."
+        told = f"Port {settings.server.port} needs more privileges. Choose one above 1023."
         return Check("port", State.FAIL, told)
     except socket.gaierror:
-        told = f"There is no address {settings.server.host!r} here. Change server.host."
+        told = f"This machine has no address {settings.server.host!r}. Change server.host."
         return Check("port", State.FAIL, told)
     except OSError:
-        if _answers(url, settings.data):
-            return Check("port", State.OK, f"A toolgate answers at {url}.")
         told = f"{url} is taken by another program. Choose another with --port."
         return Check("port", State.WARN, told)
     return Check("port", State.OK, f"{url} is free.")
 
 
-def _answers(url: str, data: Path) -> bool:
-    import urllib.error
-    import urllib.request
-
-    try:
-        tls = _trusting(data) if url.startswith("https:") else None
-        with urllib.request.urlopen(  # noqa: S310
-            f"{url}/healthz", timeout=ANSWER_SECONDS, context=tls
-        ) as answer:
-            return json.load(answer) == {"status": "ok"}
-    except urllib.error.HTTPError as refusal:
-        # A toolgate that is not meant for this host name still stamps its answer.
-        return "x-request-id" in refusal.headers
-    except (OSError, ValueError):
-        return False
-
-
-def _trusting(data: Path) -> "SSLContext":
-    import ssl
-
-    from toolgate.certificates import files_in
-
-    return ssl.create_default_context(cafile=files_in(data).ca)
+def _check_ready(server: "RunningServer") -> Check:
+    if not server.failing:
+        return Check("port", State.OK, f"A toolgate answers at {server.url}.")
+    told = f"A toolgate answers at {server.url}, but is not ready: {', '.join(server.failing)}."
+    step = "Its log says why."
+    if server.has_lost_database:
+        step += " If the database's file was deleted or replaced, restart the server."
+    return Check("port", State.FAIL, f"{told} {step}")
 
 
 def check_certificate(settings: "Settings", now: datetime) -> Check:
@@ -160,16 +143,18 @@ def check_certificate(settings: "Settings", now: datetime) -> Check:
     found, end = examined(settings.data, names_for(server.host, server.allowed_hosts), now)
     files = files_in(settings.data)
     if end is None:
-        return Check("certificate", State.OK, f"{files.certificate} is made at the next start.")
+        return Check(
+            "certificate", State.OK, f"{files.certificate} will be created at the next start."
+        )
     if readable := [one for one in (files.key, files.ca_key) if _readable_by_others(one)]:
         told = f"{readable[0]} can be read by others. Run `chmod 600 {readable[0]}`."
         return Check("certificate", State.FAIL, told)
     if found:
         state = State.FAIL if end <= now else State.WARN
-        told = f"{files.certificate}: {'; '.join(found)}. A restart of the server makes another."
+        told = f"{files.certificate}: {'; '.join(found)}. Restart the server to create a new one."
         return Check("certificate", state, told)
     names = ", ".join(names_for(server.host, server.allowed_hosts))
-    return Check("certificate", State.OK, f"Good until {end:%Y-%m-%d}, for {names}.")
+    return Check("certificate", State.OK, f"Valid until {end:%Y-%m-%d}, for {names}.")
 
 
 def _readable_by_others(file: Path) -> bool:
@@ -193,9 +178,9 @@ def check_extras(settings: "Settings") -> Check:
 
 
 def check_own_tools(settings: "Settings") -> Check:
-    """The file of the user's own tools is as it should be."""
-    file = settings.extend.tools
-    if file is None:
+    """The files of the user's own tools are as they should be."""
+    files = settings.extend.tools
+    if not files:
         return Check("own tools", State.OK, "none (setting extend.tools).")
     try:
         catalogue, many = every_tool(settings)
@@ -203,8 +188,9 @@ def check_own_tools(settings: "Settings") -> Check:
         found = problem("own tools", error)
         return Check(found.name, found.state, " ".join(found.says.split()))
     replaced = ", ".join(catalogue.replaced)
-    instead = f"; in place of built-in ones: {replaced}" if replaced else ""
-    return Check("own tools", State.OK, f"{file} has {many}{instead}.")
+    instead = f", in place of the built-in {replaced}" if replaced else ""
+    count = "1 tool" if many == 1 else f"{many} tools"
+    return Check("own tools", State.OK, f"{', '.join(map(str, files))}: {count}{instead}.")
 
 
 def check_rules(settings: "Settings") -> Check:
@@ -245,9 +231,9 @@ def _installed(module: str) -> bool:
 def check_clock(newest: str | None, now: datetime) -> Check:
     """The clock is not behind what was already written."""
     if now < OLDEST_CLOCK:
-        return Check("clock", State.FAIL, f"It says {now:%Y-%m-%d}. Set the system's time.")
+        return Check("clock", State.FAIL, f"The clock says {now:%Y-%m-%d}. Set the system time.")
     ahead = (datetime.fromisoformat(newest) - now).total_seconds() if newest else 0
     if ahead > MOST_AHEAD_SECONDS:
         told = f"The newest audit row is {ahead:.0f} s in the future."
-        return Check("clock", State.FAIL, f"{told} Set the system's time.")
+        return Check("clock", State.FAIL, f"{told} Set the system time.")
     return Check("clock", State.OK, f"{now:%Y-%m-%d %H:%M:%S} UTC.")

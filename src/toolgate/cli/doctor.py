@@ -11,6 +11,7 @@ from toolgate.cli.checks import Check, State
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import bad, doubtful, good, say, say_json
 from toolgate.cli.problems import ExitCode
+from toolgate.cli.running_server import running_server
 
 if TYPE_CHECKING:
     from toolgate.settings import Settings
@@ -26,7 +27,8 @@ def doctor(
 ) -> None:
     """Check settings, data, database, counters, documents, tools, audit, clock, port, certificate.
 
-    Changes nothing. The exit code is 1 if a check fails; warnings do not count.
+    Nothing stays changed: a test row is written and removed in one transaction. The exit code is 1
+    if a check fails; warnings do not count.
     """
     from toolgate.settings import BadSettings
 
@@ -45,18 +47,19 @@ def doctor(
 
 
 async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
+    server = running_server(settings)
     found = [
         checks.check_file(config),
-        checks.check_data(settings),
+        checks.check_data(settings, server),
         await checks.check_modes(settings, config),
     ]
-    found += [one async for one in stores.check_database(settings)]
+    found += [one async for one in stores.check_database(settings, server)]
     found += [
         await stores.check_counters(settings),
         await stores.check_store(settings),
         checks.check_rules(settings),
         checks.check_own_tools(settings),
-        checks.check_port(settings),
+        checks.check_port(settings, server),
         checks.check_extras(settings),
     ]
     if settings.server.https:

@@ -11,6 +11,7 @@ from toolgate.cli.integrity import check_integrity
 from toolgate.cli.principals import IN_FORCE, key_state
 
 if TYPE_CHECKING:
+    from toolgate.cli.running_server import RunningServer
     from toolgate.db.engine import Database
     from toolgate.settings import Settings
 
@@ -59,7 +60,7 @@ async def check_counters(settings: "Settings") -> Check:
 
     store = settings.limits.store
     if store == MEMORY:
-        return Check("counters", State.OK, "calls are counted in each process by itself.")
+        return Check("counters", State.OK, "each process counts calls by itself.")
     where = urlsplit(store).netloc.rpartition("@")[2]  # without a password
     step = "Start it, or change the setting limits.store."
     try:
@@ -77,8 +78,10 @@ async def check_counters(settings: "Settings") -> Check:
     return Check("counters", State.OK, f"The counter store at {where} answers.")
 
 
-async def check_database(settings: "Settings") -> AsyncIterator[Check]:
-    """Schema, keys, audit and clock; only looked at, never changed."""
+async def check_database(
+    settings: "Settings", server: "RunningServer | None"
+) -> AsyncIterator[Check]:
+    """The file, schema, writing, keys, audit and clock; nothing stays changed."""
     from toolgate.data_folder import embedded_file
     from toolgate.db.engine import Database
 
@@ -90,8 +93,8 @@ async def check_database(settings: "Settings") -> AsyncIterator[Check]:
     try:
         file = embedded_file(database)
         if file and not file.exists():
-            yield Check("database", State.OK, f"{file} is made at the first start.")
-            yield _keys(settings, [])
+            for check in _without_file(settings, file, server):
+                yield check
             return
         whole = await check_integrity(database, file) if file else None
         if whole:
@@ -103,6 +106,19 @@ async def check_database(settings: "Settings") -> AsyncIterator[Check]:
         yield problem("database", error)
     finally:
         await database.close()
+
+
+def _without_file(settings: "Settings", file: Path, server: "RunningServer | None") -> list[Check]:
+    if server is None:
+        made = Check("database", State.OK, f"{file} will be created at the first start.")
+        return [made, _keys(settings, [])]
+    if server.has_lost_database:
+        told = f"{file} is gone, and the toolgate at {server.url} has lost its database."
+        step = "Stop it, restore the file from a backup, and start it again."
+        return [Check("database", State.FAIL, f"{told} {step}")]
+    told = f"{file} is not there, but a toolgate answers at {server.url}: its data is elsewhere."
+    step = "Run this command in its folder, or name its settings with --config or --data."
+    return [Check("database", State.WARN, f"{told} {step}")]
 
 
 async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
@@ -121,7 +137,7 @@ async def _schema(database: "Database") -> Check:
     if has == needs:
         return Check("database", State.OK, f"{what}; schema {has}.")
     if has is not None and has > needs:
-        told = f"{what}; schema {has} is newer than this version knows ({needs})."
+        told = f"{what}; schema {has} is newer than this version of toolgate supports ({needs})."
         return Check("database", State.FAIL, f"{told} Install a newer toolgate.")
     state = State.FAIL if has and database.dialect != "sqlite" else State.WARN
     step = "Run `toolgate db upgrade`."
@@ -133,6 +149,7 @@ async def _contents(settings: "Settings", database: "Database") -> AsyncIterator
     from toolgate.gate.verifying import verify
     from toolgate.identity.keys import Keys
 
+    yield await _writing(database)
     yield _keys(settings, await Keys(database).list())
     verdict = await verify(database)
     if verdict.findings:
@@ -145,10 +162,27 @@ async def _contents(settings: "Settings", database: "Database") -> AsyncIterator
     yield check_clock(newest[-1]["created_at"] if newest else None, datetime.now(UTC))
 
 
+async def _writing(database: "Database") -> Check:
+    """A write can be committed; the same is tried by `/readyz`."""
+    from toolgate.db.health import DatabaseHealth
+    from toolgate.db.outages import NoAnswer
+
+    name = "database write"
+    try:
+        async with database.answering(writes=True):
+            await DatabaseHealth(database).check_writing()
+    except NoAnswer as late:
+        step = "Another program may hold a lock on it; try again when that program has ended."
+        return Check(name, State.FAIL, f"A test row could not be written: {late}. {step}")
+    except Exception as error:
+        return problem(name, error)
+    return Check(name, State.OK, "a test row was written and removed.")
+
+
 def _keys(settings: "Settings", known: list[dict[str, object]]) -> Check:
     if settings.admin_key:
         return Check("admin key", State.OK, "set by a setting.")
     good = sum(1 for row in known if row["role"] == "admin" and key_state(row) == IN_FORCE)
     if good:
         return Check("admin key", State.OK, f"{good} in force.")
-    return Check("admin key", State.WARN, "none; the next `toolgate serve` makes one.")
+    return Check("admin key", State.WARN, "none; the next `toolgate serve` creates one.")
