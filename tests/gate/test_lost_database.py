@@ -1,6 +1,7 @@
 """No call is answered from a database whose file is gone, or whose rows cannot be stored."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import anyio
@@ -12,11 +13,13 @@ from tests.patience import PATIENT
 
 from toolgate.db.outages import told
 from toolgate.gate.audit import AuditUnavailable
+from toolgate.gate.records import timestamp
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
 
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 WRITE = offer(a_tool("db.write", storing(), effect=Effect.WRITE), a_tool("list_things"))
 
 
@@ -73,16 +76,34 @@ async def test_the_end_of_an_outage_is_told_without_another_call(
         assert any("no call is answered, works again" in one for one in caplog.messages)
 
 
-async def test_rows_that_are_lost_at_the_end_are_told_with_their_number(
+async def test_rows_that_are_lost_at_the_end_are_told_with_their_number_and_times(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    before = timestamp()
     async with opened_kit(tmp_path, plugins=WRITE) as kit:
         (tmp_path / "toolgate.db").rename(tmp_path / "aside.db")
         await refused(kit)
         for _ in range(3):
             await kit.call("list_things")
-    lost = "the last 2 audit rows could not be stored: "
-    assert any(one.startswith(lost) for one in caplog.messages)
+    lost = re.compile(
+        rf"the last 2 audit rows \(3 calls, from ({TIME}) to ({TIME})\) could not be stored: "
+    )
+    [found] = [found for one in caplog.messages if (found := lost.match(one))]
+    assert before <= found[1] < found[2] <= timestamp()
+
+
+async def test_rows_that_only_could_not_be_sealed_are_not_called_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails() -> None:
+        raise TimeoutError
+
+    async with opened_kit(tmp_path, plugins=WRITE) as kit:
+        await kit.call("list_things")
+        monkeypatch.setattr(kit.app.sealer, "seal", fails)
+    assert caplog.messages[-1] == (
+        "the last audit rows are stored, but not sealed yet: no answer in time"
+    )
 
 
 def test_what_has_no_words_of_its_own_is_worded() -> None:

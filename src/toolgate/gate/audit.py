@@ -148,10 +148,23 @@ class AuditLog:
         else:
             self.dropped += 1
 
-    @property
-    def unstored(self) -> int:
-        """How many rows are not stored, or not known to be."""
-        return len(self._waiting) + len(self._unstored) + len(self._uncertain)
+    def tell_lost(self, problem: BaseException) -> None:
+        """Log at the end which rows could not be stored, and why."""
+        self._tell_dropped()
+        waiting = [record_of(one) for one in self._waiting]
+        lost = [*waiting, *self._unstored, *self._uncertain]
+        if not lost:
+            logger.error("the last audit rows are stored, but not sealed yet: %s", told(problem))
+            return
+        times = [one.created_at for one in lost]
+        logger.error(
+            "the last %d audit rows (%d calls, from %s to %s) could not be stored: %s",
+            len(lost),
+            sum(one.times for one in lost),
+            min(times),
+            max(times),
+            told(problem),
+        )
 
     async def has(self, row: Record) -> bool:
         """Whether a row is stored."""

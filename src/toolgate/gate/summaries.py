@@ -1,12 +1,14 @@
 """One audit row for many calls that were refused alike: past a limit, or during an outage.
 
-The first one has a row of its own, at once. Those that follow within a minute are
-counted, and one row says how many they were, when the minute is over or the process stops.
+The first one has a row of its own, at once. Those that follow within a minute are counted, and
+every few seconds one row says how many there were since the last: no more than that is lost when
+the process is killed. A row is never changed afterwards, so the sum of all is the number of calls.
 
 Strangers can have as many addresses as they like, so what is refused to all of them together has a
 limited number of rows a minute, too. Past it, nobody is refused anything more: only rows are saved.
 """
 
+import heapq
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -15,6 +17,11 @@ from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.records import Ended, Record, record_of
 
 WINDOW = 60.0
+PART_SECONDS = 5.0
+"""How often what is counted is stored."""
+MOST_PARTS = 100
+"""Rows that are stored for it each time, the largest counts first; the others wait for the end of
+their minute."""
 MOST_STRANGERS = 1000
 """Peers that are counted each by itself; all others together."""
 MOST_STRANGERS_ROWS = 1000
@@ -27,8 +34,14 @@ OTHERS = Principal(kind=Kind.ANONYMOUS, id="peer:others")
 class _Summary:
     until: float
     last: Ended
-    tool: str
+    tool: str | None
     times: int = 0
+
+    def row(self) -> Record:
+        """The row of what was counted since the last one."""
+        row = record_of(self.last)._replace(tool_name=self.tool, times=self.times)
+        self.tool, self.times = None, 0
+        return row
 
 
 class Summaries:
@@ -36,6 +49,7 @@ class Summaries:
 
     def __init__(self) -> None:
         self._open: dict[Hashable, _Summary] = {}
+        self._next_parts = 0.0
         self._rows_until = 0.0
         self._rows = 0
         """Of strangers within their limits, in this minute."""
@@ -60,21 +74,22 @@ class Summaries:
             ended = (*ended[:2], OTHERS, *ended[3:])
         summary = self._open.get(key)
         if summary is None:
-            self._open[key] = _Summary(time.time() + WINDOW, ended, tool)
+            now = time.time()
+            if not self._open:
+                self._next_parts = now + PART_SECONDS
+            self._open[key] = _Summary(now + WINDOW, ended, tool)
             return True
         summary.times += 1
         summary.last = ended
-        if tool != summary.tool:
-            summary.tool = SEVERAL
+        summary.tool = tool if summary.tool in (None, tool) else SEVERAL
         return False
 
     def due(self, *, all_of_them: bool = False) -> list[Record]:
-        """The rows of the minutes that are over."""
+        """The rows of the minutes that are over, and now and then of those that are not."""
         now = time.time()
         over = [key for key, one in self._open.items() if all_of_them or one.until <= now]
         ended = [self._open.pop(key) for key in over]
-        return [
-            record_of(one.last)._replace(tool_name=one.tool, times=one.times)
-            for one in ended
-            if one.times
-        ]
+        if self._open and now >= self._next_parts:
+            self._next_parts = now + PART_SECONDS
+            ended += heapq.nlargest(MOST_PARTS, self._open.values(), key=lambda one: one.times)
+        return [one.row() for one in ended if one.times]
