@@ -70,7 +70,9 @@ def test_only_the_one_beside_the_settings_file_counts(folder: Path) -> None:
 
 def test_a_path_in_it_starts_from_its_folder(folder: Path) -> None:
     found = loaded("TOOLGATE_EXTEND__TOOLS=tools.yaml", folder / "toolgate.toml")
-    assert found.extend.tools == folder / "tools.yaml"
+    assert found.extend.tools == (folder / "tools.yaml",)
+    found = loaded("TOOLGATE_EXTEND__TOOLS=a.yaml,/b.py", folder / "toolgate.toml")
+    assert found.extend.tools == (folder / "a.yaml", Path("/b.py"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from toolgate.background import beside
 from toolgate.data_folder import make_ready
 from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
-from toolgate.db.outages import told
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, Offer
 from toolgate.gate.context import Ports
@@ -67,7 +66,7 @@ class App:
     credentials: Credentials
     sealer: Sealer
     own: "Own | None" = None
-    """The user's own tools, where there is a file of them."""
+    """The user's own tools, where there are files of them."""
 
     def readiness(self) -> Readiness:
         """Tells whether calls would be answered."""
@@ -89,11 +88,7 @@ class App:
                 await self.gate.audit.flush(last=True)
                 await self.sealer.seal()
         except Exception as problem:
-            logger.error(  # noqa: TRY400 (the database tells of itself)
-                "the last %d audit rows could not be stored: %s",
-                self.gate.audit.unstored,
-                told(problem),
-            )
+            self.gate.audit.tell_lost(problem)
 
 
 def packs() -> tuple[Offer, ...]:
@@ -158,12 +153,12 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
 
 
 def _own(settings: Settings) -> "Own | None":
-    if settings.extend.tools is None:
+    if not settings.extend.tools:
         return None
     # Only who has tools of their own pays for what reads them.
     from toolgate.extend.owning import Own  # noqa: PLC0415
 
-    return Own(settings.extend.tools, settings.extend, settings.limits.result_bytes)
+    return Own(settings.extend, settings.limits.result_bytes)
 
 
 def _work(app: App) -> list[Work]:

@@ -15,6 +15,11 @@ def _split(value: object) -> object:
     return tuple(word.strip() for word in value.split(",") if word.strip())
 
 
+def split_paths(value: object) -> object:
+    """One file, or several: a list, or one text with commas."""
+    return (value,) if isinstance(value, Path) else _split(value)
+
+
 def _read_json(value: object) -> object:
     """A table from the environment is one JSON text."""
     try:
@@ -24,6 +29,7 @@ def _read_json(value: object) -> object:
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Paths = Annotated[tuple[Path, ...], BeforeValidator(split_paths)]
 Numbers = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_read_json)]
 
 
@@ -291,9 +297,10 @@ class OAuth(Section):
 class Extend(Section):
     """Your own tools."""
 
-    tools: Path | None = Field(
-        default=None,
-        description="File with your own tools: `tools.py`, `tools.yaml` or `tools.json`.",
+    tools: Paths = Field(
+        default=(),
+        description="File with your own tools, or several files: `tools.py`, `tools.yaml` or "
+        "`tools.json`.",
     )
     base_url: str | None = Field(
         default=None, description="URL that the paths of route tools are appended to."
@@ -310,7 +317,7 @@ class Extend(Section):
         description="With identity `key`: sent as `Authorization: Bearer KEY`.",
     )
     reload: bool = Field(
-        default=False, description="Reload the file when it changes; also --reload."
+        default=False, description="Reload the files when one changes; also --reload."
     )
 
 

@@ -20,7 +20,7 @@ def problems(file: Path, text: str | None, **settings: Any) -> list[str]:
         file.write_text(text, encoding="utf-8")
     extend = Extend(**{"tools": file, "base_url": "http://localhost", **settings})
     with pytest.raises(BadTools) as refused:
-        load(file, extend, Outbound(seconds=1, most_bytes=1))
+        load([file], extend, Outbound(seconds=1, most_bytes=1))
     return [one.replace(str(file.parent) + "/", "") for one in refused.value.problems]
 
 
@@ -285,7 +285,7 @@ def test_a_good_file_is_used_and_named(monkeypatch: pytest.MonkeyPatch, cli: Any
     assert "It" not in listed.err
     assert "(replaces the built-in tool)" in listed.out
     doctor = {one["check"]: one["says"] for one in cli("doctor", "--json").json}
-    assert doctor["own tools"] == "tools.yaml has 1; in place of built-in ones: get_document."
+    assert doctor["own tools"] == "tools.yaml: 1 tool, in place of the built-in get_document."
     called = cli("call", "get_document")
     assert called.code == 1
     assert called.json == {"error": "The route of get_document cannot be reached. Try again later."}

@@ -78,8 +78,8 @@ def written(file: str = "tools.yaml") -> dict[str, Any]:
 
 
 def loaded(file: str = "tools.yaml") -> list[str]:
-    settings = Extend(tools=Path(file), base_url="http://localhost")
-    offer = load(Path(file), settings, Outbound(seconds=1, most_bytes=1024))
+    settings = Extend(tools=(Path(file),), base_url="http://localhost")
+    offer = load([Path(file)], settings, Outbound(seconds=1, most_bytes=1024))
     return [tool.name for tool in offer.tools]
 
 
@@ -193,7 +193,7 @@ def test_only_some_methods(cli: Any) -> None:
         (["spec.yaml", "--only", "FETCH"], "There is no method 'FETCH'."),
         (["spec.yaml", "--role", "boss"], "There is no role 'boss'."),
         (["spec.yaml", "--output", "x.py"], "x.py must end in .yaml or .yml."),
-        (["spec.yaml", "--output", "there.yaml"], "there.yaml is there already. Use --force"),
+        (["spec.yaml", "--output", "there.yaml"], "there.yaml already exists. Use --force"),
     ],
 )
 def test_what_cannot_be_done_is_said(cli: Any, arguments: list[str], told: str) -> None:

@@ -34,7 +34,7 @@ Https = Annotated[
     bool, typer.Option("--https", help="Serve HTTPS with a locally created certificate.")
 ]
 Reload = Annotated[
-    bool, typer.Option("--reload", help="Reload your own tools when their file changes.")
+    bool, typer.Option("--reload", help="Reload your own tools when a file changes.")
 ]
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse every write by every tool.")]
 
@@ -84,7 +84,7 @@ def serve(
         server__https=https or None,
         extend__reload=reload or None,
     )
-    if reload and settings.extend.tools is None:
+    if reload and not settings.extend.tools:
         raise Stop("--reload needs a file of your own tools (setting extend.tools).")
     logs.set_up(settings.log)
     signals = StopSignals()
@@ -187,7 +187,8 @@ def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo:
     if prepared.key:
         shown["Key"] = _key_told(settings, prepared.key)
     if settings.extend.tools:
-        shown["Tools"] = f"{settings.extend.tools}  ({_own(settings, prepared)})"
+        files = ", ".join(map(str, settings.extend.tools))
+        shown["Tools"] = f"{files}  ({_own(settings, prepared)})"
     if settings.policy.read_only:
         shown["Mode"] = "read-only: every write is refused"
     say(strong(f"toolgate {version('toolgate')}"))

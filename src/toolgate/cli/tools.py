@@ -143,9 +143,9 @@ def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
     from toolgate.extend.owning import Own
     from toolgate.gate.catalogue import Catalogue
 
-    if settings.extend.tools is None:
+    if not settings.extend.tools:
         return Catalogue(packs()), 0
-    offer = Own(settings.extend.tools, settings.extend, settings.limits.result_bytes).offer
+    offer = Own(settings.extend, settings.limits.result_bytes).offer
     return Catalogue(packs(), offer, changing=settings.extend.reload), len(offer.tools)
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +10,8 @@ from typing import Any, cast
 
 from toolgate.extend.declaring import Entry, HandlerTool, RouteTool
 
-MODULE = "toolgate_own_tools"
+MODULE = "toolgate_own_tools_{:08x}"
+"""Each file is a module of its own, named by its path: two files may have the same name."""
 YAML = (".yaml", ".yml", ".json")
 
 
@@ -49,29 +51,30 @@ def _from_python(file: Path, text: str) -> Iterator[Entry | Unreadable]:
 
 def _run(file: Path, text: str) -> ModuleType:
     path = str(file.resolve())
-    module = ModuleType(MODULE)
+    name = MODULE.format(zlib.crc32(path.encode()))
+    module = ModuleType(name)
     module.__file__ = path
     if (folder := str(file.resolve().parent)) not in sys.path:
         sys.path.append(folder)  # last, so that nothing of ours is hidden by a name
-    former = sys.modules.get(MODULE)
-    sys.modules[MODULE] = module
+    former = sys.modules.get(name)
+    sys.modules[name] = module
     try:
         exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 (the operator's own file)
     except SyntaxError as wrong:
-        _put_back(former)
+        _put_back(name, former)
         line = wrong.lineno if wrong.filename == path else None
         raise Unreadable(line, f"it is not valid Python, {wrong.msg}") from None
     except (Exception, SystemExit) as wrong:
-        _put_back(former)
+        _put_back(name, former)
         raise Unreadable(_line_in(path, wrong), _told(wrong)) from None
     return module
 
 
-def _put_back(former: ModuleType | None) -> None:
+def _put_back(name: str, former: ModuleType | None) -> None:
     if former is None:
-        del sys.modules[MODULE]
+        del sys.modules[name]
     else:
-        sys.modules[MODULE] = former
+        sys.modules[name] = former
 
 
 def _line_in(path: str, wrong: BaseException) -> int | None:

@@ -1,6 +1,6 @@
-"""From a user's file to tools for the catalogue: all of them, or every reason why not."""
+"""From a user's files to tools for the catalogue: all of them, or every reason why not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from toolgate.extend.checking import Checking
@@ -17,12 +17,18 @@ MOST_BYTES = 4 * 1024 * 1024
 MOST_TOLD = 50
 
 
-class BadTools(BadSettings):
-    """The file cannot be used; each line of the message has file, line and reason."""
+Problem = tuple[Path, int | None, str]
+"""File, line where one is known, and reason."""
+Place = tuple[Path, int]
 
-    def __init__(self, file: Path, problems: Iterable[tuple[int | None, str]]) -> None:
+
+class BadTools(BadSettings):
+    """The files cannot be used; each line of the message has file, line and reason."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = [
-            f"{file}:{line}: {reason}" if line else f"{file}: {reason}" for line, reason in problems
+            f"{file}:{line}: {reason}" if line else f"{file}: {reason}"
+            for file, line, reason in problems
         ]
         shown = self.problems[:MOST_TOLD]
         if len(self.problems) > MOST_TOLD:
@@ -43,37 +49,41 @@ def check_settings(settings: Extend) -> None:
         raise BadSettings("Setting extend.key must be visible ASCII characters.")
 
 
-def load(file: Path, settings: Extend, outbound: Outbound) -> Offer:
-    """The tools of a file."""
-    try:
-        found = list(entries_of(file, _text(file)))
-    except Unreadable as wrong:
-        raise BadTools(file, [(wrong.line, f"{wrong.reason}.")]) from None
-    problems: list[tuple[int | None, str]] = []
-    tools: dict[str, tuple[int, OwnTool]] = {}
-    for one in found:
-        if isinstance(one, Unreadable):
-            problems.append((one.line, f"{one.reason}."))
-            continue
-        checking = Checking(one, settings, outbound)
-        tool = checking.tool()
-        problems += checking.problems
-        if tool is not None:
-            problems += _kept(tools, one, tool)
+def load(files: Sequence[Path], settings: Extend, outbound: Outbound) -> Offer:
+    """The tools of the files, in their order."""
+    problems: list[Problem] = []
+    tools: dict[str, tuple[Place, OwnTool]] = {}
+    for file in files:
+        for one in _entries(file):
+            if isinstance(one, Unreadable):
+                problems.append((file, one.line, f"{one.reason}."))
+                continue
+            checking = Checking(one, settings, outbound)
+            tool = checking.tool()
+            problems += [(file, line, reason) for line, reason in checking.problems]
+            if tool is not None:
+                problems += _kept(tools, (file, one.line), tool)
     if problems:
-        raise BadTools(file, problems)
+        raise BadTools(problems)
     return Offer(tools=tuple(tool for _, tool in tools.values()))
 
 
-def _kept(
-    tools: dict[str, tuple[int, OwnTool]], entry: Entry, tool: OwnTool
-) -> list[tuple[int, str]]:
-    line, first = tools.setdefault(tool.alias, (entry.line, tool))
+def _entries(file: Path) -> list[Entry | Unreadable]:
+    """Every entry of a file; for one that cannot be read as a whole, why."""
+    try:
+        return list(entries_of(file, _text(file)))
+    except Unreadable as wrong:
+        return [wrong]
+
+
+def _kept(tools: dict[str, tuple[Place, OwnTool]], place: Place, tool: OwnTool) -> list[Problem]:
+    (file, line), first = tools.setdefault(tool.alias, (place, tool))
     if first is tool:
         return []
-    told = f"{tool.name}: line {line} has a tool of this name already"
+    where = f"line {line}" if file == place[0] else f"{file}:{line}"
+    told = f"{tool.name}: {where} has a tool of this name already"
     same = first.name == tool.name
-    return [(entry.line, f"{told}." if same else f"{told} ({first.name}; . and _ are one).")]
+    return [(*place, f"{told}." if same else f"{told} ({first.name}; . and _ are one).")]
 
 
 def _text(file: Path) -> str:

@@ -1,8 +1,8 @@
-"""Loading a user's file again when it changes, while the gate stays open."""
+"""Loading a user's files again when one changes, while the gate stays open."""
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -22,17 +22,18 @@ async def a_second() -> None:
 
 
 class Reloader:
-    """Looks at the file now and then; a file that cannot be used changes nothing."""
+    """Looks at the files now and then; one that cannot be used changes nothing."""
 
     def __init__(
         self,
-        file: Path,
+        files: Sequence[Path],
         load: Callable[[], Offer],
         catalogue: Catalogue,
         seen: bytes,
         pause: Callable[[], Awaitable[None]] = a_second,
     ) -> None:
-        self._file = file
+        self._files = files
+        self._named = ", ".join(map(str, files))
         self._load = load
         self._catalogue = catalogue
         self._pause = pause
@@ -45,29 +46,33 @@ class Reloader:
             try:
                 await self.look()
             except Exception:
-                logger.exception("%s could not be loaded again", self._file)
+                logger.exception("%s could not be loaded again", self._named)
 
     async def look(self) -> bool:
-        """Load the file if it has changed; whether the tools are new ones now."""
-        digest = await anyio.to_thread.run_sync(digest_of, self._file)
+        """Load the files if one has changed; whether the tools are new ones now."""
+        digest = await anyio.to_thread.run_sync(digest_of, self._files)
         if digest == self._seen:
             return False
         self._seen = digest
         try:
             own = await anyio.to_thread.run_sync(self._load)
         except BadSettings as wrong:
-            logger.warning("%s has changed, but the former tools stay.\n%s", self._file, wrong)
+            logger.warning("%s has changed, but the former tools stay.\n%s", self._named, wrong)
             return False
         await self._catalogue.renew(own)
-        logger.warning("%s was loaded again: %d tools.", self._file, len(own.tools))
+        logger.warning("%s was loaded again: %d tools.", self._named, len(own.tools))
         for name in self._catalogue.replaced:
             logger.warning("%s replaces the built-in tool of its name.", name)
         return True
 
 
-def digest_of(file: Path) -> bytes:
-    """What tells one content of the file from another; nothing where there is no file."""
+def digest_of(files: Sequence[Path]) -> bytes:
+    """What tells one content of the files from another; a missing file has one of its own."""
+    return b"".join(map(_digest, files))
+
+
+def _digest(file: Path) -> bytes:
     try:
         return hashlib.sha256(file.read_bytes()).digest()
     except OSError:
-        return b""
+        return bytes(hashlib.sha256().digest_size)
