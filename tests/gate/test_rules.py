@@ -143,9 +143,23 @@ WRONG = [
     ('when { principal.roles.contains("usr") }', 3, 'principal.roles is never "usr". Did you'),
     ('when { principal.kind like "agnt" }', 3, 'kind is never like "agnt". Did you mean agent?'),
     ('when { ["pm", "boss"].contains(principal.agent_type) }', 3, '"boss". There is: pm, pa'),
-    ("when { resource.open_world == 3 }", 2, "the types Bool and Long are not compatible."),
-    ("when { resource.name }", 2, "unexpected type: expected Bool but saw String."),
-    ("when { if }", 2, "unexpected token"),
+    ("when { resource.open_world == 3 }", 2, "a number is compared with true or false; they are"),
+    ("when { resource.name }", 2, "a condition must be true or false. Compare the value, such as"),
+    ("when { if }", 2, "`}` is not expected here."),
+    ("when { true and true }", 2, "`and` is not expected here. Write &&."),
+    ('when {\n principle.kind == "user" }', 4, "no variable principle. Did you mean principal?"),
+    ('when { tool.name like "x*" }', 3, "no variable tool. There is: principal, action,"),
+    ("when { principal.kind == user }", 3, 'A text needs quotes: "user".'),
+    ('when {\n principal.roles == "admin" }', 4, 'Write principal.roles.contains("admin").'),
+    ('when { context.disabled != "x" }', 3, 'Write !context.disabled.contains("x").'),
+    ('when { principal.roles.contains(["user"]) }', 2, "a set is compared with a text; they"),
+    ('when { "admin" in principal.roles }', 2, "`in` compares entities. For texts write a set"),
+    ('when { principal.kind.contains("user") }', 2, "containsAll are for sets, and here is a text"),
+    ('when { resource.name < "b" }', 2, "a text stands where a number is needed."),
+    ('when { principal.roles.contain("user") }', 3, "no method contain. Did you mean contains?"),
+    ('when { principal.kind = "user" }', 2, "write == to compare, not =."),
+    ("when { principal.kind == 'user' }", 2, 'Texts stand in double quotes: "…".'),
+    ("where { true }", 3, "a condition begins with when or unless, not with where."),
     ("when { nope(3) }", 2, "`nope` is not a valid function."),
 ]  # fmt: skip
 
@@ -174,6 +188,20 @@ def test_a_scope_that_can_never_fit_is_told(scope: str, says: str) -> None:
     told = problems_of(f"\npermit ({scope});")
     assert told.startswith("team.cedar, line 2: ")
     assert says in told
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("deny (principal, action, resource);", "begins with permit or forbid, not with deny."),
+        ("permit (principal, action);", "lacks resource. Write (principal, action, resource)."),
+        ("permit (user, action, resource);", "user cannot stand in the head of a rule. Write ("),
+        ('permit (principal, action == "call", resource);', 'such as Action::"call" or Tool::'),
+        ("permit (principal, action, resource)", "the rule has no end. Write ; after it."),
+    ],
+)
+def test_a_rule_that_is_not_written_like_one_is_told_how(rule: str, says: str) -> None:
+    assert says in problems_of(rule)
 
 
 def test_every_mistake_is_told_up_to_a_few() -> None:

@@ -5,7 +5,6 @@ A rule with a misspelled attribute fails whenever it is evaluated, and then ever
 schema and the tools there are, and a problem names file, line and rule.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import cedarpy
 import orjson
 
 from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.rule_messages import nearest, reworded
 from toolgate.gate.rule_schema import (
     ACTIONS,
     CALLER,
@@ -28,7 +28,6 @@ from toolgate.gate.rule_schema import (
 )
 
 MOST_TOLD = 5
-MOST_NAMED = 20
 MOST_CODE, MOST_DEEP = 10_000, 100
 """Characters of one rule besides its texts and comments, and brackets within brackets: Cedar ends
 the whole process on rules that are far longer or deeper."""
@@ -161,7 +160,7 @@ def _problems(rule: Rule, known: cedarpy.Schema, ids: dict[str, Rule]) -> list[s
     except orjson.JSONDecodeError:
         return [_too_large(rule)]
     except ValueError as problem:
-        return [f"{rule.place()}: {problem}."]
+        return [_worded(rule, str(problem))]
     result = cedarpy.validate_policies(rule.text, known)  # pyright: ignore[reportUnknownMemberType]
     found = sorted(one.error for one in result.errors)
     reasons = [one for one in found if FOLLOWS not in one] or found
@@ -196,34 +195,26 @@ def _tree(rule: Rule) -> dict[str, Any]:
 
 
 def _worded(rule: Rule, error: str) -> str:
-    """Cedar's words, with the line and the nearest name there is."""
+    """Cedar's error, with the line and the nearest name there is."""
     if unknown := UNKNOWN_ATTRIBUTE.search(error):
         return _no_attribute(rule, VARIABLE_OF[unknown[2]], unknown[1])
     if unknown := UNKNOWN_ACTION.search(error):
-        near = _nearest(unknown[1], ACTIONS)
+        near = nearest(unknown[1], ACTIONS)
         place = rule.place(re.escape(f'"{unknown[1]}"'))
         return f'{place}: there is no action "{unknown[1]}". {near}'
     if unknown := UNKNOWN_TYPE.search(error):
-        near = _nearest(unknown[1], (PRINCIPAL, TOOL))
+        near = nearest(unknown[1], (PRINCIPAL, TOOL))
         place = rule.place(rf"\b{unknown[1]}\b")
         return f"{place}: there is no entity type {unknown[1]}. {near}"
     why = re.sub(r"^for policy `[^`]*`, ", "", error).rstrip(".")
-    return f"{rule.place()}: {why}."
+    word, told = reworded(why, rule.text) or (None, f"{why}.")
+    return f"{rule.place(word)}: {told}"
 
 
 def _no_attribute(rule: Rule, variable: str, name: str) -> str:
     place = rule.place(rf'(?:\.\s*|has\s+|\["?){re.escape(name)}\b')
-    near = _nearest(name, VARIABLES[variable])
+    near = nearest(name, VARIABLES[variable])
     return f"{place}: {variable} has no attribute {name}. {near}"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = [one for one in known if one]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if near:
-        return f"Did you mean {near[0]}?"
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"There is: {', '.join(names[:MOST_NAMED])}{more}."
 
 
 def _never_true(rule: Rule, tree: Any, known: Known) -> Iterator[str]:
@@ -239,7 +230,7 @@ def _never_true(rule: Rule, tree: Any, known: Known) -> Iterator[str]:
                     yield f"{rule.place()}: a rule cannot name a single caller ({id_})."
             case "entity" | "__entity", {"type": "Tool", "id": id_} if tools and id_ not in tools:
                 place = rule.place(re.escape(f'"{id_}"'))
-                yield f'{place}: there is no tool "{id_}". {_nearest(id_, tools)}'
+                yield f'{place}: there is no tool "{id_}". {nearest(id_, tools)}'
             case _:
                 yield from _unknown_values(rule, name, node, known)
 
@@ -276,7 +267,7 @@ def _unless_known(
         if isinstance(value, str) and not any(fits(x) if fits else x == value for x in there):
             place = rule.place(re.escape(f'"{value}"'))
             never = f"{variable}.{name} is never {'like ' if fits else ''}"
-            yield f'{place}: {never}"{value}". {_nearest(value, there)}'
+            yield f'{place}: {never}"{value}". {nearest(value, there)}'
 
 
 def _nodes(tree: Any) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,139 @@
+"""What is wrong with a rule, told to its author: the usual mistakes in our words."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+
+from toolgate.gate.rule_schema import PRINCIPAL, TOOL, VARIABLES
+
+MOST_NAMED = 20
+SURE = 0.75
+"""So alike two names must be where the one may as well be a text without its quotes."""
+HEAD = "(principal, action, resource)"
+NAMES = ("principal", "action", "resource", "context")
+METHODS = ("contains", "containsAny", "containsAll", "isEmpty")
+OPERATORS = {"and": "&&", "or": "||", "not": "!"}
+TYPES = {
+    "String": "a text",
+    "Bool": "true or false",
+    "Long": "a number",
+    "datetime": "a number",
+    "duration": "a number",
+    PRINCIPAL: "the caller",
+    TOOL: "the tool",
+}
+SETS = [
+    f"{variable}.{name}"
+    for variable, attributes in VARIABLES.items()
+    for name, one in attributes.items()
+    if one.type.startswith("Set<")
+]
+SET_COMPARED = re.compile(
+    rf'({"|".join(map(re.escape, SETS))})\s*(==|!=)\s*("(?:\\.|[^"\\])*")', re.DOTALL
+)
+Found = re.Match[str]
+Wording = Callable[[Found], str]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The name that was probably meant, or else those there are."""
+    names = [one for one in known if one]
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if near:
+        return f"Did you mean {near[0]}?"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"There is: {', '.join(names[:MOST_NAMED])}{more}."
+
+
+def reworded(error: str, rule: str) -> tuple[str | None, str] | None:
+    """Cedar's error in our words, and a pattern for the place in the rule if one is known."""
+    if "are not compatible" in error and (found := SET_COMPARED.search(rule)):
+        return re.escape(found[0]), _compared_set(found)
+    for pattern, wording in WORDINGS.items():
+        if found := re.search(pattern, error):
+            word = found.groupdict().get("word")
+            return rf"\b{word}\b" if word else None, wording(found)
+    return None
+
+
+def _compared_set(found: Found) -> str:
+    attribute, operator, value = found.groups()
+    instead = f"{'!' if operator == '!=' else ''}{attribute}.contains({value})"
+    return f"{attribute} is a set, which is never equal to a text. Write {instead}."
+
+
+def _unknown_variable(found: Found) -> str:
+    name = found[1]
+    if difflib.get_close_matches(name, NAMES, n=1, cutoff=SURE):
+        return f"there is no variable {name}. {nearest(name, NAMES)}"
+    variables = f"The variables are {', '.join(NAMES)}."
+    return f'there is no variable {name}. {variables} A text needs quotes: "{name}".'
+
+
+def _unknown_owner(found: Found) -> str:
+    return f"there is no variable {found[1]}. {nearest(found[1], NAMES)}"
+
+
+def _of_types(found: Found) -> str:
+    one, other = sorted(_type(part) for part in found.groups())
+    return f"{one} is compared with {other}; they are never equal."
+
+
+def _expected(found: Found) -> str:
+    wanted = " or ".join(dict.fromkeys(_type(one) for one in found[1].split(", or ")))
+    return f"{_type(found[2])} stands where {wanted} is needed."
+
+
+def _type(cedar: str) -> str:
+    if cedar.startswith("Set<"):
+        return "a set"
+    return TYPES.get(cedar, cedar.rpartition("::")[2])
+
+
+def _unexpected(found: Found) -> str:
+    operator = OPERATORS.get(found[1])
+    return f"`{found[1]}` is not expected here." + (f" Write {operator}." if operator else "")
+
+
+WORDINGS: dict[str, Wording] = {
+    r"invalid member access `(?P<word>\w+)\.": _unknown_owner,
+    r"^invalid variable: (?P<word>\w+)": _unknown_variable,
+    r"invalid variable in the policy scope: (?P<word>\w+)": lambda found: (
+        f"{found[1]} cannot stand in the head of a rule. Write {HEAD}."
+    ),
+    r"missing the `(\w+)` variable in the scope": lambda found: (
+        f"the head of the rule lacks {found[1]}. Write {HEAD}."
+    ),
+    r"invalid policy effect: (?P<word>\w+)": lambda found: (
+        f"a rule begins with permit or forbid, not with {found[1]}."
+    ),
+    r"invalid policy condition: (?P<word>\w+)": lambda found: (
+        f"a condition begins with when or unless, not with {found[1]}."
+    ),
+    r"the types (.+) and (.+) are not compatible": _of_types,
+    r"expected Set<__cedar::internal::AnyEntity>|expected __cedar::internal::AnyEntity": lambda _: (
+        "`in` compares entities. For texts write a set and contains, such as "
+        'principal.roles.contains("admin") or ["pm", "pa"].contains(principal.agent_type).'
+    ),
+    r"expected Set<__cedar::internal::Any> but saw String": lambda _: (
+        "contains, containsAny and containsAll are for sets, and here is a text. Compare a text "
+        'with ==; write a set as ["a", "b"].'
+    ),
+    r"expected Bool but saw": lambda _: (
+        'a condition must be true or false. Compare the value, such as resource.name == "…".'
+    ),
+    r"unexpected type: expected (.+) but saw (\S+)": _expected,
+    r"'=' is not a valid operator": lambda _: "write == to compare, not =.",
+    r"^invalid token": lambda _: (
+        "there is a character that rules do not have, or a text without its end. Texts stand in "
+        'double quotes: "…".'
+    ),
+    r"^unexpected token `(.+)`": _unexpected,
+    r"^unexpected end of input": lambda _: "the rule has no end. Write ; after it.",
+    r"expected an entity uid, found literal `(.+)`": lambda found: (
+        f"write an entity, such as Action::{found[1]} or Tool::{found[1]}, not {found[1]} alone."
+    ),
+    r"`(?P<word>\w+)` is not a valid method": lambda found: (
+        f"there is no method {found[1]}. {nearest(found[1], METHODS)}"
+    ),
+}
