@@ -19,7 +19,8 @@ from typing import Any, cast, get_args
 from pydantic import ValidationError
 
 from toolgate import env_file
-from toolgate.sections import Section, Settings
+from toolgate.sections import Section, Settings, split_paths
+from toolgate.setting_errors import wrong_value
 
 FILE_NAME = "toolgate.toml"
 PREFIX = "TOOLGATE_"
@@ -144,7 +145,10 @@ def _from_folder(folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(inner, dict):
             continue  # refused with the rest, when the settings are validated
         values = cast("dict[str, Any]", inner)
-        if _is_path(field) and isinstance(value := values.get(key, field.default), str | Path):
+        value = values.get(key, field.default)
+        if _is_paths(field):
+            values[key] = _paths_from(folder, value)
+        elif _is_path(field) and isinstance(value, str | Path):
             values[key] = folder / value
         elif name == "database.url" and isinstance(values.get(key), str):
             values[key] = _file_from(folder, values[key])
@@ -153,6 +157,18 @@ def _from_folder(folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
 
 def _is_path(field: Any) -> bool:
     return Path in (field.annotation, *get_args(field.annotation))
+
+
+def _is_paths(field: Any) -> bool:
+    return field.annotation == tuple[Path, ...]
+
+
+def _paths_from(folder: Path, value: Any) -> Any:
+    listed = split_paths(value)
+    if not isinstance(listed, list | tuple):
+        return value  # refused with the rest, when the settings are validated
+    every = cast("list[Any]", listed)
+    return [folder / one if isinstance(one, str | Path) else one for one in every]
 
 
 def _file_from(folder: Path, url: str) -> str:
@@ -200,7 +216,8 @@ def _validated(tree: dict[str, Any]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as invalid:
-        raise BadSettings(" ".join(_told(dict(one)) for one in invalid.errors())) from None
+        told = [_told(dict(one)) for one in invalid.errors()]
+        raise BadSettings(" ".join(dict.fromkeys(told))) from None
 
 
 def _told(error: dict[str, Any]) -> str:
@@ -211,7 +228,16 @@ def _told(error: dict[str, Any]) -> str:
         near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."
         return f"Unknown setting {name}.{hint}"
-    return f"Setting {name}: {error['msg'][0].lower()}{error['msg'][1:]}."
+    return _wrong(name, error["input"])
+
+
+def _wrong(name: str, value: Any) -> str:
+    """A value that does not fit: of a setting, of an item in its list, or of a whole section."""
+    known = dict(described())
+    if name in Settings.model_fields and name not in known:
+        return f"Setting {name} is a section; set one of its keys."
+    whole = next(one for one in known if f"{name}.".startswith(f"{one}."))
+    return wrong_value(whole, known[whole], name.removeprefix(whole).removeprefix("."), value)
 
 
 def names() -> list[str]:
