@@ -62,6 +62,9 @@ def test_rows_are_shown_newest_last_and_can_be_narrowed(cli: Any) -> None:
     assert tools_of("--principal", "u1") == ["list_collections"]
     assert tools_of("--principal", "anonymous") == ["get_document"]
     assert tools_of("--principal", "nobody") == []
+    assert cli("audit", "--principal", "nobody").out == "No rows for --principal nobody (of 3).\n"
+    both = cli("audit", "--tool", "get_document", "--principal", "u1").out
+    assert both == "No rows for --tool get_document --principal u1 (of 3).\n"
     shown = cli("audit").out
     assert "refused: no-rule-permits" in shown
     assert "user u1 cli" in shown
@@ -110,6 +113,8 @@ def test_a_key_with_a_name_is_seen_by_it(cli: Any) -> None:
     rows = [json.loads(line) for line in calls]
     assert [row["key_name"] for row in rows] == ["Anna's editor", None]
     assert [row["times"] for row in rows] == [1, 1]
+    narrowed = cli("audit", "--tool", "list_collections", "--principal", "Anna's editor", "--json")
+    assert narrowed.json["subject_id"] == f"key:{made['id']}"
     shown = cli("audit", "--tool", "list_collections").out.splitlines()
     (line,) = [line for line in shown if made["id"] in line]
     assert "Anna's editor" in line
@@ -138,4 +143,4 @@ def test_a_head_noted_earlier_is_found_or_missed(cli: Any, tmp_path: Path) -> No
         assert told in emptied.out
     wrong = cli("audit", "verify", "--head", "abc")
     assert wrong.code == 2
-    assert "is no hash" in wrong.err
+    assert "is not a hash" in wrong.err

@@ -44,6 +44,9 @@ async def test_a_grant_is_seen_and_ended(server: Server, capsys: Any) -> None:
         while (await flow.tools(token)).status_code == 200:
             continue  # remembered for a second at most
         assert await to_thread.run_sync(run, ending) == 2
+        by_name = ["audit", "--principal", "A client to end", *data]
+        assert await to_thread.run_sync(run, by_name) == 0
+        assert "A client to end" in capsys.readouterr().out
         seen = ["audit", "--principal", line.split()[0], *data]
         assert await to_thread.run_sync(run, seen) == 0
         acted = capsys.readouterr().out

@@ -24,7 +24,8 @@ ToolName = Annotated[str | None, typer.Option(metavar="TOOL", help="Only calls t
 Who = Annotated[
     str | None,
     typer.Option(
-        metavar="WHO", help="Only this caller: key id, user, client, grant, agent type or kind."
+        metavar="WHO",
+        help="Only this caller: key or client (id or name), user, grant, agent type or kind.",
     ),
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of rows.")]
@@ -75,13 +76,16 @@ Show = Callable[[list[Row]], None]
 async def _show(
     settings: "Settings", only: dict[str, Any], limit: int, follow: bool, show: Show
 ) -> None:
-    from toolgate.gate.trail import rows
+    from toolgate.gate.trail import count, rows
 
     async with opening.database(settings, existing=True) as database:
         found = await rows(database, limit=limit, **only)
         if only["tool"] and not await rows(database, limit=1, tool=only["tool"]):
             known_tool(settings, only["tool"])
-        show(found)
+        if found or show is not _show_table:
+            show(found)
+        else:
+            say(_nothing(only, await count(database)))
         if follow:
             # Row numbers begin at 1; without a row yet, everything is new.
             await _follow(database, only, found[-1]["seq"] if found else 0, show)
@@ -140,11 +144,15 @@ def _outcome(row: Row) -> str:
     return outcome if row["times"] == 1 else f"{outcome}, {row['times']} times"
 
 
+def _nothing(only: dict[str, Any], total: int) -> str:
+    if not total:
+        return "No calls yet."
+    wanted = " ".join(f"--{name} {printable(value)}" for name, value in only.items() if value)
+    return f"No rows for {wanted} (of {total})."
+
+
 def _show_table(rows: list[Row]) -> None:
-    if rows:
-        table(COLUMNS, map(_cells, rows))
-    else:
-        say("No calls yet.")
+    table(COLUMNS, map(_cells, rows))
 
 
 def _show_lines(rows: list[Row]) -> None:
@@ -190,7 +198,9 @@ def _hash(text: str) -> bytes:
     except ValueError:
         noted = b""
     if len(noted) != HASH_BYTES:
-        raise Stop(f"--head {text!r} is no hash. Write the 64 digits that `audit verify` printed.")
+        raise Stop(
+            f"--head {text!r} is not a hash. Give the 64 digits that `audit verify` printed."
+        )
     return noted
 
 

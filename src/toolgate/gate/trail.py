@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, or_, select
+from sqlalchemy import Connection, Select, Table, func, literal, or_, select
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients
@@ -25,7 +25,8 @@ async def rows(
 
     Each with the names, as they are known today, of the key and of the OAuth client that acted.
     A principal is named by its id (`key:ID` or `ID`), its user, its agent type or its kind, and
-    also by the OAuth client, the key or the grant that acts for it, or that the row is about.
+    also by the OAuth client, the key or the grant that acts for it, or that the row is about. A key
+    or a client may be given by its name, too.
     """
     wanted = select(audit)
     if tool is not None:
@@ -39,13 +40,23 @@ async def rows(
     return (await database.read(lambda connection: _rows(connection, newest)))[::-1]
 
 
+async def count(database: Database) -> int:
+    """How many audit rows there are."""
+    every = select(func.count()).select_from(audit)
+    return await database.read(lambda connection: connection.scalar(every)) or 0
+
+
 def _is(principal: str) -> Any:
+    key_ids = select(literal("key:") + keys.c.id).where(keys.c.name == principal)
+    client_ids = select(clients.c.id).where(clients.c.name == principal)
     return or_(
         audit.c.subject_id.in_([principal, f"key:{principal}"]),
+        audit.c.subject_id.in_(key_ids),
         audit.c.user_id == principal,
         audit.c.agent_type == principal,
         audit.c.subject_type == principal,
         audit.c.client_id.in_([principal, f"key:{principal}"]),
+        audit.c.client_id.in_(key_ids.union_all(client_ids)),
         audit.c.grant_id == principal,
     )
 
