@@ -24,8 +24,12 @@ def test_exit_codes_say_how_it_ended(cli: Any, process: Any) -> None:
     assert failed.json == {"error": "Document abc123 not found in users"}
 
     misused = cli("call", "get_document", "no-equals-sign")
-    assert (misused.code, misused.out) == (2, "")
-    assert "key=value" in misused.err
+    assert (misused.code, misused.err) == (2, "")
+    assert "key=value" in misused.json["error"]["hint"]
+
+    incomplete = process("call", "get_document", "collection=users")
+    assert (incomplete.code, incomplete.err) == (2, "")
+    assert "document_id" in incomplete.json["error"]
 
     refused = process("call", "create_document", "--json", "{}")
     assert refused.code == 3
@@ -138,8 +142,17 @@ def test_a_key_stands_for_its_holder_until_it_is_revoked(cli: Any) -> None:
     assert called["subject_id"] == f"key:{key}"
     cli("keys", "revoke", key)
     revoked = cli("call", "list_collections", "--as", f"key:{key}")
-    assert revoked.code == 3
-    assert "revoked" in revoked.err
+    assert (revoked.code, revoked.err) == (3, "")
+    assert "revoked" in revoked.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["get_document", "--as", "bob"], ["get_document", "--nope"], []], ids=" ".join
+)
+def test_what_is_printed_is_always_json(cli: Any, arguments: list[str]) -> None:
+    ended = cli("call", *arguments)
+    assert (ended.code, ended.err) == (2, "")
+    assert ended.json["error"].keys() == {"message", "hint"}
 
 
 def test_the_catalogue_is_what_the_principal_sees(cli: Any) -> None:

@@ -117,7 +117,7 @@ def test_settings_of_the_environment_are_named_since_they_are_not_written(
     monkeypatch.setenv("TOOLGATE_POLICY__READ_ONLY", "true")
     monkeypatch.setenv("TOOLGATE_DATA", "here")
     told = cli("connect", "claude-desktop").err
-    assert "not in force for this client: TOOLGATE_POLICY__READ_ONLY. Put" in told
+    assert "do not apply to this client: TOOLGATE_POLICY__READ_ONLY. Put" in told
     assert "not in force" not in cli("connect", "cursor").err
 
 
@@ -192,7 +192,7 @@ def test_signing_in_is_not_a_matter_of_claude_desktops_file(cli: Any) -> None:
     assert "Settings, Connectors" in refused.err
     both = cli("connect", "cursor", "--sign-in", "--key", "k")
     assert both.code == 2
-    assert "two ways in" in both.err
+    assert "exclude each other" in both.err
 
 
 def test_no_copy_holds_a_key_and_none_takes_anothers_place(cli: Any, tmp_path: Path) -> None:

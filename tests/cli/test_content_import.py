@@ -80,7 +80,7 @@ def test_an_unknown_project_names_the_known_ones(cli: Any, run: Any, write: Any)
     ended = cli("content", "import", "e.csv", "--project", "q")
     assert ended.code == 2
     assert ended.err == (
-        "Error: There is no project 'q' (there are: p); --create-project NAME makes it.\n"
+        "Error: There is no project 'q' (projects: p); --create-project NAME creates it.\n"
     )
 
 
@@ -103,7 +103,7 @@ def test_a_dry_run_makes_neither_database_nor_folder(
     told, first = tried.out.splitlines()
     assert told == "Done: 2 rows of entities would be stored in p."
     assert first.startswith("Database ")
-    assert first.endswith("toolgate.db and project p would be made first.")
+    assert first.endswith("toolgate.db and project p would be created first.")
     assert run(*asked, "--data", "a/b", "--json").json["stored"] == 0
     bad = run(write("bad.csv", GOOD + "thing,T,t\n"), *asked[1:])
     assert (bad.code, bad.out) == (1, "")
@@ -111,7 +111,7 @@ def test_a_dry_run_makes_neither_database_nor_folder(
     run("e.csv", "--create-project", "P")
     assert run(*asked).out.splitlines() == [told]
     other = cli("content", "import", *asked, "--project", "q")
-    assert other.out.splitlines()[1] == "Project q would be made first."
+    assert other.out.splitlines()[1] == "Project q would be created first."
 
 
 def test_an_export_of_queries_alone_names_its_page(run: Any, write: Any) -> None:

@@ -151,7 +151,10 @@ def test_https_to_a_plain_server_is_told(served: Any) -> None:
     [
         (("--ca", "ca.pem"), "--ca is about the server of --url"),
         (("--url", "http://localhost:1", "--ca", "ca.pem"), "--ca is for HTTPS"),
-        (("--url", "https://localhost:1", "--ca", "gone.pem"), "gone.pem is no file with a cert"),
+        (
+            ("--url", "https://localhost:1", "--ca", "gone.pem"),
+            "gone.pem is not a file with a cert",
+        ),
     ],
 )
 def test_a_ca_that_makes_no_sense_is_refused(cli: Any, arguments: Any, words: str) -> None:
@@ -196,7 +199,7 @@ def test_doctor_looks_at_the_certificate(
     from toolgate.certificates import ALWAYS, ensure
 
     monkeypatch.setenv("TOOLGATE_SERVER__HTTPS", "true")
-    assert "made at the next start" in checked(cli)["says"]
+    assert "created at the next start" in checked(cli)["says"]
     files = ensure(tmp_path / ".toolgate", ALWAYS).files
     good = checked(cli)
     assert (good["state"], "for localhost, 127.0.0.1, ::1." in good["says"]) == ("ok", True)

@@ -140,8 +140,8 @@ def test_a_short_admin_key_is_refused_at_start(process: Any) -> None:
     for variable in ("TOOLGATE_ADMIN_KEY", "BACKEND_MANAGER_KEY"):
         ended = process("serve", "--port", "0", **{variable: "fifteen-letters"})
         assert ended.code == 2
-        assert "Setting admin_key: " in ended.err
-        assert "at least 16 characters" in ended.err
+        assert "Setting admin_key must be a text of 16 characters or more. " in ended.err
+        assert "`openssl rand -hex 32` makes one." in ended.err
         assert "fifteen" not in ended.err
         assert "Traceback" not in ended.err
 

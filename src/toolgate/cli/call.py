@@ -57,9 +57,10 @@ def call(
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
-    """Call a tool and print its result as JSON.
+    """Call a tool and print its result, or an error, as JSON.
 
-    Exit codes: 0 ok, 1 the tool failed, 2 wrong usage, 3 refused.
+    Exit codes: 0 ok, 1 the tool failed, 2 wrong usage (such as unknown tools or wrong arguments),
+    3 refused.
     """
     settings = load_settings(ctx, config, data)
     wanted = Wanted(name, pairs or [], json_text, dry_run, principal)
@@ -92,7 +93,7 @@ async def _call(settings: "Settings", wanted: Wanted) -> "tuple[Outcome, ExitCod
 
 
 def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> ExitCode:
-    from toolgate.gate.errors import Forbidden, Unauthenticated, UnknownTool
+    from toolgate.gate.errors import Forbidden, InvalidArguments, Unauthenticated, UnknownTool
 
     match outcome.error:
         case None:
@@ -103,6 +104,8 @@ def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> E
             return ExitCode.REFUSED
         case UnknownTool():
             _suggest(app, who, name)
+            return ExitCode.USAGE
+        case InvalidArguments():
             return ExitCode.USAGE
         case _:
             return ExitCode.FAILED

@@ -102,7 +102,7 @@ def claude_desktop(server: Server) -> Client:
         # A key made here is looked up; any other can only be the admin key of the settings.
         made_here = server.key.startswith("tg_") or bridged
         entry["env"] = {"TOOLGATE_KEY" if made_here else "TOOLGATE_ADMIN_KEY": server.key}
-    without = "the server answers nothing" if bridged else "only public tools are there"
+    without = "the server answers nothing" if bridged else "only public tools are available"
     hint = "" if server.key else f"Without a key {without}; give one with --key."
     return Client(
         holds_key=bool(server.key),

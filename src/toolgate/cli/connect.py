@@ -59,7 +59,7 @@ def connect(
     if client not in CLIENTS:
         raise Stop(f"There is no client {client!r}. Clients: {', '.join(CLIENTS)}.")
     if key and sign_in:
-        raise Stop("--key and --sign-in are two ways in. Give one of them.")
+        raise Stop("--key and --sign-in exclude each other. Use one of them.")
     settings = load_settings(ctx, config, data)
     endpoint = _endpoint(settings, url)
     found = CLIENTS[client](
@@ -91,7 +91,7 @@ def connect(
 def _endpoint(settings: "Settings", url: str | None) -> str:
     whole = url or url_of(settings.server)
     if not whole.startswith(("http://", "https://")):
-        raise Stop(f"--url {whole!r} is no address. Write it like http://127.0.0.1:8765.")
+        raise Stop(f"--url {whole!r} is not a URL. Write it like http://127.0.0.1:8765.")
     whole = whole.rstrip("/")
     return whole if whole.endswith("/mcp") else f"{whole}/mcp"
 
@@ -117,8 +117,10 @@ def _tell_of_variables() -> None:
 
     carried = ("data", "admin_key")
     if lost := [variable for variable, name in set_by().items() if name not in carried]:
-        step = "Put them into the settings file, and connect again."
-        note(f"Not written, so not in force for this client: {', '.join(lost)}. {step}")
+        step = "Put them in the settings file, and connect again."
+        note(
+            f"These are not written, so they do not apply to this client: {', '.join(lost)}. {step}"
+        )
 
 
 def _warn_without_data(settings: "Settings") -> None:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from toolgate.db.engine import Database
     from toolgate.settings import Settings
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv with a header, or a .jsonl.")]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A .csv file with a header, or a .jsonl file.")
+]
 Project = Annotated[
     str, typer.Option("--project", metavar="SLUG", help="The project to import into.")
 ]
@@ -101,7 +103,7 @@ def import_(
         _tell(file, wanted, report)
         if trial and report.new_project and not report.refused:
             named = f"Database {missing} and project" if missing else "Project"
-            say(f"{named} {project} would be made first.")
+            say(f"{named} {project} would be created first.")
     if report.refused:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -164,8 +166,8 @@ def _unknown(slug: str, problem: "UnknownProject") -> str:
     known = ", ".join(problem.known[:MOST_SLUGS]) or "none"
     more = len(problem.known) - MOST_SLUGS
     known += f" and {more} more" if more > 0 else ""
-    make = "--create-project NAME makes it"
-    return f"There is no project {slug!r} (there are: {known}); {make}."
+    make = "--create-project NAME creates it"
+    return f"There is no project {slug!r} (projects: {known}); {make}."
 
 
 def _as_json(file: Path, project: str, report: "Report") -> dict[str, object]:

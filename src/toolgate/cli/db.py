@@ -32,7 +32,7 @@ def upgrade(
     if as_json:
         say_json({"from": before, "to": after})
     elif before == after:
-        say(f"The database has the newest schema already: {after}.")
+        say(f"The database already has the newest schema: {after}.")
     else:
         say(f"Upgraded the database from {before or 'nothing'} to {after}.")
 

@@ -85,7 +85,9 @@ def _checked(only: str, role: str, output: Path, force: bool) -> list[str]:
     if output.suffix not in FORMS:
         raise Stop(f"{output} must end in {' or '.join(FORMS)}.")
     if output.exists() and not force:
-        raise Stop(f"{output} is there already. Use --force to write over it, or --output.")
+        raise Stop(
+            f"{output} already exists. Use --force to overwrite it, or --output for another file."
+        )
     return methods
 
 

@@ -12,8 +12,8 @@ from toolgate.cli.problems import Stop
 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 HEAD = """\
-# Settings of toolgate. Each line shows its default: take the # away to change it.
-# The environment wins over this file (TOOLGATE_SERVER__PORT for server.port), flags over both.
+# Settings of toolgate. Each line shows its default: remove the # to change it.
+# The environment overrides this file (TOOLGATE_SERVER__PORT for server.port), flags override both.
 """
 
 
@@ -23,7 +23,9 @@ def init(config: ConfigFile = None, force: Force = False, as_json: AsJson = Fals
 
     path = config or Path(FILE_NAME)
     if path.exists() and not force:
-        raise Stop(f"{path} is there already. Overwrite it with --force, or name another.")
+        raise Stop(
+            f"{path} already exists. Overwrite it with --force, or name another with --config."
+        )
     path.write_text(commented(), encoding="utf-8")
     if as_json:
         say_json({"file": str(path)})

@@ -18,7 +18,7 @@ LARGE = 64 * 1024**2
 """Bytes from which on the check takes so long that a person wants to know what is going on."""
 STEP = (
     "Stop every toolgate that uses it and restore it from a backup; "
-    "`sqlite3 FILE .recover` may save what is newer."
+    "`sqlite3 FILE .recover` may recover newer data."
 )
 
 

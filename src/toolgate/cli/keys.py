@@ -89,7 +89,8 @@ def _wanted(role: str | None, agent: str | None) -> dict[str, Any]:
     from toolgate.gate.principal import AgentType, Role
 
     if (role is None) == (agent is None):
-        raise Stop("Say for whom: either --role (public, user, admin) or --agent (pm, pa, worker).")
+        why = "A key is for a role or an agent type."
+        raise Stop(f"{why} Use --role (public, user, admin) or --agent (pm, pa, worker).")
     if role is not None and role not in list(Role):
         raise Stop(f"There is no role {role!r}. Roles: {', '.join(Role)}.")
     if agent is not None and agent not in list(AgentType):
@@ -104,7 +105,9 @@ def days(text: str) -> float:
     """`90d`, `12h` or `30m` in days."""
     found = DURATION.fullmatch(text)
     if not found:
-        raise Stop(f"--expires {text!r} is no time. Write days, hours or minutes: 90d, 12h, 30m.")
+        raise Stop(
+            f"--expires {text!r} is not a duration. Write days, hours or minutes: 90d, 12h, 30m."
+        )
     return int(found[1]) / IN_A_DAY[found[2]]
 
 

@@ -52,7 +52,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return READER_GONE
     except Exception as error:
-        return _report(error, as_json="--json" in given)
+        return _report(error, as_json=_answers_json(given))
     return code if isinstance(code, int) else ExitCode.OK
 
 
@@ -92,6 +92,11 @@ def _root(ctx: typer.Context, version: Version = False) -> None:
     help_when_alone(ctx)
 
 
+def _answers_json(given: Sequence[str]) -> bool:
+    """Whether JSON was asked for; what `call` prints always is."""
+    return "--json" in given or given[:1] == ["call"]
+
+
 def _report(error: Exception, *, as_json: bool) -> int:
     known = told(error)
     if known is None:
@@ -101,7 +106,7 @@ def _report(error: Exception, *, as_json: bool) -> int:
     sentence, code = known
     if as_json:
         message, hint = parted(sentence)
-        say_json({"error": {"message": message, "hint": hint}})
+        say_json({"error": {"message": message} | ({"hint": hint} if hint else {})})
     else:
         note(f"{bad('Error:')} {sentence}")
     return code

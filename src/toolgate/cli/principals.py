@@ -44,7 +44,7 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
         case "key", _ if rest:
             return await _holder(rest, keys)
         case _:
-            raise Stop(f"There is no principal {text!r}. Write one of: {FORMS}.")
+            raise Stop(f"There is no principal {text!r}. Use one of: {FORMS}.")
 
 
 async def _holder(key_id: str, keys: "Keys") -> "Principal":

@@ -34,10 +34,10 @@ NEXT_STEPS = {
     "unable to open": "Make the data folder readable and writable, or name another with --data.",
     "malformed": "The file is corrupt: restore it from a backup; `toolgate doctor` names it.",
     "not a database": "Name another folder with --data, or restore the file from a backup.",
-    "locked": "Another program holds it; try again when it has ended.",
+    "locked": "Another program holds a lock on it; try again when that program has ended.",
 }
 SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z`])")
-REACH_IT = "Check the setting database.url, and that the database server runs."
+REACH_IT = "Check the setting database.url, and that the database server is running."
 
 
 def told(error: BaseException) -> tuple[str, ExitCode] | None:
@@ -118,7 +118,10 @@ def _of_system(error: OSError) -> tuple[str, ExitCode]:
     if error.errno == errno.ENOSPC:
         return f"{what}{why}. Free some space and try again.", ExitCode.FAILED
     if isinstance(error, FileExistsError):
-        return f"{what}a file is where a folder should be. Name another place.", ExitCode.USAGE
+        return (
+            f"{what}there is a file where a folder is expected. Choose another path.",
+            ExitCode.USAGE,
+        )
     if isinstance(error, WRONG_PLACE):
-        return f"{what}{why}. Name another place, or change its permissions.", ExitCode.USAGE
+        return f"{what}{why}. Choose another path, or change its permissions.", ExitCode.USAGE
     return f"{what}{why}.", ExitCode.FAILED

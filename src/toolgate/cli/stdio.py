@@ -41,7 +41,7 @@ Ca = Annotated[
 LONGEST_LINE = 16 * 1024 * 1024
 LOCAL = ("localhost", "127.0.0.1", "::1")
 NOBODY = (
-    "No key was given, so only public tools are there. "
+    "No key was given, so only public tools are available. "
     "Use --key, or set TOOLGATE_KEY or TOOLGATE_ADMIN_KEY in the environment of this command."
 )
 
@@ -77,7 +77,7 @@ def mcp(
         longest = max(LONGEST_LINE, settings.limits.body_bytes)
         return opening.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
     if ca is not None:
-        raise Stop("--ca is about the server of --url. Give both, or neither.")
+        raise Stop("--ca is for use with --url. Give both, or neither.")
     # Who may read the settings file is not yet admin: every client that is connected may name it.
     from toolgate.settings import admin_key_of_environment
 
@@ -105,7 +105,7 @@ def _endpoint(url: str) -> str:
     """The MCP endpoint of a server's address."""
     from urllib.parse import urlsplit
 
-    wrong = f"--url {url!r} is no address. Write it like http://127.0.0.1:8765."
+    wrong = f"--url {url!r} is not a URL. Write it like http://127.0.0.1:8765."
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -114,7 +114,7 @@ def _endpoint(url: str) -> str:
     if not fits:
         raise Stop(wrong)
     if parts.username is not None:
-        raise Stop("--url must not hold a name or password. Give the key with --key.")
+        raise Stop("--url must not contain a user name or password. Give the key with --key.")
     path = parts.path if parts.path not in ("", "/") else "/mcp"
     return parts._replace(path=path, fragment="").geturl()
 
@@ -129,7 +129,7 @@ def _check_ca(ca: Path | None, endpoint: str) -> None:
     try:
         ssl.create_default_context(cafile=ca)
     except (ssl.SSLError, FileNotFoundError):
-        raise Stop(f"--ca {ca} is no file with a certificate in PEM form.") from None
+        raise Stop(f"--ca {ca} is not a file with a certificate in PEM format.") from None
 
 
 async def _pass_on(endpoint: str, credential: str | None, ca: Path | None, longest: int) -> None:
@@ -140,7 +140,7 @@ async def _pass_on(endpoint: str, credential: str | None, ca: Path | None, longe
     from toolgate.transports.mcp.bridge.relay import bridge
 
     if credential and endpoint.startswith("http:") and urlsplit(endpoint).hostname not in LOCAL:
-        note("The key travels without encryption. Prefer https:// to another machine.")
+        note("The key is sent without encryption. Use https:// for another machine.")
     async with anyio.create_task_group() as tasks:
         await tasks.start(_end_on_signal, None)
         await bridge(endpoint, credential, ca=ca, longest=longest, say=note)
