@@ -211,7 +211,7 @@ def test_other_durations_are_refused(text: str) -> None:
     ("arguments", "variables", "code", "says"),
     [
         (["bogus"], {}, 2, "No such command"),
-        (["call"], {}, 2, "Missing argument"),
+        (["why"], {}, 2, "Missing argument"),
         (["serve", "--port", "99999"], {}, 2, "server.port"),
         (["serve", "--host", "256.1.1.1"], {}, 2, "--host"),
         (["tools", "--config", "nowhere.toml"], {}, 2, "toolgate init"),

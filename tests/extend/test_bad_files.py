@@ -261,7 +261,11 @@ def test_no_command_starts_with_a_bad_file(
         TOOLGATE_EXTEND__BASE_URL="http://localhost",
     )
     assert ended.code == 2
-    assert ended.err == "Error: tools.yaml:4: it: role must be one of: public, user, admin.\n"
+    told = "tools.yaml:4: it: role must be one of: public, user, admin."
+    if command[0] == "call":
+        assert (ended.json, ended.err) == ({"error": {"message": told}}, "")
+    else:
+        assert ended.err == f"Error: {told}\n"
 
 
 def test_doctor_names_the_problem(monkeypatch: pytest.MonkeyPatch, cli: Any) -> None:
