@@ -3,6 +3,7 @@
 import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
+from uuid import UUID
 
 LONGEST_VALUE = 40
 WORDS = {
@@ -11,6 +12,7 @@ WORDS = {
     float: "a number",
     str: "a text",
     Path: "a path",
+    UUID: "a UUID",
     tuple[str, ...]: "a list of texts, or one text with commas",
     tuple[Path, ...]: "a path, or a list of paths",
 }
@@ -35,7 +37,7 @@ def expected(field: Any) -> str:
         return f"one of: {', '.join(get_args(kind))}"
     if get_origin(kind) is dict:
         return NUMBERS
-    return f"{WORDS[kind]}{_bounds(field.metadata)}"
+    return f"{WORDS.get(kind, 'of another type')}{_bounds(field.metadata)}"
 
 
 def _kind(annotation: Any) -> Any:
