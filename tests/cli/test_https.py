@@ -149,7 +149,7 @@ def test_https_to_a_plain_server_is_told(served: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--ca", "ca.pem"), "--ca is about the server of --url"),
+        (("--ca", "ca.pem"), "--ca is for use with --url"),
         (("--url", "http://localhost:1", "--ca", "ca.pem"), "--ca is for HTTPS"),
         (
             ("--url", "https://localhost:1", "--ca", "gone.pem"),
