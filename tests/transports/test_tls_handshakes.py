@@ -170,7 +170,11 @@ def hello() -> bytes:
     return sent.read()
 
 
-@pytest.mark.parametrize("begin", [b"", hello()[:20], hello(), b"GET / HTTP/1.1\r\n\r\n"])
+@pytest.mark.parametrize(
+    "begin",
+    [b"", hello()[:20], hello(), b"GET / HTTP/1.1\r\n\r\n"],
+    ids=["nothing", "half a hello", "a hello", "no TLS"],
+)
 async def test_a_handshake_that_takes_too_long_is_ended(files: Files, begin: bytes) -> None:
     async with serving(files, LimitSettings(head_seconds=0.05)) as secure:
         stranger = await secure.silent()
