@@ -17,7 +17,7 @@ async def listed(web: Web) -> list[dict[str, Any]]:
     return await grants_in_force(web.kit.app.gate.database)
 
 
-@pytest.mark.parametrize("other", [secrets.token_hex(16), None])
+@pytest.mark.parametrize("other", [secrets.token_hex(16), None], ids=["another", "none"])
 async def test_a_start_with_another_key_ends_the_grants_of_the_former(
     tmp_path: Path, other: str | None
 ) -> None:
