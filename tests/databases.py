@@ -14,7 +14,7 @@ from sqlalchemy import Connection, event, inspect, make_url, text
 from toolgate.db import upgrades
 
 # The first test on a server also pays for its start, or even for its installation.
-STARTS_A_SERVER = pytest.mark.timeout(120)
+STARTS_A_SERVER = pytest.mark.timeout(600)
 READING = ("SELECT", "PRAGMA")
 """How statements begin that only look at a database."""
 KINDS = ["sqlite", pytest.param("postgresql", marks=STARTS_A_SERVER)]

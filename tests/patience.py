@@ -1,7 +1,34 @@
-"""How long a test waits for something that has to happen.
+"""How long a test waits for something that has to happen, and how long the product waits here.
 
 Far longer than it takes on a busy machine, so only a hang gets there. A test that is about a
 deadline of the product sets its own clock, or a short deadline whose passing cannot come too late.
 """
 
+from importlib import import_module
+from typing import Any
+
 PATIENT = 90.0
+DEADLINES: dict[str, Any] = {
+    "toolgate.app.CLOSE_SECONDS": PATIENT,
+    "toolgate.background.STOP_SECONDS": PATIENT,
+    "toolgate.db.connecting.BUSY_SECONDS": PATIENT,
+    "toolgate.db.engine.ANSWER_SECONDS": (1.0, PATIENT),
+    "toolgate.gate.limits.REDIS_SECONDS": PATIENT,
+    "toolgate.readiness.ANSWER_SECONDS": PATIENT,
+    "toolgate.transports.mcp.handover.PATIENCE": PATIENT,
+}
+"""Deadlines of the product that tell a fault from a slow answer; on a busy machine, wrongly."""
+OF_SERVERS: dict[str, Any] = {
+    "toolgate.identity.oauth.grants.CODE_SECONDS": 10 * PATIENT,
+    "toolgate.serving.HEALTHCHECK_SECONDS": PATIENT,
+    "toolgate.stopping.CLOSE_SECONDS": PATIENT,
+}
+"""Those of a server that is a process of its own."""
+
+
+def lengthen(deadlines: dict[str, Any]) -> None:
+    """Give the product more time, in this process and as long as it lives."""
+    for name, value in deadlines.items():
+        module, _, constant = name.rpartition(".")
+        assert hasattr(import_module(module), constant), name
+        setattr(import_module(module), constant, value)

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 import anyio
+from tests.patience import DEADLINES, OF_SERVERS, lengthen
 
 from toolgate import demo
 from toolgate.app import opened
@@ -19,6 +20,8 @@ from toolgate.serving import certified, listening, run
 from toolgate.settings import Settings, load
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection_check import connection_class
+
+lengthen(DEADLINES | OF_SERVERS)  # here, and not in `main`: workers import this module too
 
 
 async def prepare(settings: Settings) -> dict[str, str]:

@@ -26,6 +26,7 @@ from typing import Any
 
 import anyio
 from tests.docs.pages import ROOT, Block, fits
+from tests.patience import PATIENT
 from tests.servers import pause, stop, wait_until_ready
 
 from toolgate import demo
@@ -35,7 +36,6 @@ from toolgate.settings import load
 BIN = Path(sys.executable).parent
 SHOWN = "127.0.0.1:8765"
 SERVE = "toolgate serve --demo"
-PER_COMMAND = 40.0
 KEY = re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 URL = re.compile(r"(https?)://(127\.0\.0\.1:\d+)\s")
@@ -104,7 +104,7 @@ class Shell:
             env=self._environment | self._exported(),
             capture_output=True,
             text=True,
-            timeout=PER_COMMAND,
+            timeout=PATIENT,
             check=False,
         )
         assert done.returncode == 0, done.stderr

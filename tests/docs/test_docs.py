@@ -23,8 +23,6 @@ from toolgate.gate.rules import built_in_rules, check, rules_of
 from toolgate.sections import LimitSettings
 from toolgate.settings import Settings, names
 
-pytestmark = pytest.mark.timeout(120)
-
 GENERATED = set(FOLDER.glob("*.md"))
 WRITTEN = [page for page in PAGES if page not in GENERATED]
 RUN = [page for page in WRITTEN if any(b.language in ("console", "python") for b in blocks(page))]

@@ -20,6 +20,8 @@ class SilentLine:
         """Set when bytes came from the client that were not passed on, or whose answer is not."""
         self.watch_for = b""
         """When the client sends this, answers are withheld from then on."""
+        self.came = asyncio.Event()
+        """Set when it did."""
         self.resume()
 
     def freeze(self) -> None:
@@ -70,6 +72,7 @@ class SilentLine:
                 if going is self._up:
                     if self.watch_for and self.watch_for in data:
                         self.withhold_answers()
+                        self.came.set()
                     if not (self._up.is_set() and self._down.is_set()):
                         self.asked.set()
                 await going.wait()

@@ -5,7 +5,6 @@ import socket
 import struct
 from pathlib import Path
 
-import pytest
 from tests.faults.server import KEY, Running, served
 from tests.patience import PATIENT
 
@@ -61,7 +60,6 @@ LEAVING = {
 }
 
 
-@pytest.mark.timeout(120)
 def test_nothing_is_logged_when_clients_leave(tmp_path: Path) -> None:
     with served(tmp_path / "data") as running:
         for sent, answer in LEAVING.values():

@@ -13,7 +13,7 @@ from tests.faults.server import Crowd, Running, kept_in, served, until
 from toolgate.db.engine import Database
 from toolgate.gate.verifying import Verdict, verify
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.anyio
 
 CLIENTS = 8
 QUICK = 20.0

@@ -13,8 +13,6 @@ from tests.faults.server import served
 from tests.patience import PATIENT
 from tests.servers import ROOT
 
-pytestmark = pytest.mark.timeout(240)
-
 KEY = secrets.token_hex(16)
 BEFORE_THE_GREETING = [
     "toolgate.serving:listening",

@@ -15,8 +15,6 @@ from tests.faults.server import KEY, Answer, Running, ask, kept_in, served, unti
 from tests.patience import PATIENT
 from tests.transports.mcp_requests import LEGACY, MODERN, tool_call
 
-pytestmark = pytest.mark.timeout(240)
-
 TOOLS = '''
 import asyncio
 from pathlib import Path

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.gate.tools import give_time
 from tests.patience import PATIENT
 
 from toolgate.gate import audit
@@ -16,8 +17,9 @@ from toolgate.testing import Kit, opened_kit
 pytestmark = pytest.mark.anyio
 
 NEW: dict[str, Any] = {"collection": "apps", "document_id": "x", "data": {"a": 1}}
-IN_TIME = 8.0
-"""Less than the ten seconds a writer would wait by itself."""
+IN_TIME = 2 / 3 * PATIENT
+"""Less than a writer would wait by itself."""
+SOON = 1.0
 
 
 @contextmanager
@@ -53,13 +55,16 @@ async def test_while_rows_cannot_be_stored_calls_wait_and_are_answered_after(
 async def test_calls_that_waited_too_long_are_refused_and_no_answered_one_lacks_its_row(
     tmp_path: Path,
 ) -> None:
-    async with opened_kit(tmp_path, limits__seconds=1) as kit:
+    async with opened_kit(tmp_path) as kit:
+        database = kit.app.gate.database
+        patience, database.patience = database.patience, SOON
         with write_lock(tmp_path):
             answered = await until_calls_are_held(kit)
             async with asyncio.timeout(IN_TIME):
                 refused = await kit.call("list_collections")
             assert refused.status == 503
-        async with asyncio.timeout(30):
+        database.patience = patience
+        async with asyncio.timeout(PATIENT):
             while (await kit.call("list_collections")).error:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         rows = await kit.audit_rows()
@@ -69,10 +74,11 @@ async def test_calls_that_waited_too_long_are_refused_and_no_answered_one_lacks_
 async def test_a_read_that_was_running_is_not_answered_without_its_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened_kit(tmp_path, writes=True, limits__seconds=3) as kit:
+    async with opened_kit(tmp_path, writes=True) as kit:
         assert (await kit.call("create_document", **NEW)).error is None
-        # Three seconds are for the row; the read itself has all the time this test may need.
-        kit.app.gate.limits.deadlines.seconds = 10 * PATIENT
+        # For the row; the read itself has all the time this test may need.
+        kit.app.gate.database.patience = SOON
+        give_time(kit, 10 * PATIENT)
         documents = kit.app.gate.ports.documents
         get, go_on, begun = documents.get, asyncio.Event(), asyncio.Event()
 
@@ -93,11 +99,13 @@ async def test_a_read_that_was_running_is_not_answered_without_its_row(
 
 
 async def test_a_write_that_waits_for_the_lock_is_answered_at_its_deadline(tmp_path: Path) -> None:
-    async with opened_kit(tmp_path, writes=True, limits__seconds=1) as kit:
+    async with opened_kit(tmp_path, writes=True) as kit:
+        give_time(kit, SOON)
         with write_lock(tmp_path):
             async with asyncio.timeout(IN_TIME):
                 late = await kit.call("create_document", **NEW)
             assert late.status in (503, 504)
-        async with asyncio.timeout(30):
+        give_time(kit, PATIENT)
+        async with asyncio.timeout(PATIENT):
             while (await kit.call("create_document", **NEW)).status != 200:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)

@@ -17,6 +17,7 @@ from tests.gate.tools import (
     USER,
     Said,
     a_tool,
+    end_the_time,
     is_stored,
     offer,
     only_row,
@@ -435,7 +436,14 @@ async def test_a_cancelled_write_outside_leaves_one_row(kit: Kit) -> None:
 
 
 async def test_a_write_outside_that_takes_too_long_leaves_one_row(kit: Kit) -> None:
-    async with outside(kit, storing(anyio.Event().wait), limits__seconds=0.1) as away:
+    opened: list[Kit] = []
+
+    async def waits() -> None:
+        end_the_time(opened[0])
+        await anyio.Event().wait()
+
+    async with outside(kit, storing(waits)) as away:
+        opened.append(away)
         assert (await away.call("artifact.put")).status == 504
         await away.audit_rows()
         assert await rows_now(kit) == [("error", "timeout")]

@@ -15,6 +15,7 @@ from tests.gate.tools import (
     a_tool,
     answering,
     call_at_once,
+    give_time,
     is_stored,
     offer,
     only_row,
@@ -180,7 +181,8 @@ async def test_a_call_that_takes_too_long_is_stopped(tmp_path: Path, effect: Eff
 
     run = waits if effect is Effect.READ else endless()
     tool = a_tool("db.slow", run, effect=effect)
-    async with opened_kit(tmp_path, plugins=offer(tool), limits__seconds=0.05) as kit:
+    async with opened_kit(tmp_path, plugins=offer(tool)) as kit:
+        give_time(kit, 0.05)
         with anyio.fail_after(PATIENT):
             stopped = await kit.call("db.slow")
         assert stopped.status == 504
@@ -226,9 +228,9 @@ async def test_a_call_that_waits_for_its_turn_too_long_is_stopped(tmp_path: Path
         tmp_path,
         plugins=offer(a_tool("db.wait", endless(), effect=Effect.WRITE)),
         limits__concurrency=1,
-        limits__seconds=0.1,
     )
     async with kit_of as kit:
+        give_time(kit, 0.1)
         with anyio.fail_after(PATIENT):
             outcomes = await call_at_once(kit, 3, "db.wait")
         assert [one.status for one in outcomes] == [504] * 3

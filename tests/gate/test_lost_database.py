@@ -50,7 +50,8 @@ async def test_nothing_is_written_to_a_file_that_was_deleted_or_replaced(
 
 
 async def test_the_audit_is_not_ready_while_calls_wait_for_it(tmp_path: Path) -> None:
-    async with opened_kit(tmp_path, plugins=WRITE, limits__seconds=1) as kit:
+    async with opened_kit(tmp_path, plugins=WRITE) as kit:
+        patience, kit.app.gate.database.patience = kit.app.gate.database.patience, 0.5
         engine = create_engine(f"sqlite:///{tmp_path / 'toolgate.db'}")
         with engine.connect() as other:
             other.execute(text("BEGIN IMMEDIATE"))
@@ -59,6 +60,7 @@ async def test_the_audit_is_not_ready_while_calls_wait_for_it(tmp_path: Path) ->
             with pytest.raises(AuditUnavailable):
                 await kit.app.gate.audit.check()
         engine.dispose()
+        kit.app.gate.database.patience = patience
         await kit.app.gate.audit.flush()
         await kit.app.gate.audit.check()
 

@@ -121,10 +121,9 @@ async def test_a_batch_does_not_wait_for_another_sealer(postgres_database: str) 
     """It is stored without a seal, which it gets later."""
     database = Database(postgres_database)
     await upgrade(database)
-    lock = text("SELECT pg_advisory_lock(:lock)")
     engine = create_engine(database.url)
-    with engine.connect() as other:
-        other.execute(lock, {"lock": seals.LOCK})
+    with engine.begin() as other:  # the lock ends with it, before the end is told
+        other.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": seals.LOCK})
         await flush_rows(database, 1, 2)
         assert (await verify(database)).unsealed == 2
     engine.dispose()

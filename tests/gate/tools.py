@@ -1,5 +1,6 @@
 """Tools made up for tests: each passes the whole gate, as a plug-in's would."""
 
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import Any
@@ -51,6 +52,25 @@ def raising(error: Exception, cause: Exception | None = None) -> Run:
         raise error from cause
 
     return run
+
+
+def give_time(kit: Kit, seconds: float) -> None:
+    """How long each call may take that comes from now on, while none runs."""
+    deadlines = kit.app.gate.limits.deadlines
+    deadlines.seconds = seconds
+    if deadlines.timer is not None:
+        deadlines.timer.cancel()
+        deadlines.timer = None
+
+
+def end_the_time(kit: Kit) -> None:
+    """Let every call that runs be over its time, now."""
+    deadlines = kit.app.gate.limits.deadlines
+    for one in deadlines.running:
+        one.ends = time.monotonic()
+    if deadlines.timer is not None:
+        deadlines.timer.cancel()
+    deadlines.wake_in(0)
 
 
 def storing(then: Callable[[], Awaitable[None]] | None = None) -> Run:

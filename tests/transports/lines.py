@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tests.patience import PATIENT
 from tests.transports.conftest import Web
 from tests.transports.mcp_requests import Request
 from uvicorn import Config
@@ -20,7 +21,7 @@ from toolgate.transports.heads import KNOWN_HEADS, Sightings
 
 IDLE_SECONDS, HEAD_SECONDS, BODY_SECONDS = 1000, 2000, 3000
 """So long that no test is as slow, however busy the machine."""
-PATIENT = LimitSettings(head_seconds=HEAD_SECONDS, body_seconds=BODY_SECONDS)
+LONG_LIMITS = LimitSettings(head_seconds=HEAD_SECONDS, body_seconds=BODY_SECONDS)
 
 
 class Pipe(asyncio.Transport):
@@ -89,7 +90,7 @@ class Line:
     requests: int = 0
     """How many requests went through ASGI."""
     connections: type[Any] = Connection
-    table: ConnectionTable = field(default_factory=lambda: ConnectionTable(PATIENT))
+    table: ConnectionTable = field(default_factory=lambda: ConnectionTable(LONG_LIMITS))
     pipe: Pipe = field(init=False)
     server: Any = field(init=False)
 
@@ -160,7 +161,7 @@ class Line:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Let the server work until something holds."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENT):
             while not holds():  # noqa: ASYNC110 - there is nothing to be told by
                 await asyncio.sleep(0)
 

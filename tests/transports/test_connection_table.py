@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.gate.tools import a_tool, offer
 from tests.transports.conftest import Web, opened_web
-from tests.transports.lines import PATIENT, Line, written
+from tests.transports.lines import LONG_LIMITS, Line, written
 from tests.transports.mcp_requests import MODERN, tool_call
 from tests.transports.test_connections import Door
 
@@ -49,7 +49,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def table(clock: Clock) -> ConnectionTable:
-    limits = PATIENT.model_copy(update={"connections": CAPACITY})
+    limits = LONG_LIMITS.model_copy(update={"connections": CAPACITY})
     peers = Peers(Server(trusted_proxies=("10.0.0.0/8",)))
     return ConnectionTable(limits, peers.of_connection, clock)
 

@@ -6,7 +6,7 @@ allowed here should know what for.
 
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from tests.transports.conftest import Web, opened_web
 from tests.transports.lines import Line, known, written
 from tests.transports.mcp_requests import LEGACY, MODERN, Request, request, tool_call
 
+from toolgate.db import engine, glances
 from toolgate.db.threads import Threads
-from toolgate.gate import audit
+from toolgate.gate import audit, seals
 from toolgate.gate.principal import Role
 from toolgate.transports.mcp import answers
 
@@ -30,6 +31,17 @@ LIST_FRAMES = 23
 CLIENT = ("/tests/", "/types.py")
 
 Ask = Callable[[], Awaitable[bytes]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_beside() -> Iterator[None]:
+    """What is done every so often is done at another time, and no read is made anew in a thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "BATCH_SECONDS", 3600)
+        patch.setattr(seals, "SEAL_SECONDS", 3600)
+        patch.setattr(engine, "LOOK_SECONDS", 3600)
+        patch.setattr(glances, "SECONDS", 3600)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +112,7 @@ async def test_a_list_enters_few_functions_however_many_tools_there_are(
 
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
-async def test_a_call_asks_the_database_for_nothing_but_its_data(
-    web: Web, era: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(audit, "BATCH_SECONDS", 3600)  # rows are stored at another time
+async def test_a_call_asks_the_database_for_nothing_but_its_data(web: Web, era: str) -> None:
     await web.kit.app.gate.audit.flush()
     say = await echo(web, era)
     read = await get_document(web, era)
@@ -139,11 +148,7 @@ async def test_a_credential_that_was_seen_is_not_hashed_again(
     assert not any("digest" in name or "_hash" in name for name in entered), entered
 
 
-async def test_rows_of_many_calls_are_stored_in_few_statements(
-    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await web.kit.app.gate.audit.flush()  # what others left is not to be counted here
-    monkeypatch.setattr(audit, "BATCH_SECONDS", 3600)
+async def test_rows_of_many_calls_are_stored_in_few_statements(tmp_path: Path) -> None:
     async with opened_web(tmp_path, offer(a_tool("echo", role=Role.PUBLIC))) as opened:
         ask = await echo(opened, MODERN)
         await ask()

@@ -23,7 +23,7 @@ from tests.patience import PATIENT
 from tests.servers import Server, running_server
 from tests.transports.mcp_requests import MODERN, request
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.anyio
 
 WORKERS = {"sqlite": 1, "postgresql": 2}
 STREAMS = 6

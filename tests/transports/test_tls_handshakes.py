@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.patience import PATIENT
-from tests.transports.lines import PATIENT as LIMITS
+from tests.transports.lines import LONG_LIMITS as LIMITS
 from uvicorn import Config
 from uvicorn.server import ServerState
 

@@ -44,10 +44,12 @@ class Database:
     database has gone silent.
     """
 
-    def __init__(self, url: str, *, seconds: float = ANSWER_SECONDS[1]) -> None:
+    def __init__(self, url: str, *, seconds: float | None = None) -> None:
+        least, most = ANSWER_SECONDS
+        seconds = most if seconds is None else seconds
         self.url = _url(url)
         self.dialect = self.url.get_backend_name()
-        self.patience = min(max(seconds, ANSWER_SECONDS[0]), ANSWER_SECONDS[1])
+        self.patience = min(max(seconds, least), most)
         engine = {"patience": self.patience, "seconds": seconds}
         self._reader = engine_for(self.url, writes=False, **engine)
         self._writer = engine_for(self.url, writes=True, **engine)

@@ -17,7 +17,7 @@ from tests.servers import Server, pause, running_server
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
 AT_ONCE = 40
 PEOPLE = {"sqlite": 200, "postgresql": 50}
