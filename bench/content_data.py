@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 
-from toolgate.db import content_tables as tables
-from toolgate.db.content_loading import store
 from toolgate.db.engine import Database
+from toolgate.packs.content.sql import tables
+from toolgate.packs.content.sql.loading import store
 
 NEEDLE = "Zebra Crossing"
 NEEDLES = 300

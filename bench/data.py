@@ -14,7 +14,8 @@ import anyio
 from bench.installing import CACHE
 from bench.racing import tell
 from toolgate.db.engine import Database
-from toolgate.db.upgrades import newest, upgrade
+from toolgate.db.schemas import GATE
+from toolgate.db.upgrades import upgrade
 from toolgate.gate.records import timestamp
 from toolgate.gate.seals import MOST_ROWS
 from toolgate.identity.keys import PREFIX
@@ -59,7 +60,7 @@ def new_database(folder: Path) -> Path:
 
 def long_audited(count: int = AUDIT_ROWS) -> Path:
     """A folder with so many audit rows; made once, then kept. Runs add their own."""
-    folder = CACHE / f"audit-{count}-{newest()}"
+    folder = CACHE / f"audit-{count}-{GATE.newest}"
     if (folder / "filled").exists():
         return folder
     tell(f"preparing {count:,} audit rows, once (about a minute, 3 GB)")

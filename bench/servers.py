@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from bench.messages import ask
-from toolgate.settings import BORROWED, PREFIX
+from toolgate.settings import PREFIX, borrowed, every_setting
 
 ROOT = Path(__file__).parents[1]
 READY_SECONDS = 180
@@ -71,7 +71,7 @@ def process(
 
 
 def _sets_toolgate(name: str) -> bool:
-    return name.startswith(PREFIX) or name in BORROWED
+    return name.startswith(PREFIX) or name in borrowed(every_setting())
 
 
 def free_port() -> int:

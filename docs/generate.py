@@ -16,13 +16,13 @@ from typer.main import get_command
 
 from docs.markdown import fenced, page, table
 from docs.tools_page import tools_page
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.cli.main import commands
 from toolgate.gate import errors
 from toolgate.gate.errors import GateError
-from toolgate.gate.rule_schema import ACTIONS, VARIABLES, schema
-from toolgate.gate.rules import built_in_rules
-from toolgate.settings import BORROWED, OWN, PREFIX, described
+from toolgate.gate.rule_schema import ACTIONS, switches_of, vocabulary
+from toolgate.gate.rules import shipped_rules
+from toolgate.settings import OWN, PREFIX, borrowed, described, every_setting
 from toolgate.transports.http import route_of
 
 FOLDER = Path(__file__).parent / "reference"
@@ -107,9 +107,10 @@ ANSWER_HEADERS = (
 
 def settings_page() -> str:
     """Every setting."""
-    borrowed = {name: variable for variable, name in (OWN | BORROWED).items() if name}
+    further = OWN | borrowed(every_setting())
+    named = {name: variable for variable, name in further.items() if name}
     rows = ((f"`{name}`", _variable(name), _default(one), one.description) for name, one in KNOWN)
-    own = (f"`{variable}` sets `{name}`" for name, variable in borrowed.items())
+    own = (f"`{variable}` sets `{name}`" for name, variable in named.items())
     return page(
         "Settings",
         "A setting is `limits.seconds` in `toolgate.toml`, `TOOLGATE_LIMITS__SECONDS` in the "
@@ -130,7 +131,7 @@ def settings_page() -> str:
     )
 
 
-KNOWN = described()
+KNOWN = described(every_setting())
 
 
 def _variable(name: str) -> str:
@@ -211,16 +212,23 @@ def helps(command: TyperCommand | TyperGroup, path: str, parent: Any = None) -> 
         max_content_width=WIDTH,
     )
     yield path, command.get_help(context)
-    for name, inner in getattr(command, "commands", {}).items():
+    for name, inner in subcommands(command, context):
         yield from helps(inner, f"{path} {name}", context)
 
 
 def _routes() -> Iterator[tuple[str, str, str]]:
-    for offer in packs():
+    for offer in packs.load():
         for tool in offer.tools:
             if tool.route:
                 link = f"[`{tool.name}`](tools.md#{tool.name})"
                 yield f"`{route_of(tool)}`", link, tool.description.partition("\n")[0]
+
+
+def subcommands(command: Any, context: Any = None) -> list[tuple[str, Any]]:
+    """The commands below a command, those of packs included."""
+    if not isinstance(command, TyperGroup):
+        return []
+    return [(name, command.get_command(context, name)) for name in command.list_commands(context)]
 
 
 def http_page() -> str:
@@ -244,8 +252,11 @@ def http_page() -> str:
     )
 
 
+WORDS = vocabulary(switches_of(every_setting()()))
+
+
 def _looked_at() -> Iterator[tuple[str, str, str]]:
-    for variable, attributes in VARIABLES.items():
+    for variable, attributes in WORDS.variables.items():
         for name, one in attributes.items():
             values = " or ".join(f"`{value}`" if value else '`""`' for value in one.values)
             meaning = f"{one.meaning}: {values}" if values else one.meaning
@@ -256,7 +267,11 @@ def _looked_at() -> Iterator[tuple[str, str, str]]:
 
 def policies_page() -> str:
     """The built-in rules, and what rules can look at."""
-    parts = (p for name, text in built_in_rules().items() for p in (f"## {name}", _cedar(text)))
+    parts = (
+        p
+        for name, text in shipped_rules(packs.load()).items()
+        for p in (f"## {name}", _cedar(text))
+    )
     return page(
         "Policies",
         "The built-in rules, in [Cedar](https://www.cedarpolicy.com). What no rule permits is "
@@ -266,7 +281,7 @@ def policies_page() -> str:
         "## What a rule can look at",
         table(("in a rule", "type", "meaning"), _looked_at()),
         "Every rule is checked against this schema, at start and by `toolgate doctor`:",
-        fenced(schema(), "text"),
+        fenced(WORDS.schema(), "text"),
     )
 
 

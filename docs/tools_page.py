@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from docs.markdown import Row, fenced, page, table
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
 
 
 def tools_page() -> str:
     """Every tool of the catalogue."""
-    catalogue = Catalogue(packs())
+    catalogue = Catalogue(packs.load())
     rows = ((f"[`{t.name}`](#{t.name})", t.title, t.role, t.effect) for t in catalogue)
     parts = [
         "Each tool is called the same way over MCP, HTTP, JSON-RPC and the command line.",

@@ -9,15 +9,25 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, event, inspect, make_url, text
+from sqlalchemy import Connection, event, inspect, make_url
 
+from toolgate import packs
+from toolgate.app import schemas_of
 from toolgate.db import upgrades
+from toolgate.db.engine import Database
+from toolgate.db.schemas import Schema
 
 # The first test on a server also pays for its start, or even for its installation.
 STARTS_A_SERVER = pytest.mark.timeout(600)
+Migrate = Callable[[Connection, Schema], None]
 READING = ("SELECT", "PRAGMA")
 """How statements begin that only look at a database."""
 KINDS = ["sqlite", pytest.param("postgresql", marks=STARTS_A_SERVER)]
+
+
+async def upgrade_all(database: Database) -> None:
+    """Make the gate's tables and those of every pack that ships."""
+    await upgrades.upgrade(database, schemas_of(packs.load()))
 
 
 @contextmanager
@@ -73,7 +83,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def migrations_once() -> Iterator[Callable[[Connection], None]]:
+def migrations_once() -> Iterator[Migrate]:
     """Alembic runs on the first empty database of each kind; the next get the same statements.
 
     What is not empty is migrated as ever, and so is everything in `tests/db`. Yields what
@@ -86,24 +96,23 @@ def migrations_once() -> Iterator[Callable[[Connection], None]]:
 
 
 class _Noted:
-    """The statements of all migrations, by the kind of database."""
+    """The statements of all migrations, by the kind of database and the tables."""
 
-    def __init__(self, migrate: Callable[[Connection], None]) -> None:
+    def __init__(self, migrate: Migrate) -> None:
         self._migrate = migrate
-        self._noted: dict[str, list[tuple[str, Any]]] = {}
+        self._noted: dict[tuple[str, str], list[tuple[str, Any]]] = {}
 
-    def run(self, connection: Connection) -> None:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": upgrades.LOCK})
-        if inspect(connection).has_table("alembic_version"):
-            self._migrate(connection)
-        elif noted := self._noted.get(connection.dialect.name):
+    def run(self, connection: Connection, schema: Schema) -> None:
+        kind = connection.dialect.name, schema.version_table
+        if inspect(connection).has_table(schema.version_table):
+            self._migrate(connection, schema)
+        elif noted := self._noted.get(kind):
             for statement, values in noted:
                 connection.exec_driver_sql(statement, values)
         else:
-            self._note(connection)
+            self._noted[kind] = self._note(connection, schema)
 
-    def _note(self, connection: Connection) -> None:
+    def _note(self, connection: Connection, schema: Schema) -> list[tuple[str, Any]]:
         noted: list[tuple[str, Any]] = []
 
         def note(_: Any, __: Any, statement: str, values: Any, *___: Any) -> None:
@@ -112,7 +121,7 @@ class _Noted:
 
         event.listen(connection, "before_cursor_execute", note)
         try:
-            self._migrate(connection)
+            self._migrate(connection, schema)
         finally:
             event.remove(connection, "before_cursor_execute", note)
-        self._noted[connection.dialect.name] = noted
+        return noted

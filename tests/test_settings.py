@@ -8,10 +8,11 @@ from uuid import UUID
 import pytest
 
 from toolgate.settings import (
-    BORROWED,
     BadSettings,
     Settings,
+    borrowed,
     described,
+    every_setting,
     hand_down,
     handed_down,
     load,
@@ -110,7 +111,7 @@ def test_a_path_in_a_file_starts_from_the_files_folder() -> None:
 
 
 def test_every_setting_that_is_a_path_starts_from_the_files_folder() -> None:
-    paths = [name for name, one in described() if "Path" in str(one.annotation)]
+    paths = [name for name, one in described(every_setting()) if "Path" in str(one.annotation)]
     assert "data" in paths
     for name in paths:
         section, _, key = name.rpartition(".")
@@ -216,16 +217,16 @@ VALUES: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", names(every_setting()))
 def test_every_setting_can_be_given_in_the_environment(name: str) -> None:
     text, value = VALUES[name]
     variable = "TOOLGATE_" + name.upper().replace(".", "__")
     assert value_of(load(environment={variable: text}), name) == value
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", names(every_setting()))
 def test_every_setting_says_what_it_is_for(name: str) -> None:
-    field = dict(described())[name]
+    field = dict(described(every_setting()))[name]
     assert field.description
 
 
@@ -244,7 +245,7 @@ def test_every_setting_says_what_it_is_for(name: str) -> None:
 def test_a_variable_of_another_document_means_what_it_means_there(
     variable: str, name: str, text: str, value: Any
 ) -> None:
-    assert BORROWED[variable] == name
+    assert borrowed(every_setting())[variable] == name
     assert value_of(load(environment={variable: text}), name) == value
 
 

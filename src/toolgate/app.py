@@ -2,45 +2,46 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from limits.errors import ConfigurationError
 
-from toolgate.adapters.sql.content import SqlContent
+from toolgate import packs
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.background import beside
 from toolgate.data_folder import make_ready
 from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
+from toolgate.db.schemas import Schema
 from toolgate.gate.audit import AuditLog
-from toolgate.gate.catalogue import Catalogue, Offer
-from toolgate.gate.context import Ports
+from toolgate.gate.catalogue import Catalogue, Opened
 from toolgate.gate.limits import Limits
 from toolgate.gate.metrics import Metrics
+from toolgate.gate.offer import AnyOffer, Site
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Policy
-from toolgate.gate.rule_schema import Switches
+from toolgate.gate.rule_schema import Switch, switches_of, vocabulary
 from toolgate.gate.rules import (
-    built_in_rules,
     refuse,
     rules_in,
     rules_of,
+    shipped_rules,
     skipped_in,
     unknown_names,
 )
 from toolgate.gate.seals import Sealer
+from toolgate.gate.tool import Target
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
 from toolgate.identity.outside import check as check_sign_in
 from toolgate.identity.users import Users
-from toolgate.packs import appdata, backend, content
 from toolgate.ports.documents import DocumentStore
 from toolgate.readiness import Check, Readiness
-from toolgate.settings import BadSettings, Settings
+from toolgate.sections import BadSettings, Settings
 from toolgate.transports.address import Addresses
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ class App:
     keys: Keys
     credentials: Credentials
     sealer: Sealer
+    site: Site
+    worlds: Mapping[str, Opened]
+    """The open ports of each pack."""
     own: "Own | None" = None
     """The user's own tools, where there are files of them."""
 
@@ -77,7 +81,7 @@ class App:
                 Check("database", database.check_writing, good_for=WRITTEN_SECONDS),
                 Check("audit", gate.audit.check),
                 Check("counters", gate.limits.check),
-                Check("documents", gate.ports.documents.check, good_for=WRITTEN_SECONDS),
+                Check("documents", self.site.documents.check, good_for=WRITTEN_SECONDS),
             ]
         )
 
@@ -91,52 +95,89 @@ class App:
             self.gate.audit.tell_lost(problem)
 
 
-def packs() -> tuple[Offer, ...]:
-    """The packs that ship with toolgate."""
-    return (appdata.offer(), backend.offer(), content.offer())
+def offers_of(settings: Settings) -> tuple[AnyOffer, ...]:
+    """What the enabled packs bring in."""
+    return packs.load(settings.packs.enabled)
+
+
+def schemas_of(offers: Iterable[AnyOffer]) -> list[Schema]:
+    """The tables that packs bring along."""
+    return [offer.schema for offer in offers if offer.schema is not None]
 
 
 @asynccontextmanager
 async def opened(
-    settings: Settings, plugins: Sequence[Offer] = (), *, existing: bool = False
+    settings: Settings,
+    plugins: Sequence[AnyOffer] = (),
+    *,
+    existing: bool = False,
+    documents: DocumentStore | None = None,
 ) -> AsyncGenerator[App, None]:
-    """Open everything, with `existing` no new data; on leaving, store what waits and close."""
-    database = Database(settings.database_url, seconds=settings.limits.seconds)
+    """Open everything, with `existing` no new data; on leaving, store what waits and close.
+
+    `documents` takes the place of the store that the settings name.
+    """
+    offers = (*offers_of(settings), *plugins)
+    stack = AsyncExitStack()
     try:
-        await make_ready(database, settings.data, existing=existing)
-        app = _assembled(settings, database, plugins)
-    except BaseException:
-        await database.close()
-        raise
-    try:
+        database = Database(settings.database_url, seconds=settings.limits.seconds)
+        stack.push_async_callback(database.close)
+        await make_ready(database, settings.data, schemas_of(offers), existing=existing)
+        site = Site(
+            database=database,
+            documents=documents or _documents(settings, database),
+            data=settings.data,
+        )
+        stack.push_async_callback(site.documents.close)
+        own = _own(settings)
+        every = (*offers, own.offer) if own else offers
+        worlds = await _worlds(stack, settings, site, every)
+        app = _assembled(settings, site, offers, worlds, own)
+        stack.push_async_callback(_close, app)
         async with beside(*_work(app)):
             yield app
     finally:
         with anyio.CancelScope(shield=True):
-            await _close(app)
+            await stack.aclose()
 
 
-def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer]) -> App:
+async def _worlds(
+    stack: AsyncExitStack, settings: Settings, site: Site, offers: Iterable[AnyOffer]
+) -> dict[str, Opened]:
+    """The ports of each pack; they are closed in the opposite order."""
+    apart = {Target.OUTSIDE} if site.documents.joins_transaction else set(Target) - {Target.TABLES}
+    worlds: dict[str, Opened] = {}
+    for offer in offers:
+        if offer.open is not None:
+            section = settings.section(offer.pack.name)
+            world = await stack.enter_async_context(offer.open(site, section))
+            worlds[offer.pack.name] = Opened(world, frozenset(apart))
+    return worlds
+
+
+def _assembled(
+    settings: Settings,
+    site: Site,
+    offers: Sequence[AnyOffer],
+    worlds: Mapping[str, Opened],
+    own: "Own | None",
+) -> App:
     # Both say at once what is wrong with settings that are used later.
     Addresses(settings.server)
     check_sign_in(settings.sign_in)
-    own = _own(settings)
     catalogue = Catalogue(
-        (*packs(), *plugins),
+        offers,
         own.offer if own else None,
+        opened=worlds,
         changing=own is not None and settings.extend.reload,
     )
+    database = site.database
     gate = Gate(
         catalogue=catalogue,
         policy=policy_of(settings, catalogue),
         limits=_limits(settings, catalogue),
         audit=AuditLog(database),
         database=database,
-        ports=Ports(
-            documents=_documents(settings, database),
-            content=SqlContent(database),
-            uuid_namespace=settings.backend.namespace,
-        ),
         metrics=Metrics(),
         log_requests=settings.log.requests,
     )
@@ -146,8 +187,10 @@ def _assembled(settings: Settings, database: Database, plugins: Sequence[Offer])
         settings=settings,
         gate=gate,
         keys=keys,
-        credentials=Credentials(database, keys, Users(gate.ports.documents, database)),
+        credentials=Credentials(database, keys, Users(site.documents, database)),
         sealer=Sealer(database),
+        site=site,
+        worlds=worlds,
         own=own,
     )
 
@@ -175,9 +218,7 @@ async def _close(app: App) -> None:
     await app.store_what_waits()
     if app.own:
         await app.own.close()
-    await app.gate.ports.documents.close()
     await app.gate.limits.close()
-    await app.gate.database.close()
 
 
 def _documents(settings: Settings, database: Database) -> DocumentStore:
@@ -205,19 +246,13 @@ def _tool_names(names: Iterable[str], setting: str, catalogue: Catalogue) -> lis
 
 def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
     """The rules that ship and the operator's own, checked."""
-    disabled = _tool_names(settings.policy.disabled, "policy.disabled", catalogue)
     own = rules_in(settings.policy.folder) if settings.policy.folder else {}
-    policy = Policy(
-        built_in_rules() | own,
-        Switches(
-            appdata_writes=settings.appdata.writes,
-            read_only=settings.policy.read_only,
-            pm_adds_images=settings.policy.pm_adds_images,
-            disabled=frozenset(disabled),
-        ),
-    )
+    switches = switches_of(settings)
+    disabled = _tool_names(settings.policy.disabled, "policy.disabled", catalogue)
+    switches["disabled"] = Switch(frozenset(disabled), switches["disabled"].meaning)
+    policy = Policy(shipped_rules(catalogue.offers) | own, switches)
     if not catalogue.changing:
-        refuse(unknown_names(rules_of(own), catalogue))
+        refuse(unknown_names(rules_of(own), policy.vocabulary, catalogue))
     return policy
 
 
@@ -230,7 +265,8 @@ def warnings_of_rules(settings: Settings, catalogue: Catalogue) -> list[str]:
         f"{file} is not read: rules are files *.cedar in {folder}." for file in skipped_in(folder)
     ]
     if catalogue.changing:  # a tool that is not there may come with the next load of the file
-        told += unknown_names(rules_of(rules_in(folder)), catalogue)
+        words = vocabulary(switches_of(settings))
+        told += unknown_names(rules_of(rules_in(folder)), words, catalogue)
     return told
 
 

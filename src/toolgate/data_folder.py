@@ -5,10 +5,11 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from toolgate.db.engine import Database
+from toolgate.db.schemas import Schema
 from toolgate.db.upgrades import current, upgrade_at_start
 
 logger = logging.getLogger(__name__)
@@ -24,14 +25,16 @@ class NoData(Exception):
     """There is nothing to work on here, and none may be made; the message says where it looked."""
 
 
-async def make_ready(database: Database, data: Path, *, existing: bool) -> None:
+async def make_ready(
+    database: Database, data: Path, packs: Sequence[Schema] = (), *, existing: bool
+) -> None:
     """Bring the data to the newest schema; with `existing`, none is made where there is none."""
     if existing:
         await _check_there(database, embedded_file(database))
         _close_to_others(data, embedded_file(database))
     else:
         make_private(data, database)
-    await upgrade_at_start(database)
+    await upgrade_at_start(database, packs)
 
 
 def make_private(data: Path, database: Database) -> None:

@@ -1,9 +1,9 @@
 """Every setting, section by section."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
-from uuid import NAMESPACE_URL, UUID
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -37,10 +37,19 @@ SHORTEST_ADMIN_KEY = 16
 """Characters."""
 
 
+class BadSettings(ValueError):
+    """A setting is unknown or wrong; the message names it and what to write instead."""
+
+
 class Section(BaseModel):
     """Settings that belong together; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    borrowed: ClassVar[Mapping[str, str]] = {}
+    """Variables that other documents name, each with the key it sets; they mean the same here."""
+    switches: ClassVar[Mapping[str, str]] = {}
+    """What rules find in `context`, each with the key whose value it is."""
 
 
 class Server(Section):
@@ -168,35 +177,24 @@ class LimitSettings(Section):
     )
 
 
-class AppData(Section):
-    """Pack `appdata`."""
+class PackSettings(Section):
+    """Which packs of tools are there."""
 
-    writes: bool = Field(
-        default=False, description="Allow creating documents; also MCP_ENABLE_WRITES=true."
-    )
-
-
-class BackendSettings(Section):
-    """Pack `backend`."""
-
-    namespace: UUID = Field(
-        default=NAMESPACE_URL,
-        description="Default namespace of `generate_uuid`, a UUID; also BACKEND_MANAGER_NAMESPACE. "
-        "Unless set, the namespace of URLs.",
-    )
-
-
-class ContentSettings(Section):
-    """Pack `content`."""
-
-    default_project: str = Field(
-        default="00000000-0000-4000-a000-000000000001",
-        description="Project for HTTP requests that name none; also DEFAULT_PROJECT_ID.",
+    enabled: Words | None = Field(
+        default=None,
+        description="Names of the packs to load, those of other installed packages included; "
+        "unless set, every pack that ships with toolgate.",
     )
 
 
 class PolicySettings(Section):
     """Who may do what, beyond the built-in rules."""
+
+    switches: ClassVar[Mapping[str, str]] = {
+        "read_only": "read_only",
+        "pm_adds_images": "pm_adds_images",
+        "disabled": "disabled",
+    }
 
     folder: Path | None = Field(default=None, description="Folder with your own .cedar rules.")
     read_only: bool = Field(default=False, description="Refuse every write by every tool.")
@@ -342,6 +340,12 @@ class LogSettings(Section):
 class Google(Section):
     """Google Cloud credentials, also from the variables that Google's own tools use."""
 
+    borrowed: ClassVar[Mapping[str, str]] = {
+        "GOOGLE_APPLICATION_CREDENTIALS": "credentials_file",
+        "FIREBASE_SERVICE_ACCOUNT_KEY": "service_account",
+        "FIRESTORE_EMULATOR_HOST": "emulator_host",
+    }
+
     credentials_file: Path | None = Field(
         default=None, description="Service account file; also GOOGLE_APPLICATION_CREDENTIALS."
     )
@@ -356,7 +360,9 @@ class Google(Section):
 
 
 class Settings(Section):
-    """Everything that can be set."""
+    """Everything that can be set; each pack in use adds a section of its name."""
+
+    borrowed: ClassVar[Mapping[str, str]] = {"BACKEND_MANAGER_KEY": "admin_key"}
 
     data: Path = Field(
         default=Path(".toolgate"), description="Folder for everything toolgate stores."
@@ -375,14 +381,16 @@ class Settings(Section):
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     mcp: McpSettings = McpSettings()
-    appdata: AppData = AppData()
-    backend: BackendSettings = BackendSettings()
-    content: ContentSettings = ContentSettings()
+    packs: PackSettings = PackSettings()
     sign_in: SignIn = SignIn()
     oauth: OAuth = OAuth()
     extend: Extend = Extend()
     google: Google = Google()
     log: LogSettings = LogSettings()
+
+    def section(self, of_pack: str) -> Section:
+        """The settings of a pack; empty ones where it has none."""
+        return self.__dict__.get(of_pack) or Section()
 
     @property
     def database_url(self) -> str:

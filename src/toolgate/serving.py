@@ -13,8 +13,8 @@ import uvicorn
 
 from toolgate import logs
 from toolgate.app import opened
-from toolgate.gate.catalogue import Offer
 from toolgate.gate.deadlines import Deadlines
+from toolgate.gate.offer import AnyOffer
 from toolgate.settings import Settings, hand_down, handed_down
 from toolgate.stop_signals import StopSignals
 from toolgate.stopping import (
@@ -49,7 +49,7 @@ starts is silent for several seconds, and would be replaced for ever."""
 class Application:
     """The ASGI application; opens and closes its gate with the server's lifespan."""
 
-    def __init__(self, settings: Settings, plugins: Sequence[Offer] = ()) -> None:
+    def __init__(self, settings: Settings, plugins: Sequence[AnyOffer] = ()) -> None:
         self._settings = settings
         self._plugins = plugins
         self._open = AsyncExitStack()

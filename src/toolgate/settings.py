@@ -9,17 +9,19 @@ from everywhere; one in a variable or a flag starts from the working folder.
 """
 
 import difflib
+import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeGuard, cast, get_args
 
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
-from toolgate import env_file
-from toolgate.sections import Section, Settings, split_paths
+from toolgate import env_file, packs
+from toolgate.gate.offer import AnyOffer
+from toolgate.sections import BadSettings, Section, Settings, split_paths
 from toolgate.setting_errors import wrong_value
 
 FILE_NAME = "toolgate.toml"
@@ -28,21 +30,6 @@ ENV_FILE = ".env"
 MOST_ENV_BYTES = 1024 * 1024
 SQLITE_FILE = "sqlite:///"
 
-
-class BadSettings(ValueError):
-    """A setting is unknown or wrong; the message names it and what to write instead."""
-
-
-BORROWED = {
-    "MCP_ENABLE_WRITES": "appdata.writes",
-    "GOOGLE_APPLICATION_CREDENTIALS": "google.credentials_file",
-    "FIREBASE_SERVICE_ACCOUNT_KEY": "google.service_account",
-    "FIRESTORE_EMULATOR_HOST": "google.emulator_host",
-    "BACKEND_MANAGER_KEY": "admin_key",
-    "BACKEND_MANAGER_NAMESPACE": "backend.namespace",
-    "DEFAULT_PROJECT_ID": "content.default_project",
-}
-"""Variables that other documents name; they mean what they mean there."""
 
 OWN = {
     "TOOLGATE_ADMIN_KEY": "admin_key",
@@ -61,14 +48,39 @@ def load(
 ) -> Settings:
     """Read the settings from file, environment and flags (`{"server.port": 80}`)."""
     environment = os.environ if environment is None else environment
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
     used = file_used(file, environment)
-    tree: dict[str, Any] = _read_file(used) if used else {}
-    for name, value in _from_environment(environment).items():
+    # Which packs there are decides which settings there are.
+    first = _tree(Settings, used, environment, given).get("packs", {})
+    model = model_of(packs.load(_validated(Settings, {"packs": first}).packs.enabled))
+    return _validated(model, _tree(model, used, environment, given))
+
+
+def model_of(offers: Iterable[AnyOffer]) -> type[Settings]:
+    """The settings there are with these packs."""
+    sections: dict[str, Any] = {
+        offer.pack.name: (offer.settings, offer.settings())
+        for offer in offers
+        if offer.settings is not None
+    }
+    return create_model("Settings", __base__=Settings, __doc__=Settings.__doc__, **sections)
+
+
+def every_setting() -> type[Settings]:
+    """The settings there are with all the packs that ship."""
+    return model_of(packs.load())
+
+
+def _tree(
+    model: type[Settings],
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Any],
+) -> dict[str, Any]:
+    tree: dict[str, Any] = _read_file(model, file) if file else {}
+    for name, value in {**_from_environment(model, environment), **flags}.items():
         _put(tree, name, value)
-    for name, value in (flags or {}).items():
-        if value is not None:
-            _put(tree, name, value)
-    return _validated(tree)
+    return tree
 
 
 def file_used(
@@ -86,17 +98,18 @@ def file_used(
     return None
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def _read_file(model: type[Settings], path: Path) -> dict[str, Any]:
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise BadSettings(f"{path} is not valid TOML: {problem}.") from problem
-    for name, value in _from_environment(_read_env_file(path.parent / ENV_FILE)).items():
+    beside = _read_env_file(model, path.parent / ENV_FILE)
+    for name, value in _from_environment(model, beside).items():
         _put(tree, name, value)
-    return _from_folder(path.parent, tree)
+    return _from_folder(model, path.parent, tree)
 
 
-def _read_env_file(path: Path) -> Mapping[str, str]:
+def _read_env_file(model: type[Settings], path: Path) -> Mapping[str, str]:
     """The variables of a `.env`; those that are none of ours are nobody's business here."""
     if not path.is_file():
         return {}
@@ -108,28 +121,29 @@ def _read_env_file(path: Path) -> Mapping[str, str]:
         raise BadSettings(f"{path} cannot be read: {problem}.") from problem
     for number, line in rest:
         name = re.split(r"\W", line.removeprefix("export").strip(), maxsplit=1)[0]
-        if name in BORROWED or name.startswith(PREFIX):
+        if name in borrowed(model) or name.startswith(PREFIX):
             # Its value may be a secret, so the line is not shown.
             raise BadSettings(f"{path}:{number}: write {name}=value on one line, or in quotes.")
     return found
 
 
-def files_with_secrets(file: Path | None = None) -> list[Path]:
+def files_with_secrets(model: type[Settings], file: Path | None = None) -> list[Path]:
     """The settings file and the `.env` beside it, each only where it holds a secret."""
     used = file_used(file)
     if used is None:
         return []
     written = tomllib.loads(used.read_text(encoding="utf-8"))
     beside: dict[str, Any] = {}
-    for name, value in _from_environment(_read_env_file(used.parent / ENV_FILE)).items():
+    variables = _read_env_file(model, used.parent / ENV_FILE)
+    for name, value in _from_environment(model, variables).items():
         _put(beside, name, value)
     both = ((used, written), (used.parent / ENV_FILE, beside))
-    return [path for path, tree in both if _holds_secret(tree)]
+    return [path for path, tree in both if _holds_secret(model, tree)]
 
 
-def _holds_secret(tree: dict[str, Any]) -> bool:
+def _holds_secret(model: type[Settings], tree: dict[str, Any]) -> bool:
     """Whether a setting is there that is never shown; an address only if it has a password."""
-    for name in (name for name, field in described() if not field.repr):
+    for name in (name for name, field in described(model) if not field.repr):
         section, dot, key = name.rpartition(".")
         value = (tree.get(section, {}) if dot else tree).get(key)
         if value and ("://" not in value or re.search(r"://[^/?#]*@|[?&]password=", value)):
@@ -137,9 +151,9 @@ def _holds_secret(tree: dict[str, Any]) -> bool:
     return False
 
 
-def _from_folder(folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
+def _from_folder(model: type[Settings], folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
     """The settings of a file with every path in them seen from its folder, the data's too."""
-    for name, field in described():
+    for name, field in described(model):
         section, dot, key = name.rpartition(".")
         inner = tree.get(section, {}) if dot else tree
         if not isinstance(inner, dict):
@@ -179,14 +193,24 @@ def _file_from(folder: Path, url: str) -> str:
     return f"{SQLITE_FILE}{folder / rest}"
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[variable] for variable, name in set_by(environment).items()}
+def _from_environment(model: type[Settings], environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[variable] for variable, name in set_by(model, environment).items()}
 
 
-def set_by(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def borrowed(model: type[Settings]) -> dict[str, str]:
+    """Variables that other documents name, each with the setting that it sets here."""
+    found = dict(model.borrowed)
+    for section, field in model.model_fields.items():
+        if _is_section(field.annotation):
+            keys = field.annotation.borrowed
+            found |= {variable: f"{section}.{key}" for variable, key in keys.items()}
+    return found
+
+
+def set_by(model: type[Settings], environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables that set something, each with the setting's name; later ones win."""
     environment = os.environ if environment is None else environment
-    found = {variable: name for variable, name in BORROWED.items() if environment.get(variable)}
+    found = {one: name for one, name in borrowed(model).items() if environment.get(one)}
     for variable, value in environment.items():
         if not variable.startswith(PREFIX):
             continue
@@ -198,7 +222,7 @@ def set_by(environment: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def admin_key_of_environment() -> str | None:
     """The admin key that a variable of this process sets, whatever the files say."""
-    return _from_environment(os.environ).get("admin_key")
+    return _from_environment(Settings, os.environ).get("admin_key")
 
 
 def _put(tree: dict[str, Any], name: str, value: Any) -> None:
@@ -212,49 +236,56 @@ def _put(tree: dict[str, Any], name: str, value: Any) -> None:
     _put(cast("dict[str, Any]", inner), key, value)
 
 
-def _validated(tree: dict[str, Any]) -> Settings:
+def _validated(model: type[Settings], tree: dict[str, Any]) -> Settings:
+    for name in packs.known():
+        if name not in model.model_fields:
+            tree.pop(name, None)  # the section of a pack that is not in use
     try:
-        return Settings.model_validate(tree)
+        return model.model_validate(tree)
     except ValidationError as invalid:
-        told = [_told(dict(one)) for one in invalid.errors()]
+        told = [_told(model, dict(one)) for one in invalid.errors()]
         raise BadSettings(" ".join(dict.fromkeys(told))) from None
 
 
-def _told(error: dict[str, Any]) -> str:
+def _told(model: type[Settings], error: dict[str, Any]) -> str:
     name = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         if isinstance(error["input"], dict) and error["input"]:
             name += f".{next(iter(cast('dict[str, Any]', error['input'])))}"
-        near = difflib.get_close_matches(name, names(), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, names(model), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."
         return f"Unknown setting {name}.{hint}"
-    return _wrong(name, error["input"])
+    return _wrong(model, name, error["input"])
 
 
-def _wrong(name: str, value: Any) -> str:
+def _wrong(model: type[Settings], name: str, value: Any) -> str:
     """A value that does not fit: of a setting, of an item in its list, or of a whole section."""
-    known = dict(described())
-    if name in Settings.model_fields and name not in known:
+    known = dict(described(model))
+    if name in model.model_fields and name not in known:
         return f"Setting {name} is a section; set one of its keys."
     whole = next(one for one in known if f"{name}.".startswith(f"{one}."))
     return wrong_value(whole, known[whole], name.removeprefix(whole).removeprefix("."), value)
 
 
-def names() -> list[str]:
+def names(model: type[Settings]) -> list[str]:
     """Every setting's full name."""
-    return [name for name, _ in described()]
+    return [name for name, _ in described(model)]
 
 
-def described() -> list[tuple[str, Any]]:
+def described(model: type[Settings]) -> list[tuple[str, Any]]:
     """Every setting's full name with its field (default, description)."""
     found: list[tuple[str, Any]] = []
-    for name, field in Settings.model_fields.items():
+    for name, field in model.model_fields.items():
         inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, Section):
+        if _is_section(inner):
             found += [(f"{name}.{key}", one) for key, one in inner.model_fields.items()]
         else:
             found.append((name, field))
     return found
+
+
+def _is_section(annotation: object) -> TypeGuard[type[Section]]:
+    return isinstance(annotation, type) and issubclass(annotation, Section)
 
 
 HANDED_DOWN = "TOOLGATE_HANDED_DOWN"
@@ -267,4 +298,6 @@ def hand_down(settings: Settings) -> None:
 
 def handed_down() -> Settings:
     """The settings of the process that started this one."""
-    return Settings.model_validate_json(os.environ[HANDED_DOWN])
+    given = os.environ[HANDED_DOWN]
+    enabled = json.loads(given)["packs"]["enabled"]
+    return model_of(packs.load(enabled)).model_validate_json(given)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.transports.http import described
 
@@ -22,7 +22,7 @@ def snapshot(tool: AnyTool) -> str:
 
 def main() -> None:
     SNAPSHOTS.mkdir(exist_ok=True)
-    wanted = {f"{tool.name}.json": snapshot(tool) for tool in Catalogue(packs())}
+    wanted = {f"{tool.name}.json": snapshot(tool) for tool in Catalogue(packs.load())}
     for old in SNAPSHOTS.glob("*.json"):
         if old.name not in wanted:
             old.unlink()

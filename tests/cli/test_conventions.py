@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs.generate import subcommands
 from tests.patience import PATIENT
 from typer.main import get_command
 
@@ -16,7 +17,7 @@ from toolgate.cli.problems import parted
 
 def every_command(command: Any = None, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     command = command or get_command(commands())
-    inner = getattr(command, "commands", {})
+    inner = dict(subcommands(command))
     return [path, *(one for name in inner for one in every_command(inner[name], (*path, name)))]
 
 

@@ -16,13 +16,13 @@ from bench import installing
 from tests.conformance.node import CACHE, NodeUnavailable, find, install
 from tests.servers import ROOT, Server
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
 
 FOLDER = Path(__file__).parent
 PYTHON_1 = FOLDER / "python_1"
 SECONDS = 100
-TOOLS = [tool.name for tool in Catalogue(packs())]
+TOOLS = [tool.name for tool in Catalogue(packs.load())]
 WORDS = "Document nobody not found in users"
 WAYS = ["http", "stdio"]
 pytestmark = pytest.mark.timeout(400)

@@ -14,13 +14,13 @@ from mcp.shared.exceptions import MCPError
 from tests.patience import PATIENT
 from tests.servers import Server
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.packs.appdata.collections import BY_NAME
 
 pytestmark = pytest.mark.anyio
 
-CATALOGUE = Catalogue(packs())
+CATALOGUE = Catalogue(packs.load())
 Mode = Literal["auto", "legacy"]
 MODES: list[Mode] = ["auto", "legacy"]
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}

@@ -9,10 +9,10 @@ from tests.conformance.node import NodeUnavailable, find, install
 from tests.patience import PATIENT
 from tests.servers import Server
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
 
-CATALOGUE = Catalogue(packs())
+CATALOGUE = Catalogue(packs.load())
 SCRIPT = "ts_client.mjs"
 FOLDER = Path(__file__).parent
 MODES = ["default", "auto"]

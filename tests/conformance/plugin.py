@@ -9,9 +9,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
 from toolgate.gate.answers import Native
-from toolgate.gate.catalogue import AnyTool, Offer
+from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import BACKEND
+from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.prompts import Prompt, PromptArgument
 from toolgate.gate.resources import Resource
@@ -23,9 +24,10 @@ PACK = Pack("conformance", BACKEND, "Fixtures of the conformance suite.")
 READER = "conformance_read_resource"
 
 
-def offer() -> Offer:
+def offer() -> AnyOffer:
     """Tools, resources and prompts as the suite expects them."""
     return Offer(
+        pack=PACK,
         tools=(*(_tool(one) for one in fixtures.tools(_unused)), _reader()),
         resources=(
             *(_resource(one.uri, one) for one in fixtures.RESOURCES),

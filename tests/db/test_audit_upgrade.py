@@ -6,11 +6,12 @@ from typing import Any
 import orjson
 import pytest
 from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, text
 from tests.gate.test_seals import a_record, add_rows, found, tamper
 
+from toolgate.db import upgrades
 from toolgate.db.engine import Database
+from toolgate.db.schemas import GATE
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.seals import ADDED, BEGINNING, ENTRY, Sealer, seal_hash
 from toolgate.gate.verifying import verify
@@ -21,10 +22,7 @@ BEFORE = "0007"
 
 
 def at_earlier_schema(connection: Connection) -> None:
-    config = Config()
-    config.set_main_option("script_location", "toolgate.db:migrations")
-    config.attributes["connection"] = connection
-    command.upgrade(config, BEFORE)
+    command.upgrade(upgrades._config(connection, GATE), BEFORE)
 
 
 def sealed_row(connection: Connection) -> None:

@@ -9,17 +9,18 @@ import anyio
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 from tests.databases import STARTS_A_SERVER
 from tests.patience import PATIENT
 from tests.statements import noted_statements
 
+from toolgate.db import upgrades
 from toolgate.db.connecting import BUSY_MILLISECONDS, READER_BUSY_MILLISECONDS
 from toolgate.db.engine import BadDatabaseUrl, Database
+from toolgate.db.schemas import GATE
 from toolgate.db.tables import metadata
-from toolgate.db.upgrades import OtherSchema, current, newest, upgrade, upgrade_at_start
+from toolgate.db.upgrades import OtherSchema, current, upgrade, upgrade_at_start
 
 pytestmark = pytest.mark.anyio
 
@@ -51,7 +52,7 @@ async def test_an_upgrade_of_an_empty_database_makes_the_defined_tables(database
     database = Database(database_url)
     assert await current(database) is None
     await upgrade_at_start(database)
-    assert await current(database) == newest()
+    assert await current(database) == GATE.newest
     assert await database.read(differences) == []
     tables = await database.read(lambda c: inspect(c).get_table_names())
     named = {name for name in tables if ONLY_ON_SQLITE not in name}
@@ -112,7 +113,7 @@ async def test_everybody_may_upgrade_an_empty_database_at_once(database_url: str
                 starts.start_soon(upgrade_at_start, one)
     assert await databases[0].read(differences) == []
     versions = text("SELECT version_num FROM alembic_version")
-    assert await databases[0].read(lambda c: list(c.scalars(versions))) == [newest()]
+    assert await databases[0].read(lambda c: list(c.scalars(versions))) == [GATE.newest]
     for one in databases:
         await one.close()
 
@@ -134,7 +135,7 @@ anyio.run(start)
 
 
 async def test_processes_may_upgrade_an_empty_database_at_once(database_url: str) -> None:
-    assert upgraded_by_processes(database_url, 3) == [(newest(), "")] * 3
+    assert upgraded_by_processes(database_url, 3) == [(GATE.newest, "")] * 3
     database = Database(database_url)
     assert await database.read(differences) == []
     await database.close()
@@ -206,23 +207,17 @@ def test_an_address_is_opened_with_the_driver_we_ship(url: str) -> None:
     assert Database(url).url.drivername in {"sqlite+pysqlite", "postgresql+psycopg"}
 
 
-EARLIER = [f"{number:04}" for number in range(1, int(newest()))]
-
-
-@pytest.mark.parametrize("earlier", EARLIER)
+@pytest.mark.parametrize("earlier", GATE.revisions[:-1])
 async def test_an_upgrade_from_every_earlier_schema_makes_the_same_tables(
     database_url: str, earlier: str
 ) -> None:
     def to_earlier(connection: Connection) -> None:
-        config = Config()
-        config.set_main_option("script_location", "toolgate.db:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, earlier)
+        command.upgrade(upgrades._config(connection, GATE), earlier)
 
     database = Database(database_url)
     await database.write(to_earlier)
     assert await current(database) == earlier
     await upgrade(database)
-    assert await current(database) == newest()
+    assert await current(database) == GATE.newest
     assert await database.read(differences) == []
     await database.close()

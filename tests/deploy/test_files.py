@@ -19,7 +19,7 @@ from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
 from toolgate.sections import Server
-from toolgate.settings import BORROWED, OWN, PREFIX, load, names
+from toolgate.settings import OWN, PREFIX, borrowed, every_setting, load, names
 from toolgate.stopping import ANSWER_SECONDS, CLOSE_SECONDS
 from toolgate.transports.peers import Peers
 
@@ -62,11 +62,11 @@ def test_every_variable_that_a_file_names_is_a_setting() -> None:
         for variable in VARIABLE.findall(file.read_text(encoding="utf-8"))
     }
     assert {"Dockerfile", "cloud-run.yaml", "toolgate.toml"} <= {name for name, _ in named}
-    assert [one for one in sorted(named) if setting_of(one[1]) not in names()] == []
+    assert [one for one in sorted(named) if setting_of(one[1]) not in names(every_setting())] == []
 
 
 def test_no_file_holds_a_secret() -> None:
-    secrets = [v for v in (*OWN, *BORROWED) if v.endswith(("KEY", "CREDENTIALS"))]
+    secrets = [v for v in (*OWN, *borrowed(every_setting())) if v.endswith(("KEY", "CREDENTIALS"))]
     for file in DEPLOY.iterdir():
         text = file.read_text(encoding="utf-8")
         assert [one for one in secrets if re.search(rf"{one}\s*[=:]\s*\S", text)] == [], file.name

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 import yaml
 from docs import picture
-from docs.generate import ENDPOINTS, FOLDER, error_classes, stale
+from docs.generate import ENDPOINTS, FOLDER, error_classes, stale, subcommands
 from tests.docs.pages import PAGES, ROOT, blocks, fits, links
 from tests.docs.shell import Shell
+from tests.gate.tools import shipped, words
 from typer.main import get_command
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.cli.main import commands
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.limits import Limits
-from toolgate.gate.rules import built_in_rules, check, rules_of
+from toolgate.gate.rules import check, rules_of
 from toolgate.sections import LimitSettings
-from toolgate.settings import Settings, names
+from toolgate.settings import every_setting, names
 
 GENERATED = set(FOLDER.glob("*.md"))
 WRITTEN = [page for page in PAGES if page not in GENERATED]
@@ -65,11 +66,11 @@ def test_every_block_of_data_can_be_read(page: Path) -> None:
             case "json":
                 json.loads(block.text)
             case "toml":
-                Settings.model_validate(tomllib.loads(block.text))
+                every_setting().model_validate(tomllib.loads(block.text))
             case "yaml":
                 yaml.safe_load(block.text)
             case "cedar":
-                check(rules_of({"": block.text}))
+                check(rules_of({"": block.text}), words())
             case language:
                 assert language in ("console", "js", "python", "sh", "text"), (
                     f"a block in {language!r}"
@@ -78,7 +79,7 @@ def test_every_block_of_data_can_be_read(page: Path) -> None:
 
 def test_the_store_of_counts_that_a_page_names_can_be_made() -> None:
     pages = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
-    stores = {Settings.model_validate(tomllib.loads(text)).limits.store for text in pages}
+    stores = {every_setting().model_validate(tomllib.loads(text)).limits.store for text in pages}
     assert any("redis" in store for store in stores)
     for store in stores:
         Limits(LimitSettings(store=store))
@@ -98,12 +99,12 @@ def reference(name: str) -> str:
 
 def test_every_tool_has_its_entry() -> None:
     page = reference("tools.md")
-    assert [one.name for one in Catalogue(packs()) if f"\n## {one.name}\n" not in page] == []
+    assert [one.name for one in Catalogue(packs.load()) if f"\n## {one.name}\n" not in page] == []
 
 
 def test_every_setting_has_its_entry() -> None:
     page = reference("settings.md")
-    assert [name for name in names() if f"| `{name}` |" not in page] == []
+    assert [name for name in names(every_setting()) if f"| `{name}` |" not in page] == []
 
 
 def test_every_error_has_its_entry() -> None:
@@ -117,13 +118,13 @@ def test_every_command_has_its_entry() -> None:
 
 
 def paths(command: Any, path: str = "toolgate") -> list[str]:
-    inner = getattr(command, "commands", {})
+    inner = dict(subcommands(command))
     return [path, *(one for name in inner for one in paths(inner[name], f"{path} {name}"))]
 
 
 def test_every_rule_has_its_entry() -> None:
     page = reference("policies.md")
-    assert [name for name, text in built_in_rules().items() if text.strip() not in page] == []
+    assert [name for name, text in shipped().items() if text.strip() not in page] == []
 
 
 def test_every_path_has_its_entry() -> None:

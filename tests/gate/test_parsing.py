@@ -14,7 +14,7 @@ from pydantic import Field
 from sqlalchemy import func, select
 from tests.gate.tools import a_tool, offer
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.db.tables import documents
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import InvalidArguments, Problem
@@ -23,7 +23,7 @@ from toolgate.gate.tool import Input, Nothing
 from toolgate.ports.documents import Operator
 from toolgate.testing import Kit, opened_kit
 
-SHIPPED = [tool for pack in packs() for tool in pack.tools]
+SHIPPED = [tool for pack in packs.load() for tool in pack.tools]
 
 
 class Part(Input):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.gate import tools as made_up
 from tests.gate.tools import (
     ADMIN,
     AGENTS,
@@ -17,14 +18,13 @@ from tests.gate.tools import (
     is_stored,
     offer,
     only_row,
+    shipped,
     storing,
 )
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.policy import Decision, Policy
 from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Principal, Role
-from toolgate.gate.rule_schema import Switches
-from toolgate.gate.rules import built_in_rules
 from toolgate.gate.tool import Effect
 from toolgate.settings import BadSettings
 from toolgate.testing import opened_kit
@@ -37,7 +37,7 @@ DISABLED_WRITES = "Write operations are disabled. Set MCP_ENABLE_WRITES=true to 
 
 
 def decide(principal: Principal, tool: AnyTool, **switches: Any) -> Decision:
-    return Policy(built_in_rules(), Switches(**switches)).decide(principal, tool)
+    return Policy(shipped(), made_up.switches(**switches)).decide(principal, tool)
 
 
 # Roles ----------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def test_an_agent_gets_the_tools_of_its_type(
 def test_an_agent_gets_nothing_of_a_like_name_in_another_pack(agent: AgentType) -> None:
     for pack in set(PACKS) - {"orchestrator"}:
         tools = [a_tool(name, effect=effect, pack=pack) for name, effect, _ in MATRIX]
-        assert Policy(built_in_rules(), Switches()).visible(AGENTS[agent], tools) == []
+        assert Policy(shipped(), made_up.switches()).visible(AGENTS[agent], tools) == []
 
 
 async def test_what_an_agent_may_is_what_the_gate_lets_it_do(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ class Case:
 
     principal: Principal
     tool: AnyTool
-    switches: Switches
+    switches: dict[str, Any]
 
 
 PM_SPACES = {
@@ -309,7 +309,7 @@ def hides(case: Case) -> set[str]:
         name
         for name, applies in {
             "allowed-images-are-for-the-pm": images and case.principal.agent_type != PM,
-            "tool-switched-off": tool.name in case.switches.disabled,
+            "tool-switched-off": tool.name in case.switches["disabled"],
         }.items()
         if applies
     }
@@ -323,10 +323,10 @@ def stops(case: Case) -> set[str]:
         for name, applies in {
             "appdata-writes-off": tool.pack.name == "appdata"
             and writes
-            and not switches.appdata_writes,
-            "read-only-gate": writes and switches.read_only,
+            and not switches["appdata_writes"],
+            "read-only-gate": writes and switches["read_only"],
             "pm-may-not-add-images": tool.name == "sandbox.allowed_images.add"
-            and not switches.pm_adds_images,
+            and not switches["pm_adds_images"],
         }.items()
         if applies
     }
@@ -353,7 +353,7 @@ tools = st.builds(
     open_world=st.booleans(),
 )
 switched = st.builds(
-    Switches,
+    dict,
     appdata_writes=st.booleans(),
     read_only=st.booleans(),
     pm_adds_images=st.booleans(),
@@ -364,7 +364,9 @@ switched = st.builds(
 @settings(max_examples=200)
 @given(case=st.builds(Case, principals, tools, switched))
 def test_the_rules_decide_as_their_model_in_python_does(case: Case) -> None:
-    decision = Policy(built_in_rules(), case.switches).decide(case.principal, case.tool)
+    decision = Policy(shipped(), made_up.switches(**case.switches)).decide(
+        case.principal, case.tool
+    )
     granted, hidden, stopped = permits(case), hides(case), stops(case)
     visible = bool(granted) and not hidden
     assert decision.visible == visible

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gate.tools import a_tool
+from tests.gate.tools import a_tool, offer, words
 
-from toolgate.gate.catalogue import Offer
+from toolgate.extend.tools import OWN
+from toolgate.gate.offer import Offer
 from toolgate.gate.rules import BadPolicy, check, rules_of, skipped_in
 from toolgate.testing import opened_kit
 
@@ -72,9 +73,9 @@ async def test_tools_that_come_and_go_are_warned_of_whenever_they_change(
     async with opened_kit(tmp_path, **reloading(tmp_path)) as kit:
         assert 'there is no tool "later.on"' in caplog.text
         caplog.clear()
-        await kit.app.gate.catalogue.renew(Offer(tools=(a_tool("later.on"),)))
+        await kit.app.gate.catalogue.renew(*offer(a_tool("later.on")))
         assert "later.on" not in caplog.text
-        await kit.app.gate.catalogue.renew(Offer())
+        await kit.app.gate.catalogue.renew(Offer(pack=OWN))
         assert 'there is no tool "later.on"' in caplog.text
 
 
@@ -124,11 +125,12 @@ def test_a_rule_that_is_too_large_is_refused_with_its_line(condition: str) -> No
         check(
             rules_of(
                 {"team.cedar": f"\nforbid (principal, action, resource) when {{ {condition} }};"}
-            )
+            ),
+            words(),
         )
 
 
 def test_a_rule_may_name_many_tools() -> None:
     names = ", ".join(f'"tool_{number}"' for number in range(5_000))
     text = f"forbid (principal, action, resource) when {{ [{names}].contains(resource.name) }};"
-    check(rules_of({"team.cedar": text}))
+    check(rules_of({"team.cedar": text}), words())

@@ -1,22 +1,19 @@
 """An operator's own rules: what they change, and what is wrong with those that are refused."""
 
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from tests.gate.tools import ADMIN, PUBLIC, USER, a_tool, only_row
+from tests.gate.tools import ADMIN, PUBLIC, USER, a_tool, only_row, shipped, switches, words
 
 from toolgate.gate.principal import ANONYMOUS
 from toolgate.gate.rule_schema import (
     ACTIONS,
-    OF_CONTEXT,
     OF_PRINCIPAL,
     OF_TOOL,
-    VARIABLES,
-    Switches,
+    context,
     entities,
 )
-from toolgate.gate.rules import BadPolicy, built_in_rules, check, rules_of
+from toolgate.gate.rules import BadPolicy, check, rules_of
 from toolgate.testing import opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +94,7 @@ async def test_a_rule_that_fails_denies_everything_and_is_told_once(
 async def test_an_own_file_never_takes_the_place_of_a_built_in_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in built_in_rules():
+    for name in shipped():
         (tmp_path / name).write_text("permit (principal, action, resource);", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     async with opened_kit(tmp_path / "data", policy__folder=Path()) as kit:
@@ -127,7 +124,7 @@ async def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def problems_of(text: str) -> str:
     with pytest.raises(BadPolicy) as refused:
-        check(rules_of({"team.cedar": text}))
+        check(rules_of({"team.cedar": text}), words())
     return str(refused.value)
 
 
@@ -216,7 +213,7 @@ def test_semicolons_in_texts_and_comments_end_no_rule() -> None:
     forbid (principal, action, resource) when { resource.name like "x;*" };
     permit (principal, action, resource);"""
     assert [rule.line for rule in rules_of({"x": text})] == [2, 4]
-    check(rules_of({"x": text}))
+    check(rules_of({"x": text}), words())
 
 
 async def test_a_gate_with_a_misspelled_rule_does_not_open(tmp_path: Path) -> None:
@@ -227,13 +224,16 @@ async def test_a_gate_with_a_misspelled_rule_does_not_open(tmp_path: Path) -> No
 
 
 def test_the_schema_is_what_rules_are_given() -> None:
-    assert OF_CONTEXT.keys() == {one.name for one in fields(Switches)}
+    known = words()
+    assert known.variables["context"].keys() == context(switches()).keys()
     caller, tool = entities(ANONYMOUS, a_tool("node.list"))
     assert caller["attrs"].keys() == OF_PRINCIPAL.keys()
     assert tool["attrs"].keys() == OF_TOOL.keys()
-    for variable, attributes in VARIABLES.items():
+    for variable, attributes in known.variables.items():
         for name in attributes:
             same = f"{variable}.{name} == {variable}.{name}"
-            check(rules_of({"x": f"permit (principal, action, resource) when {{ {same} }};"}))
+            rule = f"permit (principal, action, resource) when {{ {same} }};"
+            check(rules_of({"x": rule}), known)
     for action in ACTIONS:
-        check(rules_of({"x": f'permit (principal, action == Action::"{action}", resource);'}))
+        rule = f'permit (principal, action == Action::"{action}", resource);'
+        check(rules_of({"x": rule}), known)

@@ -1,25 +1,33 @@
 """Tools made up for tests: each passes the whole gate, as a plug-in's would."""
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import anyio
 from pydantic import ConfigDict
 
+from toolgate import packs
 from toolgate.gate.answers import Outcome
-from toolgate.gate.catalogue import AnyTool, Offer
+from toolgate.gate.catalogue import AnyTool, Catalogue, Opened
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import DIALECTS
+from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
-from toolgate.gate.tool import Effect, Input, Nothing, Output, Pack, Tool
+from toolgate.gate.rule_schema import Switches, Vocabulary, switches_of, vocabulary
+from toolgate.gate.rules import shipped_rules
+from toolgate.gate.tool import Effect, Input, Nothing, Output, Pack, Target, Tool
+from toolgate.packs import BUILT_IN
 from toolgate.ports.documents import DocumentStore
+from toolgate.sections import Section
+from toolgate.settings import every_setting
 from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
 
 PACKS = {name: Pack(name, dialect, "For tests.") for name, dialect in DIALECTS.items()}
-Run = Callable[[Context, Any], Coroutine[Any, Any, Output]]
+Run = Callable[[Context[Any], Any], Coroutine[Any, Any, Output]]
 
 USER = of_role(Role.USER, "a-user", "u1")
 PUBLIC = of_role(Role.PUBLIC, "somebody")
@@ -32,14 +40,14 @@ class Said(Output):
     model_config = ConfigDict(extra="allow")
 
 
-async def says_nothing(ctx: Context, args: Any) -> Said:
+async def says_nothing(ctx: Context[Any], args: Any) -> Said:
     return Said()
 
 
 def answering(**fields: Any) -> Run:
     """A handler that always gives this answer."""
 
-    async def run(ctx: Context, args: Any) -> Said:
+    async def run(ctx: Context[Any], args: Any) -> Said:
         return Said(**fields)
 
     return run
@@ -48,7 +56,7 @@ def answering(**fields: Any) -> Run:
 def raising(error: Exception, cause: Exception | None = None) -> Run:
     """A handler that always fails."""
 
-    async def run(ctx: Context, args: Any) -> Said:
+    async def run(ctx: Context[Any], args: Any) -> Said:
         raise error from cause
 
     return run
@@ -76,8 +84,8 @@ def end_the_time(kit: Kit) -> None:
 def storing(then: Callable[[], Awaitable[None]] | None = None) -> Run:
     """A handler that creates the document `stored`, and then does something else."""
 
-    async def run(ctx: Context, args: Any) -> Said:
-        await ctx.documents.create(ctx.tx, "apps", {"name": "stored"}, "stored")
+    async def run(ctx: Context[Any], args: Any) -> Said:
+        await ctx.world.documents.create(ctx.tx, "apps", {"name": "stored"}, "stored")
         if then:
             await then()
         return Said()
@@ -112,24 +120,64 @@ def a_tool(
         open_world=open_world,
         interactive=False,
         example={},
+        writes=frozenset() if effect is Effect.READ else frozenset({Target.DOCUMENTS}),
         handler=run,
     )
 
 
-def offer(*tools: AnyTool) -> list[Offer]:
-    """What a plug-in brings."""
-    return [Offer(tools=tools)]
+def switches(**changed: Any) -> Switches:
+    """What rules find in `context` unless something was set."""
+    usual = switches_of(every_setting()())
+    return {name: replace(one, value=changed.get(name, one.value)) for name, one in usual.items()}
+
+
+def shipped() -> dict[str, str]:
+    """Every rule that ships."""
+    return shipped_rules(packs.load())
+
+
+def words() -> Vocabulary:
+    """What rules may look at."""
+    return vocabulary(switches())
+
+
+@asynccontextmanager
+async def on_site(site: Site, settings: Section) -> AsyncGenerator[Site]:
+    """Handlers that are given what packs are given."""
+    yield site
+
+
+def offer(*tools: AnyTool) -> list[AnyOffer]:
+    """What plug-ins bring, one for each pack of the tools; packs that ship keep their ports."""
+    by_pack = {tool.pack.name: tool.pack for tool in tools}
+    return [
+        Offer(
+            pack=pack,
+            tools=tuple(tool for tool in tools if tool.pack.name == name),
+            open=None if name in BUILT_IN else on_site,
+        )
+        for name, pack in by_pack.items()
+    ]
 
 
 def over(kit: Kit, store: DocumentStore) -> Kit:
     """The same gate with its documents in another store."""
-    gate = kit.app.gate
-    ports = replace(gate.ports, documents=store)
-    return Kit(replace(kit.app, gate=replace(gate, ports=ports)))
+    app = kit.app
+    apart = {Target.OUTSIDE} if store.joins_transaction else {Target.OUTSIDE, Target.DOCUMENTS}
+    worlds = {
+        name: Opened(
+            replace(one.world, documents=store) if hasattr(one.world, "documents") else one.world,
+            frozenset(apart),
+        )
+        for name, one in app.worlds.items()
+    }
+    gate = replace(app.gate, catalogue=Catalogue(app.gate.catalogue.offers, opened=worlds))
+    site = replace(app.site, documents=store)
+    return Kit(replace(app, gate=gate, site=site, worlds=worlds))
 
 
 async def is_stored(kit: Kit, document_id: str = "stored") -> bool:
-    return await kit.app.gate.ports.documents.get("apps", document_id) is not None
+    return await kit.app.site.documents.get("apps", document_id) is not None
 
 
 async def only_row(kit: Kit) -> dict[str, Any]:

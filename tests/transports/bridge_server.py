@@ -15,11 +15,11 @@ import anyio
 import uvicorn
 from mcp.shared.subscriptions import ToolsListChanged
 from tests.conformance import plugin
-from tests.gate.tools import Said, a_tool
+from tests.gate.tools import Said, a_tool, offer
 
 from toolgate import demo
 from toolgate.app import opened
-from toolgate.gate.catalogue import AnyTool, Offer
+from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
 from toolgate.serving import Application, listening
 from toolgate.settings import Settings, load
@@ -64,7 +64,7 @@ def main() -> None:
     bound = listening(settings)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print(bound.getsockname()[1], flush=True)
-    app = Application(settings, [plugin.offer(), Offer(tools=tools(settings.data))])
+    app = Application(settings, [plugin.offer(), *offer(*tools(settings.data))])
     config = uvicorn.Config(app, lifespan="on", log_level="error", timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[bound])
 

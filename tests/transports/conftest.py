@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from toolgate.gate.catalogue import Offer
+from toolgate.gate.offer import AnyOffer
 from toolgate.gate.principal import AgentType, Role
 from toolgate.identity import credentials
 from toolgate.testing import Kit, opened_kit
@@ -46,7 +46,7 @@ class Web:
 
 @asynccontextmanager
 async def opened_web(
-    folder: Path, plugins: Sequence[Offer] = (), **settings: Any
+    folder: Path, plugins: Sequence[AnyOffer] = (), **settings: Any
 ) -> AsyncGenerator[Web, None]:
     """The application with demo data and writes on; settings as `limits__seconds=1`."""
     settings = {"writes": True, "demo_data": True, "admin_key": ADMIN_KEY, **settings}

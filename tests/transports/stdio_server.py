@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from tests.gate import tools
 from tests.gate.tools import Said, a_tool
 
-from toolgate.gate.catalogue import Offer
 from toolgate.gate.context import Context
+from toolgate.gate.offer import AnyOffer
 from toolgate.testing import opened_kit
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp.stdio import serve_stdio
 
 
-def offer() -> Offer:
+def offers() -> list[AnyOffer]:
     async def stray(ctx: Context, args: Any) -> Said:
         print("printed")
         os.write(1, b"written\n")
@@ -31,22 +32,22 @@ def offer() -> Offer:
     async def loaded(ctx: Context, args: Any) -> Said:
         return Said(sdk=any(name in sys.modules for name in ("mcp", "mcp_types")))
 
-    return Offer(
-        tools=(a_tool("stray", stray, pack="backend"), a_tool("loaded", loaded, pack="backend"))
+    return tools.offer(
+        a_tool("stray", stray, pack="backend"), a_tool("loaded", loaded, pack="backend")
     )
 
 
-def everything(folder: Path) -> list[Offer]:
+def everything(folder: Path) -> list[AnyOffer]:
     from tests.conformance import plugin
     from tests.transports import bridge_server
 
-    return [plugin.offer(), Offer(tools=bridge_server.tools(folder))]
+    return [plugin.offer(), *tools.offer(*bridge_server.tools(folder))]
 
 
 async def main() -> None:
     folder = Path(sys.argv[1])
     more = everything(folder) if "all" in sys.argv else []
-    async with opened_kit(folder, demo_data=bool(more), plugins=[offer(), *more]) as kit:
+    async with opened_kit(folder, demo_data=bool(more), plugins=[*offers(), *more]) as kit:
         await serve_stdio(kit.app.gate, ADMIN, underscore_names=True)
     print("after the end")
 

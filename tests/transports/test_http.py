@@ -9,9 +9,9 @@ import pytest
 from tests.servers import Server
 from tests.transports.conftest import opened_web
 
-from toolgate.gate.catalogue import Offer
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import BACKEND
+from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Nothing, Output, Pack
 
@@ -337,7 +337,7 @@ class Said(Output):
     word: str
 
 
-def dotted() -> Offer:
+def dotted() -> AnyOffer:
     family = Family("words", Pack("words", BACKEND, "Words."))
 
     @family.tool("say.a.word", role=Role.USER, effect=Effect.READ, title="Say a word")
@@ -345,7 +345,7 @@ def dotted() -> Offer:
         """Say a word."""
         return Said(word="hello")
 
-    return Offer(tools=tuple(family.tools))
+    return Offer(pack=family.pack, tools=tuple(family.tools))
 
 
 @pytest.mark.anyio

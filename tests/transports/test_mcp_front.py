@@ -24,9 +24,9 @@ from tests.transports.mcp_requests import (
     tool_call,
 )
 
-from toolgate.gate.catalogue import Offer
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import BACKEND
+from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Pack
@@ -54,7 +54,7 @@ class Region(Input):
     )
 
 
-def special() -> Offer:
+def special() -> AnyOffer:
     """Tools that need the SDK: one may ask back, one wants an argument in a header."""
     family = Family("special", Pack("special", BACKEND, "Tools that need the SDK."))
 
@@ -78,7 +78,7 @@ def special() -> Offer:
         tool="get_document",
         arguments=JANE,
     )
-    return Offer(tools=tuple(family.tools), resources=(jane,))
+    return Offer(pack=family.pack, tools=tuple(family.tools), resources=(jane,))
 
 
 @pytest.fixture(scope="module")

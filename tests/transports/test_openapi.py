@@ -18,11 +18,11 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.servers import Server
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
 from toolgate.transports.openapi import document
 
-CATALOGUE = Catalogue(packs())
+CATALOGUE = Catalogue(packs.load())
 DOCUMENT = document(list(CATALOGUE))
 LONGEST_QUERY = 8000
 

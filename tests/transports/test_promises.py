@@ -3,23 +3,23 @@
 from pathlib import Path
 
 import pytest
-from tests.gate.tools import a_tool, is_stored, offer, storing
+from tests.gate.tools import a_tool, is_stored, offer, shipped, storing, switches
 from tests.transports.conftest import opened_web
 
-from toolgate.app import packs
+from toolgate import packs
 from toolgate.gate.policy import Policy
 from toolgate.gate.principal import AgentType, Role, of_agent, of_role
-from toolgate.gate.rule_schema import Switches
-from toolgate.gate.rules import built_in_rules
 from toolgate.gate.tool import Effect
 
 pytestmark = pytest.mark.anyio
 
 
 def test_no_built_in_tool_writes_until_it_is_told_so() -> None:
-    policy = Policy(built_in_rules(), Switches())
+    policy = Policy(shipped(), switches())
     callers = [of_role(role, "x") for role in Role] + [of_agent(one, "x") for one in AgentType]
-    writing = [tool for made in packs() for tool in made.tools if tool.effect is not Effect.READ]
+    writing = [
+        tool for made in packs.load() for tool in made.tools if tool.effect is not Effect.READ
+    ]
     assert writing
     assert not any(policy.decide(who, tool).allowed for who in callers for tool in writing)
 

@@ -423,7 +423,7 @@ async def test_a_store_that_does_not_answer_for_a_slug_is_unavailable(
     async def silent(self: Any, slug: str) -> str | None:
         raise StoreUnavailable("The content store does not answer. Try again later.")
 
-    monkeypatch.setattr("toolgate.adapters.sql.content.SqlContent.project_id", silent)
+    monkeypatch.setattr("toolgate.packs.content.sql.store.SqlContent.project_id", silent)
     async with opened_web(tmp_path) as web, web.client() as client:
         answer = await client.get("/api/entities", headers={"x-project-slug": "psymetric"})
         told = envelope(answer, 503, "SERVER_ERROR")

@@ -10,13 +10,13 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.gate.tools import USER, Said, a_tool
+from tests.gate.tools import USER, Said, a_tool, offer
 from tests.patience import PATIENT
 from tests.transports.mcp_requests import ERAS, LEGACY, META, MODERN, envelope
 from tests.transports.peers import INITIALIZED, Peer, call, cancel, hello, message, piped, quiet
 
-from toolgate.gate.catalogue import Offer
 from toolgate.gate.context import Context
+from toolgate.gate.offer import AnyOffer
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.gate.tool import Input
@@ -50,7 +50,7 @@ class Size(Input):
     size: int
 
 
-def special() -> Offer:
+def special() -> list[AnyOffer]:
     async def hold(ctx: Context, args: Any) -> Said:
         HELD[-1].started.set()
         await HELD[-1].go_on.wait()
@@ -63,20 +63,18 @@ def special() -> Offer:
         return Said(size=str(args.size))
 
     held = a_tool("hold", hold, pack="backend", open_world=True)
-    return Offer(
-        tools=(
-            held,
-            replace(held, name="talk", interactive=True),
-            a_tool("much", much, pack="backend", takes=Size),
-            a_tool("digits", digits, takes=Size),
-        )
+    return offer(
+        held,
+        replace(held, name="talk", interactive=True),
+        a_tool("much", much, pack="backend", takes=Size),
+        a_tool("digits", digits, takes=Size),
     )
 
 
 @pytest.fixture(scope="module")
 async def kit(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit]:
     folder = tmp_path_factory.mktemp("stdio")
-    given: dict[str, Any] = {"demo_data": True, "plugins": [special()]}
+    given: dict[str, Any] = {"demo_data": True, "plugins": special()}
     async with opened_kit(folder, limits__body_bytes=LONGEST, **given) as opened:
         yield opened
 

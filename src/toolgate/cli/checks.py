@@ -88,7 +88,9 @@ async def check_modes(settings: "Settings", config: Path | None) -> Check:
     from toolgate.db.engine import Database
     from toolgate.settings import files_with_secrets
 
-    if readable := [one for one in files_with_secrets(config) if _readable_by_others(one)]:
+    if readable := [
+        one for one in files_with_secrets(type(settings), config) if _readable_by_others(one)
+    ]:
         told = f"{', '.join(map(str, readable))} holds a secret and can be read by others."
         return Check("file modes", State.FAIL, f"{told} Run `chmod 600 {readable[0]}`.")
     try:
@@ -195,7 +197,7 @@ def check_own_tools(settings: "Settings") -> Check:
 
 def check_rules(settings: "Settings") -> Check:
     """Every rule names what there is, and none fails for any sort of caller and any tool."""
-    from toolgate.app import packs, policy_of, warnings_of_rules
+    from toolgate.app import offers_of, policy_of, warnings_of_rules
     from toolgate.gate.catalogue import Catalogue
     from toolgate.gate.principal import ANONYMOUS, AgentType, Role, of_agent, of_role
 
@@ -205,7 +207,7 @@ def check_rules(settings: "Settings") -> Check:
         catalogue, _ = every_tool(settings)
     except Exception:
         # The check of one's own tools says what is wrong; rules may name them all the same.
-        catalogue = Catalogue(packs(), changing=True)
+        catalogue = Catalogue(offers_of(settings), changing=True)
     try:
         policy = policy_of(settings, catalogue)
     except Exception as error:

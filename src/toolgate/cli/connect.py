@@ -84,7 +84,7 @@ def connect(
     if found.hint and not as_json:
         note(found.hint)
     if "--data" in found.entry.get("args", ()):
-        _tell_of_variables()
+        _tell_of_variables(settings)
         _warn_without_data(settings)
 
 
@@ -111,12 +111,13 @@ def _arguments(ctx: typer.Context, settings: "Settings", config: Path | None) ->
     return [*data, "--config", str(used.absolute())] if used else data
 
 
-def _tell_of_variables() -> None:
+def _tell_of_variables(settings: "Settings") -> None:
     """What is set here only, and would not hold where the client starts the command."""
     from toolgate.settings import set_by
 
     carried = ("data", "admin_key")
-    if lost := [variable for variable, name in set_by().items() if name not in carried]:
+    here = set_by(type(settings))
+    if lost := [variable for variable, name in here.items() if name not in carried]:
         step = "Put them in the settings file, and connect again."
         note(
             f"These are not written, so they do not apply to this client: {', '.join(lost)}. {step}"

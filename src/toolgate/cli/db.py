@@ -28,25 +28,28 @@ def upgrade(
 ) -> None:
     """Upgrade the database to the newest schema, in one transaction."""
     settings = load_settings(ctx, config, data)
-    before, after = opening.wait_for(lambda: _upgrade(settings))
+    before, after, changed = opening.wait_for(lambda: _upgrade(settings))
     if as_json:
         say_json({"from": before, "to": after})
-    elif before == after:
+    elif not changed:
         say(f"The database already has the newest schema: {after}.")
     else:
         say(f"Upgraded the database from {before or 'nothing'} to {after}.")
 
 
-async def _upgrade(settings: "Settings") -> tuple[str | None, str | None]:
+async def _upgrade(settings: "Settings") -> tuple[str | None, str | None, bool]:
+    from toolgate.app import offers_of, schemas_of
     from toolgate.data_folder import make_private
     from toolgate.db.engine import Database
-    from toolgate.db.upgrades import current, upgrade
+    from toolgate.db.upgrades import current, missing, upgrade
+
+    schemas = schemas_of(offers_of(settings))
 
     database = Database(settings.database_url)
     try:
         make_private(settings.data, database)
-        before = await current(database)
-        await upgrade(database)
-        return before, await current(database)
+        before, changed = await current(database), bool(await missing(database, schemas))
+        await upgrade(database, schemas)
+        return before, await current(database), changed
     finally:
         await database.close()

@@ -35,11 +35,11 @@ def init(config: ConfigFile = None, force: Force = False, as_json: AsJson = Fals
 
 def commented() -> str:
     """The text of a settings file that changes nothing."""
-    from toolgate.settings import described
+    from toolgate.settings import described, every_setting
 
     lines = [HEAD]
     section = ""
-    for name, field in described():
+    for name, field in described(every_setting()):
         before, dot, key = name.rpartition(".")
         if dot and before != section:
             section = before

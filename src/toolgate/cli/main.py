@@ -11,7 +11,6 @@ from toolgate.cli import (
     audit,
     call,
     connect,
-    content,
     db,
     doctor,
     extend,
@@ -19,6 +18,7 @@ from toolgate.cli import (
     init,
     keys,
     logs,
+    packs,
     serve,
     stdio,
     tools,
@@ -26,6 +26,7 @@ from toolgate.cli import (
 )
 from toolgate.cli.options import help_when_alone
 from toolgate.cli.output import bad, note, on_terminal, say, say_json
+from toolgate.cli.pack_commands import WithPacks
 from toolgate.cli.problems import ExitCode, parted, told
 from toolgate.cli.streams import READER_GONE, ended_with, hold_standard_streams
 
@@ -59,6 +60,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def commands() -> typer.Typer:
     """The command tree."""
     app = typer.Typer(
+        cls=WithPacks,
         help="One governed door between AI agents and an application's backend.",
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
@@ -69,6 +71,7 @@ def commands() -> typer.Typer:
     app.command("mcp")(stdio.mcp)
     app.command("init")(init.init)
     app.add_typer(tools.group(), name="tools")
+    app.command("packs")(packs.packs)
     app.command("call")(call.call)
     app.command("why")(why.why)
     app.add_typer(keys.group(), name="keys")
@@ -77,7 +80,6 @@ def commands() -> typer.Typer:
     app.command("connect")(connect.connect)
     app.command("doctor")(doctor.doctor)
     app.add_typer(db.group(), name="db")
-    app.add_typer(content.group(), name="content")
     app.add_typer(extend.group(), name="extend")
     return app
 

@@ -28,12 +28,14 @@ def _has_uvloop() -> bool:
 @asynccontextmanager
 async def database(settings: "Settings", *, existing: bool = False) -> "AsyncGenerator[Database]":
     """The database alone, at the newest schema; with `existing`, none is made."""
+    from toolgate.app import offers_of, schemas_of
     from toolgate.data_folder import make_ready
     from toolgate.db.engine import Database
 
+    schemas = schemas_of(offers_of(settings))
     opened = Database(settings.database_url)
     try:
-        await make_ready(opened, settings.data, existing=existing)
+        await make_ready(opened, settings.data, schemas, existing=existing)
         yield opened
     finally:
         await opened.close()

@@ -28,7 +28,7 @@ Host = Annotated[str | None, typer.Option(help="Address to listen on; default: 1
 Port = Annotated[
     int | None, typer.Option(help="Port to listen on; default: 8765; 0 picks a free one.")
 ]
-Demo = Annotated[bool, typer.Option("--demo", help="Load demo documents into an empty database.")]
+Demo = Annotated[bool, typer.Option("--demo", help="Load demo data into packs that are empty.")]
 Workers = Annotated[int | None, typer.Option(help="Number of server processes; default: 1.")]
 Https = Annotated[
     bool, typer.Option("--https", help="Serve HTTPS with a locally created certificate.")
@@ -49,7 +49,7 @@ class Prepared:
     key: str | None = None
     """The first admin key, if it was just made."""
     loaded: int | None = None
-    """How many demo documents were stored; None when none were wanted or possible."""
+    """How many demo records were stored; None when none were wanted or possible."""
     own: int = 0
     """How many tools of the user's own there are."""
     replaced: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ async def _load_demo(app: "App") -> int | None:
     from toolgate.demo import NotForDemo, load
 
     try:
-        return await load(app)
+        return sum((await load(app)).values())
     except NotForDemo as refusal:
         note(str(refusal))
         return None
@@ -257,7 +257,7 @@ def replaces(name: str) -> str:
 def _loaded(prepared: Prepared) -> str:
     if prepared.loaded is None:
         return ""
-    return f"  ({prepared.loaded} demo documents loaded)" if prepared.loaded else "  (demo)"
+    return f"  ({prepared.loaded} demo records loaded)" if prepared.loaded else "  (demo)"
 
 
 def _example(demo: bool) -> str:

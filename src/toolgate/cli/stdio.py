@@ -91,9 +91,10 @@ def _may_make(
     ctx: typer.Context, config: Path | None, data: Path | None, admin_key: str | None
 ) -> bool:
     """Whether new data is wanted: a client may start this in any folder, or with a misspelt one."""
+    from toolgate.sections import Settings
     from toolgate.settings import file_used, set_by
 
-    before, named = given(ctx), set(set_by().values())
+    before, named = given(ctx), set(set_by(Settings).values())
     if "database.url" in named:
         return True
     if data or before.data or "data" in named:

@@ -38,7 +38,7 @@ async def check_store(settings: "Settings") -> Check:
         try:
             with anyio.fail_after(STORE_SECONDS):
                 async with opened(trial) as app:
-                    await app.gate.ports.documents.check()
+                    await app.site.documents.check()
                     tools = len(app.gate.catalogue)
         except TimeoutError:
             told = f"No answer within {STORE_SECONDS} s. Check documents.url and the network."
@@ -122,26 +122,29 @@ def _without_file(settings: "Settings", file: Path, server: "RunningServer | Non
 
 
 async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
-    schema = await _schema(database)
+    schema = await _schema(settings, database)
     yield schema
     if schema.state is State.OK:
         async for check in _contents(settings, database):
             yield check
 
 
-async def _schema(database: "Database") -> Check:
-    from toolgate.db.upgrades import current, newest
+async def _schema(settings: "Settings", database: "Database") -> Check:
+    from toolgate.app import offers_of, schemas_of
+    from toolgate.db.upgrades import current, missing
 
-    has, needs = await current(database), newest()
     what = f"{database.dialect} answers"
-    if has == needs:
+    has = await current(database)
+    behind = await missing(database, schemas_of(offers_of(settings)))
+    if not behind:
         return Check("database", State.OK, f"{what}; schema {has}.")
-    if has is not None and has > needs:
-        told = f"{what}; schema {has} is newer than this version of toolgate supports ({needs})."
+    found, needs = behind[0]
+    if found is not None and found > needs:
+        told = f"{what}; schema {found} is newer than this version of toolgate supports ({needs})."
         return Check("database", State.FAIL, f"{told} Install a newer toolgate.")
     state = State.FAIL if has and database.dialect != "sqlite" else State.WARN
     step = "Run `toolgate db upgrade`."
-    return Check("database", state, f"{what}; schema {has or 'none'}, needs {needs}. {step}")
+    return Check("database", state, f"{what}; schema {found or 'none'}, needs {needs}. {step}")
 
 
 async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[Check]:

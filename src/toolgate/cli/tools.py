@@ -15,6 +15,8 @@ from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from toolgate.gate.catalogue import AnyTool, Catalogue
     from toolgate.gate.policy import Decision
     from toolgate.settings import Settings
@@ -51,7 +53,7 @@ def tools(
         ctx.obj = Given(config, data, as_json)
         return
     settings = load_settings(ctx, config, data)
-    listed = opening.wait_for(lambda: _visible(settings, principal))
+    listed, replaced = opening.wait_for(lambda: _visible(settings, principal))
     listed = _narrowed(listed, pack, role)
     if as_json:
         from toolgate.transports.http import described
@@ -59,38 +61,32 @@ def tools(
         return say_json({"tools": [described(tool) for tool, _ in listed]})
     if not listed:
         return say("No tools.")
-    table(("name", "pack", "role", "effect", "what it does"), map(_row, listed))
+    rows = (_row(tool, decision, tool.name in replaced) for tool, decision in listed)
+    table(("name", "pack", "role", "effect", "what it does"), rows)
 
 
-def _row(listed: "tuple[AnyTool, Decision]") -> tuple[str, ...]:
-    tool, decision = listed
+def _row(tool: "AnyTool", decision: "Decision", replaces: bool) -> tuple[str, ...]:
     off = "" if decision.allowed else f" (off: {decision.rule})"
-    instead = " (replaces the built-in tool)" if _replaces(tool) else ""
+    instead = " (replaces the built-in tool)" if replaces else ""
     return (tool.name, tool.pack.name, tool.role, tool.effect, f"{tool.title}{instead}{off}")
 
 
-def _replaces(tool: "AnyTool") -> bool:
-    from toolgate.app import packs
-
-    built_in = {one.alias: one.pack for offer in packs() for one in offer.tools}
-    return built_in.get(tool.alias, tool.pack) is not tool.pack
-
-
-async def _visible(settings: "Settings", principal: str) -> "Listed":
+async def _visible(settings: "Settings", principal: str) -> "tuple[Listed, Collection[str]]":
+    """The tools a principal sees, and the names of those that took a built-in one's place."""
     from toolgate.app import opened
 
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
         every = [(tool, app.gate.policy.decide(who, tool)) for tool in app.gate.catalogue]
-        return [(tool, decision) for tool, decision in every if decision.visible]
+        seen = [(tool, decision) for tool, decision in every if decision.visible]
+        return seen, app.gate.catalogue.replaced.keys()
 
 
 def _narrowed(listed: "Listed", pack: str | None, role: str | None) -> "Listed":
-    from toolgate.app import packs
+    from toolgate import packs
     from toolgate.gate.principal import Role
 
-    known = {tool.pack.name for offer in packs() for tool in offer.tools}
-    known |= {tool.pack.name for tool, _ in listed}
+    known = {*packs.known(), *(tool.pack.name for tool, _ in listed)}
     if pack and pack not in known:
         raise Stop(f"There is no pack {pack!r}. Packs: {', '.join(sorted(known))}.")
     if role and role not in list(Role):
@@ -113,11 +109,10 @@ def show(
 ) -> None:
     """Show one tool: its arguments, role, effect, route and an example."""
     settings = load_settings(ctx, config, data)
-    visible = [tool for tool, _ in opening.wait_for(lambda: _visible(settings, principal))]
-    from toolgate.gate.catalogue import Catalogue, Offer
+    listed, _ = opening.wait_for(lambda: _visible(settings, principal))
     from toolgate.transports.http import described
 
-    tool = tool_named(Catalogue([Offer(tools=tuple(visible))]), name)
+    tool = tool_named((tool for tool, _ in listed), name)
     told = described(tool) | {"example": dict(tool.example)}
     if as_json or given(ctx).as_json:
         return say_json(told)
@@ -139,21 +134,23 @@ def known_tool(settings: "Settings", name: str) -> "AnyTool":
 
 def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
     """Every tool there is, and how many of them are the user's own."""
-    from toolgate.app import packs
+    from toolgate.app import offers_of
     from toolgate.extend.owning import Own
     from toolgate.gate.catalogue import Catalogue
 
+    offers = offers_of(settings)
     if not settings.extend.tools:
-        return Catalogue(packs()), 0
-    offer = Own(settings.extend, settings.limits.result_bytes).offer
-    return Catalogue(packs(), offer, changing=settings.extend.reload), len(offer.tools)
+        return Catalogue(offers), 0
+    own = Own(settings.extend, settings.limits.result_bytes).offer
+    return Catalogue(offers, own, changing=settings.extend.reload), len(own.tools)
 
 
-def tool_named(catalogue: "Catalogue", name: str) -> "AnyTool":
-    """The tool of this name; else an error with the names that come close."""
-    if found := catalogue.find(name):
-        return found
-    near = difflib.get_close_matches(name, [tool.name for tool in catalogue], n=3)
+def tool_named(tools: "Iterable[AnyTool]", name: str) -> "AnyTool":
+    """The tool of this name, in either spelling; else an error with the names that come close."""
+    every = list(tools)
+    if found := [tool for tool in every if name in (tool.name, tool.alias)]:
+        return found[0]
+    near = difflib.get_close_matches(name, [tool.name for tool in every], n=3)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists them."
     raise Stop(f"There is no tool {name!r}. {hint}")
 

@@ -1,4 +1,4 @@
-"""Every table, defined once for SQLite and PostgreSQL.
+"""The gate's own tables, defined once for SQLite and PostgreSQL; packs bring theirs.
 
 Times are UTC text in ISO 8601 with microseconds, so that both databases keep and order them
 alike and an audit row's hash does not depend on the database.
@@ -19,14 +19,14 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""How indexes and constraints are named, in every pack alike."""
+metadata = MetaData(naming_convention=NAMES)
 
 Sequence = BigInteger().with_variant(Integer, "sqlite")
 Time = String(27)

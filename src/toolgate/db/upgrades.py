@@ -1,10 +1,18 @@
-"""Bringing the database to the newest schema."""
+"""Bringing the database to the newest schema: the gate's tables, then those of each pack.
 
-from importlib import resources
+Each has a history of its own, so that a pack can be switched off, or be another package's.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 
 from toolgate.db.engine import Database
+from toolgate.db.schemas import GATE, Schema
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 LOCK = 0x7001_6A7F
 
@@ -13,56 +21,96 @@ class OtherSchema(RuntimeError):
     """The database has another schema than this version needs, and is left as it is."""
 
 
-def newest() -> str:
-    """The newest revision; migration files are named by it."""
-    folder = resources.files("toolgate.db.migrations") / "versions"
-    return max(file.name.partition("_")[0] for file in folder.iterdir() if file.name[:4].isdigit())
+async def current(database: Database, schema: Schema = GATE) -> str | None:
+    """The revision of these tables in the database; None where they are not there."""
+    return await database.read(lambda connection: _revision(connection, schema))
 
 
-async def current(database: Database) -> str | None:
-    """The database's revision; None when it is empty."""
-    return await database.read(_revision)
+async def missing(database: Database, packs: Iterable[Schema] = ()) -> list[tuple[str | None, str]]:
+    """What the database has and what this version needs, wherever the two differ."""
+    every = (GATE, *packs)
+    found = await database.read(lambda connection: [_revision(connection, one) for one in every])
+    pairs = zip(found, every, strict=True)
+    return [(has, one.newest) for has, one in pairs if has != one.newest]
 
 
-async def upgrade_at_start(database: Database) -> None:
+async def upgrade_at_start(database: Database, packs: Sequence[Schema] = ()) -> None:
     """Upgrade an embedded or an empty database; refuse to touch another one unasked."""
-    revision = await current(database)
-    if revision == newest():
+    behind = await missing(database, packs)
+    if not behind:
         return
-    older = revision is not None and revision < newest()
-    if older and database.dialect != "sqlite":
+    has, needs = behind[0]
+    older = has is None or has < needs
+    if older and database.dialect != "sqlite" and await current(database) is not None:
         raise OtherSchema(
-            f"The database has schema {revision}, this version needs {newest()}. "
+            f"The database has schema {has or 'none'}, this version needs {needs}. "
             "Run `toolgate db upgrade`."
         )
-    await upgrade(database)
+    await upgrade(database, packs)
 
 
-async def upgrade(database: Database) -> None:
+async def upgrade(database: Database, packs: Iterable[Schema] = ()) -> None:
     """Run every migration that is missing, in one transaction."""
-    revision = await current(database)
-    if revision is not None and revision > newest():
-        raise OtherSchema(
-            f"The database has schema {revision}, newer than this version knows ({newest()}). "
-            "Use the toolgate that made it, or a newer one."
-        )
-    await database.write(_run)
+    await database.write(lambda connection: _upgrade(connection, (GATE, *packs)))
 
 
-def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
+def _revision(connection: Connection, schema: Schema) -> str | None:
+    if not inspect(connection).has_table(schema.version_table):
         return None
-    return connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return connection.scalar(text(f"SELECT version_num FROM {schema.version_table}"))  # noqa: S608 (ours)
 
 
-def _run(connection: Connection) -> None:
-    # Imported here: a database that is up to date never needs Alembic.
-    from alembic import command  # noqa: PLC0415
-    from alembic.config import Config  # noqa: PLC0415
-
+def _upgrade(connection: Connection, every: Sequence[Schema]) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    _part(connection, every)
+    for schema in every:
+        revision = _revision(connection, schema)
+        if revision is not None and revision > schema.newest:
+            raise OtherSchema(
+                f"The database has schema {revision}, newer than this version knows "
+                f"({schema.newest}). Use the toolgate that made it, or a newer one."
+            )
+        if revision != schema.newest:
+            _run(connection, schema)
+
+
+def _part(connection: Connection, every: Sequence[Schema]) -> None:
+    """Give each pack its own history, where a database still has one for all."""
+    one_for_all = _revision(connection, GATE)
+    if one_for_all is None:
+        return
+    for schema in every:
+        has = [revision for revision in schema.shared if revision <= one_for_all]
+        made = has and inspect(connection).has_table(next(iter(schema.tables.tables)))
+        if made and _revision(connection, schema) is None:
+            _stamp(connection, schema, has[-1])
+    if one_for_all not in GATE.revisions and one_for_all < GATE.newest:
+        _stamp(connection, GATE, max(one for one in GATE.revisions if one < one_for_all))
+
+
+def _stamp(connection: Connection, schema: Schema, revision: str) -> None:
+    """Note a revision without running anything."""
+    from alembic import command  # noqa: PLC0415
+
+    command.stamp(_config(connection, schema), revision, purge=True)
+
+
+def _run(connection: Connection, schema: Schema) -> None:
+    from alembic import command  # noqa: PLC0415
+
+    command.upgrade(_config(connection, schema), "head")
+
+
+def _config(connection: Connection, schema: Schema) -> "Config":
+    # Imported here: a database that is up to date never needs Alembic.
+    from alembic.config import Config  # noqa: PLC0415
+
+    package, _, folder = schema.migrations.rpartition(".")
     config = Config()
     config.set_main_option("script_location", "toolgate.db:migrations")
+    config.set_main_option("version_locations", f"{package}:{folder}")
+    config.set_main_option("path_separator", "newline")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    config.attributes["version_table"] = schema.version_table
+    return config

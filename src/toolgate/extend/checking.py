@@ -16,7 +16,7 @@ from toolgate.extend.schemas import BadSchema, Check, Schema, check_with, closed
 from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_two
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
-from toolgate.gate.tool import Effect, Input
+from toolgate.gate.tool import Effect, Input, Target
 from toolgate.sections import Extend
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -91,7 +91,7 @@ class Checking:
             open_world=hints.get("openWorldHint", made.open_world),
             interactive=False,
             example=_example(made.takes),
-            outside=True,
+            writes=frozenset() if effect is Effect.READ else frozenset({Target.OUTSIDE}),
             handler=made.call,
             reader=made.reader,
             takes=made.takes,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolgate.extend.outbound import Outbound
 from toolgate.gate.context import Context
+from toolgate.gate.offer import Site
 from toolgate.gate.principal import Principal
 from toolgate.ports.documents import DocumentStore, Fields, Filter, Stored
 
@@ -51,13 +52,13 @@ class HandlerContext:
     principal: Principal
     request_id: str
     _tool: str
-    _ctx: Context
+    _ctx: Context[Site]
     _outbound: Outbound
 
     @property
     def documents(self) -> Documents:
         """The application's documents, to be read."""
-        return Documents(self._ctx.documents)
+        return Documents(self._ctx.world.documents)
 
     @property
     def logger(self) -> ToolLogger:
@@ -70,6 +71,6 @@ class HandlerContext:
         return self._outbound.client()
 
 
-def handler_context(ctx: Context, name: str, outbound: Outbound) -> HandlerContext:
+def handler_context(ctx: Context[Site], name: str, outbound: Outbound) -> HandlerContext:
     """A call's context, as a user's own handler sees it."""
     return HandlerContext(ctx.principal, ctx.request_id, name, ctx, outbound)

@@ -1,6 +1,7 @@
 """From a user's files to tools for the catalogue: all of them, or every reason why not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from toolgate.extend.checking import Checking
@@ -8,10 +9,9 @@ from toolgate.extend.declaring import Entry
 from toolgate.extend.files import Unreadable, entries_of
 from toolgate.extend.outbound import Outbound
 from toolgate.extend.routes import BadAddress, origin_of
-from toolgate.extend.tools import OwnTool
-from toolgate.gate.catalogue import Offer
-from toolgate.sections import Extend
-from toolgate.settings import BadSettings
+from toolgate.extend.tools import OWN, OwnTool
+from toolgate.gate.offer import AnyOffer, Offer, Site
+from toolgate.sections import BadSettings, Extend, Section
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_TOLD = 50
@@ -49,7 +49,7 @@ def check_settings(settings: Extend) -> None:
         raise BadSettings("Setting extend.key must be visible ASCII characters.")
 
 
-def load(files: Sequence[Path], settings: Extend, outbound: Outbound) -> Offer:
+def load(files: Sequence[Path], settings: Extend, outbound: Outbound) -> AnyOffer:
     """The tools of the files, in their order."""
     problems: list[Problem] = []
     tools: dict[str, tuple[Place, OwnTool]] = {}
@@ -65,7 +65,7 @@ def load(files: Sequence[Path], settings: Extend, outbound: Outbound) -> Offer:
                 problems += _kept(tools, (file, one.line), tool)
     if problems:
         raise BadTools(problems)
-    return Offer(tools=tuple(tool for _, tool in tools.values()))
+    return Offer(pack=OWN, open=_site, tools=tuple(tool for _, tool in tools.values()))
 
 
 def _entries(file: Path) -> list[Entry | Unreadable]:
@@ -98,3 +98,9 @@ def _text(file: Path) -> str:
     except OSError as wrong:
         why = (wrong.strerror or str(wrong)).lower()
         raise Unreadable(None, f"{why} (setting extend.tools)") from None
+
+
+@asynccontextmanager
+async def _site(site: Site, settings: Section) -> AsyncGenerator[Site]:  # noqa: ARG001 (it has none)
+    """Handlers of the user's own see the application's documents."""
+    yield site

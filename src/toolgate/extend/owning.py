@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from toolgate.extend.loading import check_settings, load
 from toolgate.extend.outbound import Outbound
 from toolgate.extend.reloading import Reloader, a_second, digest_of
-from toolgate.gate.catalogue import Catalogue, Offer
+from toolgate.gate.catalogue import Catalogue
+from toolgate.gate.offer import AnyOffer
 from toolgate.sections import Extend
 
 
@@ -33,5 +34,5 @@ class Own:
         """Give connections back."""
         await self._outbound.close()
 
-    def _load(self) -> Offer:
+    def _load(self) -> AnyOffer:
         return load(self._settings.tools, self._settings, self._outbound)

@@ -8,8 +8,9 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from toolgate.gate.catalogue import Catalogue, Offer
-from toolgate.settings import BadSettings
+from toolgate.gate.catalogue import Catalogue
+from toolgate.gate.offer import AnyOffer
+from toolgate.sections import BadSettings
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class Reloader:
     def __init__(
         self,
         files: Sequence[Path],
-        load: Callable[[], Offer],
+        load: Callable[[], AnyOffer],
         catalogue: Catalogue,
         seen: bytes,
         pause: Callable[[], Awaitable[None]] = a_second,

@@ -15,6 +15,7 @@ from toolgate.extend.parameters import InQuery, query_of
 from toolgate.extend.schemas import Check
 from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
+from toolgate.gate.offer import Site
 from toolgate.gate.principal import Principal
 from toolgate.sections import Extend
 
@@ -172,7 +173,7 @@ class RouteCall:
     in_query: Mapping[str, InQuery] = field(default_factory=dict[str, InQuery])
     """Arguments whose place and form the file names."""
 
-    async def __call__(self, ctx: Context, args: dict[str, Any]) -> Given:
+    async def __call__(self, ctx: Context[Site], args: dict[str, Any]) -> Given:
         """Ask the route."""
         in_path = set(self.address.names)
         rest = {name: value for name, value in args.items() if name not in in_path}

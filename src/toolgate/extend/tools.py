@@ -16,6 +16,7 @@ from toolgate.extend.schemas import Check
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import BACKEND
 from toolgate.gate.errors import RouteFailed
+from toolgate.gate.offer import Site
 from toolgate.gate.parsing import problem_of
 from toolgate.gate.tool import Effect, Pack, Tool
 
@@ -25,7 +26,7 @@ OWN = Pack("own", BACKEND, "Tools of your own.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnTool(Tool[Any, Any]):
+class OwnTool(Tool[Any, Any, Site]):
     """A tool whose schemas and hints are shown as the user wrote them."""
 
     reader: Callable[[dict[str, Any]], Any]
@@ -79,7 +80,7 @@ class HandlerCall:
     model: type[BaseModel] | None
     check: Check | None
 
-    async def __call__(self, ctx: Context, args: Any) -> Given:
+    async def __call__(self, ctx: Context[Site], args: Any) -> Given:
         """Ask the function."""
         value = await self.handler(handler_context(ctx, self.tool, self.outbound), args)
         if self.model is not None and not isinstance(value, self.model):

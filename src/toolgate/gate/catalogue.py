@@ -1,27 +1,31 @@
 """Which tools there are."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolgate.gate.offer import AnyOffer
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
-from toolgate.gate.tool import Tool
+from toolgate.gate.tool import Target, Tool
 
-AnyTool = Tool[Any, Any]
+AnyTool = Tool[Any, Any, Any]
 
 
 class DuplicateTool(ValueError):
     """Two tools want one name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """What a pack, or a plug-in, brings along."""
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The open ports of a pack."""
 
-    tools: tuple[AnyTool, ...] = ()
-    resources: tuple[Resource, ...] = ()
-    prompts: tuple[Prompt, ...] = ()
+    world: Any = None
+    apart: frozenset[Target] = frozenset({Target.OUTSIDE})
+    """What cannot join a transaction of the database."""
+
+
+UNOPENED = Opened()
 
 
 class Catalogue:
@@ -33,14 +37,20 @@ class Catalogue:
     """
 
     def __init__(
-        self, offers: Iterable[Offer], own: Offer | None = None, *, changing: bool = False
+        self,
+        offers: Iterable[AnyOffer],
+        own: AnyOffer | None = None,
+        *,
+        opened: Mapping[str, Opened] | None = None,
+        changing: bool = False,
     ) -> None:
-        self._offers = tuple(offers)
+        self.offers = tuple(offers)
+        self._opened = opened or {}
         self.changing = changing
         """Whether the own tools may change."""
         self.resources: list[Resource] = []
         self.prompts: dict[str, Prompt] = {}
-        for offer in self._offers:
+        for offer in self.offers:
             self.resources.extend(offer.resources)
             self.prompts.update({prompt.name: prompt for prompt in offer.prompts})
         self.epoch = 0
@@ -48,16 +58,16 @@ class Catalogue:
         """Told after the tools have changed."""
         self._arrange(own)
 
-    async def renew(self, own: Offer) -> None:
+    async def renew(self, own: AnyOffer) -> None:
         """Put these tools of the user's in the place of the former ones, and tell who listens."""
         self._arrange(own)
         self.epoch += 1
         for tell in self.listeners:
             await tell()
 
-    def _arrange(self, own: Offer | None) -> None:
-        built_in = _by_alias(tool for offer in self._offers for tool in offer.tools)
-        theirs = _by_alias(own.tools if own else ())
+    def _arrange(self, own: AnyOffer | None) -> None:
+        built_in = _by_alias(tool for offer in self.offers for tool in self._bound(offer))
+        theirs = _by_alias(self._bound(own) if own else ())
         self.replaced = {theirs[alias].name: built_in[alias] for alias in theirs.keys() & built_in}
         """The built-in tools whose place a user's own took, by its name."""
         # One name, one tool: a route leads to the tool that took its tool's place.
@@ -68,6 +78,11 @@ class Catalogue:
         every = (built_in | theirs).values()
         self._tools = {tool.name: tool for tool in every}
         self._spellings = {tool.alias: tool for tool in every} | self._tools
+
+    def _bound(self, offer: AnyOffer) -> Iterator[AnyTool]:
+        opened = self._opened.get(offer.pack.name, UNOPENED)
+        for tool in offer.tools:
+            yield tool.bound(opened.world, opened.apart, offer.from_request)
 
     def find(self, name: str) -> AnyTool | None:
         """The tool of this name in either spelling, or None."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
-from uuid import NAMESPACE_URL, UUID
+from typing import Any, Generic, Protocol, TypeVar
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.principal import Principal
-from toolgate.ports.content import ContentStore
-from toolgate.ports.documents import DocumentStore
+
+World = TypeVar("World")
+"""A pack's own ports, as its handlers see them."""
 
 
 class Exchange(Protocol):
@@ -30,35 +30,15 @@ class Exchange(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """The outside world, as the composition root wired it."""
-
-    documents: DocumentStore
-    content: ContentStore
-    uuid_namespace: UUID = NAMESPACE_URL
-    """Of names whose UUID is asked for without one."""
-
-
 @dataclass(slots=True, kw_only=True)
-class Context:
-    """One call's world."""
+class Context(Generic[World]):
+    """One call: who makes it, and the ports of the tool's pack."""
 
     request_id: str
     principal: Principal
-    ports: Ports
+    world: World
     transaction: Transaction | None = None
     exchange: Exchange | None = None
-
-    @property
-    def documents(self) -> DocumentStore:
-        """The application's documents."""
-        return self.ports.documents
-
-    @property
-    def content(self) -> ContentStore:
-        """Published content of projects."""
-        return self.ports.content
 
     @property
     def tx(self) -> Transaction:

@@ -6,7 +6,7 @@ transport -> identity -> catalogue -> policy -> limits -> parse -> handler -> au
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -16,7 +16,7 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.answers import Outcome, answer_with, fail_with
 from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.catalogue import AnyTool, Catalogue
-from toolgate.gate.context import Context, Exchange, Ports
+from toolgate.gate.context import Context, Exchange
 from toolgate.gate.deadlines import Stopping
 from toolgate.gate.errors import (
     Forbidden,
@@ -30,6 +30,7 @@ from toolgate.gate.errors import (
     printable,
 )
 from toolgate.gate.failures import FailureLog
+from toolgate.gate.from_request import Request
 from toolgate.gate.limits import Limits
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.parsing import nearest, parse
@@ -37,7 +38,7 @@ from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.records import STARTED, Ended, Record, record_of
 from toolgate.gate.requests import log_request
-from toolgate.gate.tool import Effect
+from toolgate.gate.tool import Effect, Target
 from toolgate.gate.waiting import bounded
 from toolgate.ports.documents import StoreUnavailable
 
@@ -65,6 +66,8 @@ class Call:
     transport: str
     dry_run: bool = False
     exchange: Exchange | None = None
+    request: Request | None = None
+    """The HTTP request to a tool's own route, which may fill in an argument."""
 
 
 @dataclass(slots=True)
@@ -99,7 +102,6 @@ class Gate:
     limits: Limits
     audit: AuditLog
     database: Database
-    ports: Ports
     metrics: Metrics
     failures: FailureLog = field(default_factory=FailureLog)
     log_requests: bool = False
@@ -119,9 +121,10 @@ class Gate:
                 raise self._refusal(call, decision)
             if waiting := self.limits.admitting(call.principal, tool.name):
                 await waiting
-            args = parse(tool, call.arguments)
+            given = call.arguments if call.request is None else await filled_in(call, tool)
+            args = parse(tool, given)
             if tool.effect is Effect.READ:
-                work = tool.handler(self._context(call), args)
+                work = tool.handler(self._context(call, tool), args)
                 answer = await bounded(self.limits.turns, self.limits.deadlines, work)
                 outcome = answer_with(answer, tool, self.limits.bounds.result_bytes)
                 if self.audit.blocked:
@@ -172,22 +175,22 @@ class Gate:
         """Audit a list that was one too many, or could not be counted, like a call that was."""
         self._note(call, None, UNRULED, time.perf_counter(), error.kind)
 
-    def _context(self, call: Call, tx: Transaction | None = None) -> Context:
+    def _context(self, call: Call, tool: AnyTool, tx: Transaction | None = None) -> Context[Any]:
         return Context(
             request_id=call.request_id,
             principal=call.principal,
-            ports=self.ports,
+            world=tool.world,
             transaction=tx,
             exchange=call.exchange,
         )
 
     async def _run(self, write: Write, args: Any, tx: Transaction | None = None) -> Outcome:
-        answer = await write.tool.handler(self._context(write.call, tx), args)
+        answer = await write.tool.handler(self._context(write.call, write.tool, tx), args)
         return answer_with(answer, write.tool, self.limits.bounds.result_bytes)
 
     async def _write(self, write: Write, args: Any) -> Outcome:
         """The write and its audit row commit together, or neither does."""
-        if write.tool.outside or not self.ports.documents.joins_transaction:
+        if not write.tool.atomic:
             return await self._write_outside(write, args)
         async with self.database.transaction() as tx:
             write.outcome = await self._run(write, args, tx)
@@ -202,13 +205,13 @@ class Gate:
     async def _write_outside(self, write: Write, args: Any) -> Outcome:
         """A write that cannot join: its audit row is there first, then completed."""
         if write.call.dry_run:
-            name = write.tool.name
-            what = f"what {name} does is" if write.tool.outside else "documents are"
+            outside = Target.OUTSIDE in write.tool.writes
+            what = f"what {write.tool.name} does is" if outside else "documents are"
             raise Forbidden(f"A dry run is possible only where {what} in the database.")
         begun = write.record(STARTED)
         await self.audit.now(begun)
         write.begun = begun
-        if write.tool.outside:
+        if Target.OUTSIDE in write.tool.writes:
             return await self._run(write, args)
         async with self.database.transaction() as tx:
             return await self._run(write, args, tx)
@@ -289,6 +292,15 @@ def ended_now(
         time.time_ns(),
         time.perf_counter() - started,
     )
+
+
+async def filled_in(call: Call, tool: AnyTool) -> Any:
+    """The arguments with the one that the request's headers name, where they could be read."""
+    filled = tool.from_request
+    if call.request is None or filled is None or not isinstance(call.arguments, dict):
+        return call.arguments
+    value = await filled.value(tool.world, call.request)
+    return {**cast("dict[str, Any]", call.arguments), filled.argument: value}
 
 
 def told(error: Exception, call: Call, failures: FailureLog) -> GateError:

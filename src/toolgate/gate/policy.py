@@ -15,7 +15,15 @@ import orjson
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.principal import Principal
-from toolgate.gate.rule_schema import CALLER, PRINCIPAL, TOOL, Switches, context, entities
+from toolgate.gate.rule_schema import (
+    CALLER,
+    PRINCIPAL,
+    TOOL,
+    Switches,
+    context,
+    entities,
+    vocabulary,
+)
 from toolgate.gate.rules import check, rules_of
 
 logger = logging.getLogger(__name__)
@@ -42,7 +50,8 @@ class Policy:
 
     def __init__(self, sources: Mapping[str, str], switches: Switches) -> None:
         self._each = rules_of(sources)
-        check(self._each)
+        self.vocabulary = vocabulary(switches)
+        check(self._each, self.vocabulary)
         text = "\n".join(rule.text for rule in self._each)
         self._rules = cedarpy.PolicySet.from_str(text)
         self._annotations = _annotations(text)

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 
-from toolgate.gate.rule_schema import PRINCIPAL, TOOL, VARIABLES
+from toolgate.gate.rule_schema import PRINCIPAL, TOOL, Vocabulary
 
 MOST_NAMED = 20
 SURE = 0.75
@@ -22,15 +22,7 @@ TYPES = {
     PRINCIPAL: "the caller",
     TOOL: "the tool",
 }
-SETS = [
-    f"{variable}.{name}"
-    for variable, attributes in VARIABLES.items()
-    for name, one in attributes.items()
-    if one.type.startswith("Set<")
-]
-SET_COMPARED = re.compile(
-    rf'({"|".join(map(re.escape, SETS))})\s*(==|!=)\s*("(?:\\.|[^"\\])*")', re.DOTALL
-)
+COMPARED = re.compile(r'(\w+\.\w+)\s*(==|!=)\s*("(?:\\.|[^"\\])*")', re.DOTALL)
 Found = re.Match[str]
 Wording = Callable[[Found], str]
 
@@ -45,10 +37,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"There is: {', '.join(names[:MOST_NAMED])}{more}."
 
 
-def reworded(error: str, rule: str) -> tuple[str | None, str] | None:
+def reworded(error: str, rule: str, words: Vocabulary) -> tuple[str | None, str] | None:
     """Cedar's error in our words, and a pattern for the place in the rule if one is known."""
-    if "are not compatible" in error and (found := SET_COMPARED.search(rule)):
-        return re.escape(found[0]), _compared_set(found)
+    if "are not compatible" in error:
+        for found in COMPARED.finditer(rule):
+            if found[1] in words.sets:
+                return re.escape(found[0]), _compared_set(found)
     for pattern, wording in WORDINGS.items():
         if found := re.search(pattern, error):
             word = found.groupdict().get("word")

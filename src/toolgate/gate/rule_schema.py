@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.principal import AgentType, Kind, Principal, Role
 from toolgate.gate.tool import Effect
+from toolgate.sections import Section, Settings
 
 T = TypeVar("T")
 
@@ -23,13 +24,29 @@ ACTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Switches:
-    """The settings that rules may look at."""
+class Switch:
+    """A setting that rules may look at."""
 
-    appdata_writes: bool = False
-    read_only: bool = False
-    pm_adds_images: bool = False
-    disabled: frozenset[str] = frozenset()
+    value: bool | frozenset[str]
+    meaning: str
+
+
+Switches = Mapping[str, Switch]
+
+
+def switches_of(settings: Settings) -> dict[str, Switch]:
+    """The settings that rules may look at, by the name they have in `context`."""
+    found: dict[str, Switch] = {}
+    for name in type(settings).model_fields:
+        section = getattr(settings, name)
+        if isinstance(section, Section):
+            for switch, key in section.switches.items():
+                value = getattr(section, key)
+                also = [one for one, of in section.borrowed.items() if of == key]
+                meaning = ", or ".join([f"setting `{name}.{key}`", *also])
+                value = value if isinstance(value, bool) else frozenset(value)
+                found[switch] = Switch(value, meaning)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +97,59 @@ OF_TOOL: dict[str, Attribute[AnyTool]] = {
         "Bool", lambda tool: tool.open_world, "whether it reaches beyond the application"
     ),
 }
-OF_CONTEXT: dict[str, Attribute[Switches]] = {
-    "appdata_writes": Attribute(
-        "Bool", lambda on: on.appdata_writes, "setting `appdata.writes`, or MCP_ENABLE_WRITES"
-    ),
-    "read_only": Attribute("Bool", lambda on: on.read_only, "setting `policy.read_only`"),
-    "pm_adds_images": Attribute(
-        "Bool", lambda on: on.pm_adds_images, "setting `policy.pm_adds_images`"
-    ),
-    "disabled": Attribute(
-        "Set<String>", lambda on: sorted(on.disabled), "setting `policy.disabled`"
-    ),
-}
-VARIABLES: dict[str, dict[str, Attribute[Any]]] = {
-    "principal": OF_PRINCIPAL,
-    "resource": OF_TOOL,
-    "context": OF_CONTEXT,
-}
-"""The attributes by the variable that a rule reads them from."""
+Known = Mapping[tuple[str, str], Iterable[str]]
+"""The values that there are, by variable and attribute."""
 
 
-def schema() -> str:
-    """The same as a Cedar schema."""
-    actions = ", ".join(ACTIONS)
-    return (
-        f"entity {PRINCIPAL} {_record(OF_PRINCIPAL)};\n\n"
-        f"entity {TOOL} {_record(OF_TOOL)};\n\n"
-        f"action {actions} appliesTo {{\n"
-        f"  principal: {PRINCIPAL},\n  resource: {TOOL},\n"
-        f"  context: {_record(OF_CONTEXT, '  ')}\n}};\n"
-    )
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words a rule may use."""
+
+    variables: Mapping[str, Mapping[str, Attribute[Any]]]
+    """The attributes by the variable that a rule reads them from."""
+    values: Known
+
+    @property
+    def sets(self) -> set[str]:
+        """The attributes that are sets, as a rule names them."""
+        return {
+            f"{variable}.{name}"
+            for variable, attributes in self.variables.items()
+            for name, one in attributes.items()
+            if one.type.startswith("Set<")
+        }
+
+    def schema(self) -> str:
+        """The same as a Cedar schema."""
+        actions = ", ".join(ACTIONS)
+        return (
+            f"entity {PRINCIPAL} {_record(OF_PRINCIPAL)};\n\n"
+            f"entity {TOOL} {_record(OF_TOOL)};\n\n"
+            f"action {actions} appliesTo {{\n"
+            f"  principal: {PRINCIPAL},\n  resource: {TOOL},\n"
+            f"  context: {_record(self.variables['context'], '  ')}\n}};\n"
+        )
+
+
+def vocabulary(switches: Switches) -> Vocabulary:
+    """What rules may look at where these switches exist."""
+    variables: dict[str, Mapping[str, Attribute[Any]]] = {
+        "principal": OF_PRINCIPAL,
+        "resource": OF_TOOL,
+        "context": {name: _of_context(name, one) for name, one in switches.items()},
+    }
+    values = {
+        (variable, name): attribute.values
+        for variable, attributes in variables.items()
+        for name, attribute in attributes.items()
+        if attribute.values
+    }
+    return Vocabulary(variables, values)
+
+
+def _of_context(name: str, switch: Switch) -> Attribute[Switches]:
+    kind = "Bool" if isinstance(switch.value, bool) else "Set<String>"
+    return Attribute(kind, lambda on: on[name].value, switch.meaning)
 
 
 def _record(attributes: Mapping[str, Attribute[Any]], indent: str = "") -> str:
@@ -127,7 +167,10 @@ def entities(principal: Principal, tool: AnyTool) -> Sequence[dict[str, Any]]:
 
 def context(switches: Switches) -> dict[str, Any]:
     """The switches as Cedar wants them."""
-    return _values(OF_CONTEXT, switches)
+    return {
+        name: one.value if isinstance(one.value, bool) else sorted(one.value)
+        for name, one in switches.items()
+    }
 
 
 def _values(attributes: dict[str, Attribute[T]], one: T) -> dict[str, Any]:

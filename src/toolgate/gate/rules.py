@@ -7,7 +7,7 @@ schema and the tools there are, and a problem names file, line and rule.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ import cedarpy
 import orjson
 
 from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.offer import AnyOffer
 from toolgate.gate.rule_messages import nearest, reworded
 from toolgate.gate.rule_schema import (
     ACTIONS,
@@ -23,8 +24,8 @@ from toolgate.gate.rule_schema import (
     OF_TOOL,
     PRINCIPAL,
     TOOL,
-    VARIABLES,
-    schema,
+    Known,
+    Vocabulary,
 )
 
 MOST_TOLD = 5
@@ -41,14 +42,6 @@ FOLLOWS = "unable to find an applicable action"
 """Said besides the reason, whenever an action or type is unknown."""
 VARIABLE_OF = {PRINCIPAL: "principal", TOOL: "resource", None: "context"}
 COMPARING = ("==", "!=", "contains", "containsAny", "containsAll")
-Known = Mapping[tuple[str, str], Iterable[str]]
-"""The values that there are, by variable and attribute."""
-COUNTED: Known = {
-    (variable, name): attribute.values
-    for variable, attributes in VARIABLES.items()
-    for name, attribute in attributes.items()
-    if attribute.values
-}
 
 
 class BadPolicy(ValueError):
@@ -71,12 +64,19 @@ class Rule:
 
 
 def built_in_rules() -> dict[str, str]:
-    """The rules that ship with toolgate, by file name."""
+    """The gate's own rules, by file name."""
     folder = resources.files("toolgate.policies")
     return {
         file.name: file.read_text(encoding="utf-8")
         for file in sorted(folder.iterdir(), key=lambda one: one.name)
         if file.name.endswith(".cedar")
+    }
+
+
+def shipped_rules(offers: Iterable[AnyOffer]) -> dict[str, str]:
+    """The gate's rules and those that packs bring, by the name of their file."""
+    return built_in_rules() | {
+        f"{offer.pack.name}/rules.cedar": offer.rules for offer in offers if offer.rules
     }
 
 
@@ -125,11 +125,11 @@ def _split(file: str, text: str) -> Iterator[Rule]:
         start = end
 
 
-def check(rules: Iterable[Rule]) -> None:
+def check(rules: Iterable[Rule], words: Vocabulary) -> None:
     """Raise unless every rule can be read, has a name of its own, and can ever apply."""
-    known = cedarpy.Schema.from_str(schema())
+    known = cedarpy.Schema.from_str(words.schema())
     ids: dict[str, Rule] = {}
-    refuse([problem for rule in rules for problem in _problems(rule, known, ids)])
+    refuse([problem for rule in rules for problem in _problems(rule, words, known, ids)])
 
 
 def refuse(problems: Sequence[str]) -> None:
@@ -140,7 +140,7 @@ def refuse(problems: Sequence[str]) -> None:
         raise BadPolicy(" ".join([*problems[:MOST_TOLD], *rest]))
 
 
-def unknown_names(rules: Iterable[Rule], tools: Iterable[AnyTool]) -> list[str]:
+def unknown_names(rules: Iterable[Rule], words: Vocabulary, tools: Iterable[AnyTool]) -> list[str]:
     """Where checked rules name a tool, pack, family or namespace that no tool has."""
     every = list(tools)
     known = {
@@ -148,11 +148,14 @@ def unknown_names(rules: Iterable[Rule], tools: Iterable[AnyTool]) -> list[str]:
         for name, attribute in OF_TOOL.items()
         if attribute.type == "String" and not attribute.values
     }
-    told = [problem for rule in rules for problem in _never_true(rule, _tree(rule), known)]
+    words = replace(words, values=known)
+    told = [problem for rule in rules for problem in _never_true(rule, _tree(rule), words)]
     return list(dict.fromkeys(told))
 
 
-def _problems(rule: Rule, known: cedarpy.Schema, ids: dict[str, Rule]) -> list[str]:
+def _problems(
+    rule: Rule, words: Vocabulary, known: cedarpy.Schema, ids: dict[str, Rule]
+) -> list[str]:
     if _is_too_large(rule.text):
         return [_too_large(rule)]
     try:
@@ -160,11 +163,11 @@ def _problems(rule: Rule, known: cedarpy.Schema, ids: dict[str, Rule]) -> list[s
     except orjson.JSONDecodeError:
         return [_too_large(rule)]
     except ValueError as problem:
-        return [_worded(rule, str(problem))]
+        return [_worded(rule, words, str(problem))]
     result = cedarpy.validate_policies(rule.text, known)  # pyright: ignore[reportUnknownMemberType]
     found = sorted(one.error for one in result.errors)
     reasons = [one for one in found if FOLLOWS not in one] or found
-    told = [*(_worded(rule, one) for one in reasons), *_never_true(rule, tree, COUNTED)]
+    told = [*(_worded(rule, words, one) for one in reasons), *_never_true(rule, tree, words)]
     id_ = tree.get("annotations", {}).get("id")
     if id_ is not None and (first := ids.setdefault(id_, rule)) is not rule:
         told.append(f'{rule.place()}: @id("{id_}") is taken by {first.place()}. Choose another.')
@@ -194,10 +197,10 @@ def _tree(rule: Rule) -> dict[str, Any]:
     return tree
 
 
-def _worded(rule: Rule, error: str) -> str:
+def _worded(rule: Rule, words: Vocabulary, error: str) -> str:
     """Cedar's error, with the line and the nearest name there is."""
     if unknown := UNKNOWN_ATTRIBUTE.search(error):
-        return _no_attribute(rule, VARIABLE_OF[unknown[2]], unknown[1])
+        return _no_attribute(rule, words, VARIABLE_OF[unknown[2]], unknown[1])
     if unknown := UNKNOWN_ACTION.search(error):
         near = nearest(unknown[1], ACTIONS)
         place = rule.place(re.escape(f'"{unknown[1]}"'))
@@ -207,24 +210,24 @@ def _worded(rule: Rule, error: str) -> str:
         place = rule.place(rf"\b{unknown[1]}\b")
         return f"{place}: there is no entity type {unknown[1]}. {near}"
     why = re.sub(r"^for policy `[^`]*`, ", "", error).rstrip(".")
-    word, told = reworded(why, rule.text) or (None, f"{why}.")
+    word, told = reworded(why, rule.text, words) or (None, f"{why}.")
     return f"{rule.place(word)}: {told}"
 
 
-def _no_attribute(rule: Rule, variable: str, name: str) -> str:
+def _no_attribute(rule: Rule, words: Vocabulary, variable: str, name: str) -> str:
     place = rule.place(rf'(?:\.\s*|has\s+|\["?){re.escape(name)}\b')
-    near = nearest(name, VARIABLES[variable])
+    near = nearest(name, words.variables[variable])
     return f"{place}: {variable} has no attribute {name}. {near}"
 
 
-def _never_true(rule: Rule, tree: Any, known: Known) -> Iterator[str]:
+def _never_true(rule: Rule, tree: Any, words: Vocabulary) -> Iterator[str]:
     """What Cedar accepts although it can never hold: a typo there would go unnoticed."""
-    tools = known.get(("resource", "name"), ())
+    tools = words.values.get(("resource", "name"), ())
     for name, node in _nodes(tree):
         match name, node:
             case "has", {"left": {"Var": variable}, "attr": attribute}:
-                if attribute not in VARIABLES[variable]:
-                    yield _no_attribute(rule, variable, attribute)
+                if attribute not in words.variables[variable]:
+                    yield _no_attribute(rule, words, variable, attribute)
             case "entity" | "__entity", {"type": "Principal", "id": id_}:
                 if id_ != CALLER:
                     yield f"{rule.place()}: a rule cannot name a single caller ({id_})."
@@ -232,7 +235,7 @@ def _never_true(rule: Rule, tree: Any, known: Known) -> Iterator[str]:
                 place = rule.place(re.escape(f'"{id_}"'))
                 yield f'{place}: there is no tool "{id_}". {nearest(id_, tools)}'
             case _:
-                yield from _unknown_values(rule, name, node, known)
+                yield from _unknown_values(rule, name, node, words.values)
 
 
 def _unknown_values(rule: Rule, name: str, node: Any, known: Known) -> Iterator[str]:

@@ -1,16 +1,17 @@
 """How a tool is declared: once, next to its handler, as a value."""
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
-from toolgate.gate.context import Context
+from toolgate.gate.context import Context, World
 from toolgate.gate.dialects import Dialect
+from toolgate.gate.from_request import FromRequest
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
 
@@ -21,6 +22,16 @@ class Effect(StrEnum):
     READ = "read"
     WRITE = "write"
     DESTROY = "destroy"
+
+
+class Target(StrEnum):
+    """Where a tool that writes leaves its traces."""
+
+    DOCUMENTS = "documents"
+    TABLES = "tables"
+    """Tables of its own pack."""
+    OUTSIDE = "outside"
+    """Beyond our databases: mail, money, another server."""
 
 
 class Input(BaseModel):
@@ -56,7 +67,7 @@ class Nothing(Input):
 
 In = TypeVar("In", bound=Input)
 Out = TypeVar("Out", bound=Output)
-Handler = Callable[[Context, In], Coroutine[Any, Any, Out]]
+Handler = Callable[[Context[World], In], Coroutine[Any, Any, Out]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +77,6 @@ class Route:
     path: str
     """With `{argument}` for arguments that are part of the path."""
     method: str = "GET"
-    project: str | None = None
-    """The argument that the request's project fills in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ class Pack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool(Generic[In, Out]):
+class Tool(Generic[In, Out, World]):
     """One operation, reachable on every transport."""
 
     name: str
@@ -98,9 +107,24 @@ class Tool(Generic[In, Out]):
     """Talks with the client while it runs (progress, questions): MCP only."""
     example: Mapping[str, Any]
     route: Route | None = None
-    outside: bool = False
-    """Its effect is not in our database, so it can join no transaction and be no dry run."""
-    handler: Handler[In, Out]
+    writes: frozenset[Target] = frozenset()
+    """What it touches; empty for a tool that only reads."""
+    handler: Handler[World, In, Out]
+    world: Any = None
+    """The ports of its pack, once the tool is bound."""
+    atomic: bool = True
+    """Whether all it writes joins one transaction with its audit row."""
+    from_request: FromRequest[World] | None = None
+    """The argument that a request to its route fills in."""
+
+    def bound(
+        self, world: World, apart: frozenset[Target], filled: FromRequest[World] | None
+    ) -> Self:
+        """The tool with the ports it uses; what it writes to a target of `apart` cannot join."""
+        if filled and (self.route is None or filled.argument not in self.input.model_fields):
+            filled = None
+        atomic = not self.writes & apart
+        return replace(self, world=world, atomic=atomic, from_request=filled)
 
     def read(self, arguments: dict[str, Any]) -> In:
         """The typed arguments; raises Pydantic's error, or `InvalidArguments`."""
@@ -149,13 +173,17 @@ class Tool(Generic[In, Out]):
         return {}
 
 
+class BadDeclaration(TypeError):
+    """A tool's declaration contradicts itself."""
+
+
 @dataclass(slots=True)
 class Family:
     """A group of tools inside a pack: one module."""
 
     name: str
     pack: Pack
-    tools: list[Tool[Any, Any]] = field(default_factory=list[Tool[Any, Any]])
+    tools: list[Tool[Any, Any, Any]] = field(default_factory=list[Tool[Any, Any, Any]])
 
     def tool(
         self,
@@ -164,15 +192,19 @@ class Family:
         role: Role,
         effect: Effect,
         title: str,
+        writes: Collection[Target] = (),
         idempotent: bool = False,
         open_world: bool = False,
         interactive: bool = False,
         example: Mapping[str, Any] | None = None,
         route: Route | None = None,
-    ) -> Callable[[Handler[In, Out]], Tool[In, Out]]:
+    ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
         """Declare the decorated handler as a tool of this family."""
+        if bool(writes) == (effect is Effect.READ):
+            told = "reads, so it writes nothing" if writes else "writes: say what (`writes=`)"
+            raise BadDeclaration(f"{name} {told}.")
 
-        def declare(handler: Handler[In, Out]) -> Tool[In, Out]:
+        def declare(handler: Handler[World, In, Out]) -> Tool[In, Out, World]:
             hints = get_type_hints(handler)
             tool = Tool(
                 name=name,
@@ -189,6 +221,7 @@ class Family:
                 interactive=interactive,
                 example=example or {},
                 route=route,
+                writes=frozenset(writes),
                 handler=handler,
             )
             self.tools.append(tool)

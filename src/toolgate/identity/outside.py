@@ -8,8 +8,7 @@ from toolgate.identity.fetching import Fetcher
 from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.client_documents import ClientDocuments
 from toolgate.identity.providers import Provider
-from toolgate.sections import SignIn
-from toolgate.settings import BadSettings, Settings
+from toolgate.sections import BadSettings, Settings, SignIn
 
 NEEDED = {
     "admin_key": (),

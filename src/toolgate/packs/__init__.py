@@ -1,1 +1,53 @@
-"""The ready tools: one folder a pack, one module a family."""
+"""The packs that ship with toolgate, and those that other packages bring.
+
+This is the only file outside a pack that names one.
+"""
+
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, cast
+
+from toolgate.gate.offer import AnyOffer, Offer
+from toolgate.sections import BadSettings
+
+BUILT_IN = ("appdata", "backend", "content")
+GROUP = "toolgate.packs"
+"""Entry points of this group name the `OFFER` of a pack in another package."""
+
+
+class UnknownPack(BadSettings):
+    """There is no such pack; the message names those there are."""
+
+
+def sources() -> list[tuple[str, str]]:
+    """Every pack that can be enabled, with the package it comes from."""
+    of_others = [
+        (one.name, f"{one.dist.name} {one.dist.version}" if one.dist else one.value)
+        for one in entry_points(group=GROUP)
+    ]
+    return [*((name, "toolgate") for name in BUILT_IN), *sorted(of_others)]
+
+
+def known() -> list[str]:
+    """The names of every pack that can be enabled."""
+    return [name for name, _ in sources()]
+
+
+def load(names: Iterable[str] | None = None) -> tuple[AnyOffer, ...]:
+    """What the packs of these names bring, or all that ship; others are not even imported."""
+    return tuple(_load(name) for name in dict.fromkeys(BUILT_IN if names is None else names))
+
+
+def _load(name: str) -> AnyOffer:
+    if name in BUILT_IN:
+        return import_module(f"{__name__}.{name}").OFFER
+    found = entry_points(group=GROUP, name=name)
+    if not found:
+        raise UnknownPack(
+            f"Setting packs.enabled: there is no pack {name!r}. There are: {', '.join(known())}."
+        )
+    offer: Any = next(iter(found)).load()
+    if not isinstance(offer, Offer) or offer.pack.name != name:
+        raise UnknownPack(f"The entry point of pack {name!r} is not an Offer of that name.")
+    return cast(AnyOffer, offer)

@@ -13,7 +13,7 @@ from toolgate import demo
 from toolgate.app import App, opened
 from toolgate.db.tables import audit
 from toolgate.gate.answers import Outcome
-from toolgate.gate.catalogue import Offer
+from toolgate.gate.offer import AnyOffer
 from toolgate.gate.pipeline import Call
 from toolgate.gate.principal import Principal, Role, of_role
 from toolgate.settings import load
@@ -65,12 +65,13 @@ async def opened_kit(
     *,
     writes: bool = False,
     demo_data: bool = False,
-    plugins: Sequence[Offer] = (),
+    plugins: Sequence[AnyOffer] = (),
     **settings: Any,
 ) -> AsyncGenerator[Kit, None]:
     """A gate that keeps its data in `folder`; settings as `limits__seconds=1`."""
     flags = {name.replace("__", "."): value for name, value in settings.items()}
-    given = {"data": folder, "appdata.writes": writes, "limits.calls_per_minute": 0}
+    given: dict[str, Any] = {"data": folder, "limits.calls_per_minute": 0}
+    given |= {"appdata.writes": True} if writes else {}
     uncounted = dict.fromkeys(("limits.refusals_per_minute", "limits.guesses_per_minute"), MANY)
     flags = given | uncounted | flags
     async with opened(load(flags=flags, environment={}), plugins) as app:

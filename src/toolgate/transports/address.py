@@ -12,8 +12,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
-from toolgate.sections import Server
-from toolgate.settings import BadSettings
+from toolgate.sections import BadSettings, Server
 from toolgate.transports.asgi import Scope, header
 
 ADDRESS = "toolgate.address"

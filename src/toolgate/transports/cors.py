@@ -8,7 +8,8 @@ credential alone.
 
 import re
 
-from toolgate.transports.asgi import Headers, Scope, header
+from toolgate.gate.catalogue import Catalogue
+from toolgate.transports.asgi import Headers, Scope, Send, header
 
 REQUESTED_METHOD = b"access-control-request-method"
 REQUESTED_HEADERS = b"access-control-request-headers"
@@ -23,8 +24,6 @@ REQUEST_HEADERS = (
     "mcp-protocol-version",
     "mcp-session-id",
     "x-dry-run",
-    "x-project-id",
-    "x-project-slug",
     "x-request-id",
 )
 PARAMETER_HEADER = re.compile(r"mcp-param-[a-z0-9_-]{1,64}")
@@ -40,16 +39,24 @@ def is_preflight(scope: Scope) -> bool:
     return scope["method"] == "OPTIONS" and header(scope, REQUESTED_METHOD) is not None
 
 
-def preflight_headers(scope: Scope) -> Headers:
-    """What a browser may send."""
+async def send_preflight(scope: Scope, send: Send, catalogue: Catalogue) -> None:
+    """Answer what a browser may send, the headers that packs read included."""
     asked = (header(scope, REQUESTED_HEADERS) or "")[:MOST_REQUESTED].lower()
     names = [one.strip() for one in asked.split(",")]
     mirrored = [one for one in names if PARAMETER_HEADER.fullmatch(one)]
-    return [
+    of_packs = [
+        one.name
+        for offer in catalogue.offers
+        for one in (offer.from_request.headers if offer.from_request else ())
+    ]
+    allowed = ", ".join((*REQUEST_HEADERS, *of_packs, *mirrored))
+    headers = [
         (b"access-control-allow-methods", METHODS),
-        (b"access-control-allow-headers", ", ".join((*REQUEST_HEADERS, *mirrored)).encode()),
+        (b"access-control-allow-headers", allowed.encode()),
         (b"access-control-max-age", PREFLIGHT_SECONDS),
     ]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def answer_headers(origin: str) -> Headers:

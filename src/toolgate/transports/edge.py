@@ -37,7 +37,7 @@ from toolgate.transports.asgi import (
     header,
     send_json,
 )
-from toolgate.transports.cors import answer_headers, is_preflight, preflight_headers
+from toolgate.transports.cors import answer_headers, is_preflight, send_preflight
 from toolgate.transports.heads import Head, Heads, UnknownCredential, key_of
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_stranger
 
@@ -112,7 +112,7 @@ class Edge:
             await send_json(send, *_misdirected(scope, address))
             return False
         if origin is not None and is_preflight(scope):
-            await _answer_preflight(scope, send)
+            await send_preflight(scope, send, self._gate.catalogue)
             return False
         scope[ADDRESS] = address
         return self._is_open(scope["path"]) or await self._authenticated(scope, send, address)
@@ -243,12 +243,6 @@ def _misdirected(scope: Scope, address: Address | None) -> tuple[int, dict[str, 
         told = "This host name is not served here (setting server.allowed_hosts)."
         return 421, {"error": told}
     return 403, {"error": "This web origin may not call (setting server.allowed_origins)."}
-
-
-async def _answer_preflight(scope: Scope, send: Send) -> None:
-    start = {"type": "http.response.start", "status": 204, "headers": preflight_headers(scope)}
-    await send(start)
-    await send({"type": "http.response.body", "body": b""})
 
 
 def _challenge_text(scope: Scope, error: str | None) -> str:

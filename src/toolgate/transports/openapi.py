@@ -16,7 +16,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.http import PREFIX, counted
-from toolgate.transports.openapi_fixed import PATHS, PROJECT_HEADERS
+from toolgate.transports.openapi_fixed import PATHS
 
 Schema = dict[str, Any]
 
@@ -94,10 +94,19 @@ def _routed(tool: AnyTool, schemas: Schema) -> Schema:
             "schema": schema,
         }
         for name, schema in arguments.items()
-        if name != tool.route.project
+        if not (tool.from_request and name == tool.from_request.argument)
     ]
-    if tool.route.project:
-        parameters += PROJECT_HEADERS
+    if tool.from_request:
+        parameters += [
+            {
+                "name": one.name,
+                "in": "header",
+                "required": False,
+                "description": one.description,
+                "schema": dict(one.schema),
+            }
+            for one in tool.from_request.headers
+        ]
     kept = {name: part for name, part in posted.items() if name != "requestBody"}
     return kept | {"operationId": f"{tool.alias}_route", "parameters": parameters}
 

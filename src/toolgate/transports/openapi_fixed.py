@@ -105,20 +105,3 @@ PATHS: Schema = {
         }
     },
 }
-
-PROJECT_HEADERS: list[Schema] = [
-    {
-        "name": "x-project-id",
-        "in": "header",
-        "required": False,
-        "description": "The project, by id; the default project when no header names one.",
-        "schema": {"type": "string", "format": "uuid"},
-    },
-    {
-        "name": "x-project-slug",
-        "in": "header",
-        "required": False,
-        "description": "The project, by slug.",
-        "schema": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"},
-    },
-]

@@ -1,11 +1,11 @@
 """Tools with an address of their own, such as `GET /api/entities/{entityId}`.
 
-Arguments come from the path, the query, the body and, for the project, from headers, a cookie or
-the default. Validation, answer and audit are those of the tool.
+Arguments come from the path, the query and the body; a pack may take one from headers. Validation,
+answer and audit are those of the tool.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -18,12 +18,11 @@ from toolgate.gate.errors import (
     NotFound,
     Problem,
     TooLarge,
-    Unavailable,
     UnknownTool,
 )
+from toolgate.gate.from_request import Request
 from toolgate.gate.parsing import cut, unknown_argument
 from toolgate.gate.pipeline import Call, Gate
-from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.asgi import (
     Receive,
     Scope,
@@ -40,21 +39,14 @@ from toolgate.transports.asgi import (
 )
 
 NO_ROUTE = "There is no such route."
-SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-NOBODYS = "00000000-0000-4000-8000-000000000000"
-"""A well-formed id that no project has: an unknown slug is an unknown project."""
-
 Schema = dict[str, Any]
-FindProject = Callable[[str], Awaitable[str | None]]
 
 
 class Routes:
     """Every tool that has a route, by method and path."""
 
-    def __init__(self, gate: Gate, find_project: FindProject, default_project: str) -> None:
+    def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self._find_project = find_project
-        self._default = default_project
         self._refresh()
 
     def _refresh(self) -> None:
@@ -94,13 +86,8 @@ class Routes:
             arguments = _from_query(scope["query_string"], tool, path)
             if scope["method"] not in ("GET", "DELETE"):
                 arguments = await self._with_body(arguments, receive)
-            if project := _project_argument(tool):
-                arguments[project] = await self._project(scope)
         except (InvalidArguments, TooLarge) as unreadable:
             arguments = unreadable
-        except StoreUnavailable as silent:
-            arguments = Unavailable(str(silent))
-            arguments.__cause__ = silent
         outcome = await self._gate.execute(
             Call(
                 tool=tool.name,
@@ -108,6 +95,9 @@ class Routes:
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
                 transport="http",
+                request=Request(
+                    lambda name: header(scope, name.encode("ascii")), lambda: cookies_of(scope)
+                ),
             )
         )
         if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
@@ -127,17 +117,6 @@ class Routes:
             told = f"{name} is given in the query and in the body. Give it once"
             raise InvalidArguments([Problem(name, "value", told)])
         return arguments | named
-
-    async def _project(self, scope: Scope) -> str:
-        """The request's project: header, slug, cookie, default."""
-        if (given := header(scope, b"x-project-id")) is not None:
-            return given
-        if (slug := header(scope, b"x-project-slug")) is not None:
-            if not SLUG.fullmatch(slug):
-                told = "x-project-slug must be lower-case letters, digits and hyphens"
-                raise InvalidArguments([Problem("x-project-slug", "format", told)])
-            return await self._find_project(slug) or NOBODYS
-        return cookies_of(scope).get("projectId") or self._default
 
 
 def _pattern(tool: AnyTool) -> Callable[[str], re.Match[str] | None]:
@@ -162,11 +141,11 @@ def _from_query(query: bytes, tool: AnyTool, path: dict[str, str]) -> dict[str, 
     except ValueError:
         told = "The query string is not valid UTF-8"
         raise InvalidArguments([Problem("query", "format", told)]) from None
-    given_by_request = _project_argument(tool)
+    filled = tool.from_request
     known: Schema = tool.input_schema.get("properties", {})
     for name, value in pairs:
-        if name == given_by_request:
-            told = f"{name} is not a query parameter. Send it as the header x-project-id"
+        if filled and name == filled.argument:
+            told = f"{name} is not a query parameter. Send it as the header {filled.preferred}"
             raise InvalidArguments([Problem(name, "unknown", told)])
         if name in path:
             told = f"{name} is part of the path. Leave it out of the query"
@@ -175,15 +154,10 @@ def _from_query(query: bytes, tool: AnyTool, path: dict[str, str]) -> dict[str, 
             raise InvalidArguments([Problem(name, "value", f"{name} is given more than once")])
         found[name] = _typed(value, known.get(name, {}))
     if unknown := found.keys() - known.keys():
-        possible = [name for name in known if name != given_by_request and name not in path]
+        left = {*path, filled.argument} if filled else {*path}
+        possible = [name for name in known if name not in left]
         raise InvalidArguments([unknown_argument(cut(one), possible) for one in sorted(unknown)])
     return found
-
-
-def _project_argument(tool: AnyTool) -> str | None:
-    """The argument that the request's project fills in; a tool in another's place may have none."""
-    name = tool.route.project if tool.route else None
-    return name if name in tool.input_schema.get("properties", {}) else None
 
 
 def _typed(value: str, schema: dict[str, Any]) -> Any:

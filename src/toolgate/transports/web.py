@@ -16,7 +16,7 @@ from toolgate.identity.oauth.server import Parts, endpoints
 from toolgate.identity.outside import Outside, outside
 from toolgate.identity.providers import Provider
 from toolgate.readiness import Readiness
-from toolgate.settings import Settings
+from toolgate.sections import Settings
 from toolgate.transports.address import MCP_PATHS, Addresses
 from toolgate.transports.asgi import (
     ASGIApp,
@@ -86,7 +86,7 @@ def _edge(
         "/healthz": healthz,
         "/readyz": ReadinessPage(readiness),
     }
-    own = Routes(gate, gate.ports.content.project_id, settings.content.default_project)
+    own = Routes(gate)
     return Edge(
         _router(routes, own, oauth),
         gate,

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import GateError
 from toolgate.ports.documents import Fields, Filter, Stored, StoreUnavailable
-from toolgate.testing import Kit
 
 NOT_ANSWERING = "Failed to initialize Firestore: no credentials"
 
@@ -73,9 +72,3 @@ class FailingStore(RecordingStore):
         self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
     ) -> str:
         raise StoreUnavailable(NOT_ANSWERING)
-
-
-def over(kit: Kit, store: RecordingStore) -> Kit:
-    """The same gate with another document store behind it."""
-    gate = replace(kit.app.gate, ports=replace(kit.app.gate.ports, documents=store))
-    return Kit(replace(kit.app, gate=gate))

@@ -11,7 +11,7 @@ import pytest
 
 from toolgate.packs.appdata.collections import BY_NAME
 from toolgate.packs.appdata.demo import DEMO
-from toolgate.packs.appdata.permissions import ROLE_LEVELS
+from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.ports.documents import MOST_ID_BYTES, Fields, Filter, Json, Operator
 from toolgate.ports.filters import matches
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from toolgate.gate.prompts import MOST_QUOTED, Prompt, quoted
 from toolgate.packs.appdata.collections import BY_NAME, COLLECTIONS
-from toolgate.packs.appdata.permissions import ROLE_LEVELS
 from toolgate.packs.appdata.prompts import PROMPTS
+from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.ports.documents import Operator
 
 BY_PROMPT = {prompt.name: prompt for prompt in PROMPTS}

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.gate.tools import over
 from tests.packs.appdata.answers import (
     NOT_ANSWERING,
     FailingStore,
     RecordingStore,
     assert_answer,
     assert_failure,
-    over,
 )
 
 from toolgate import demo
@@ -303,7 +303,7 @@ async def test_the_limit_is_twenty_unless_given(writing: Kit) -> None:
 async def test_no_query_answers_more_than_a_hundred(writing: Kit) -> None:
     async with writing.app.gate.database.transaction() as tx:
         for n in range(120):
-            await writing.app.gate.ports.documents.create(tx, "groups", {"n": n}, None)
+            await writing.app.site.documents.create(tx, "groups", {"n": n}, None)
     found = await writing.call("query_collection", collection="groups", limit=1000)
     assert (found.body["limit"], found.body["count"]) == (100, 100)
 
@@ -673,8 +673,8 @@ async def count(kit: Kit) -> int:
 
 async def test_demo_data_is_loaded_once(tmp_path: Path) -> None:
     async with opened_kit(tmp_path) as kit:
-        assert await demo.load(kit.app) == len(DEMO)
-        assert await demo.load(kit.app) == 0
+        assert (await demo.load(kit.app))["appdata"] == len(DEMO)
+        assert (await demo.load(kit.app))["appdata"] == 0
         assert await count(kit) == len(DEMO)
 
 
@@ -694,7 +694,7 @@ async def test_a_users_version_of_a_demo_document_stays(tmp_path: Path) -> None:
         await kit.app.gate.database.write(
             lambda connection: connection.execute(changed.values(fields={"name": "My Hub"}))
         )
-        assert await demo.load(kit.app) == 0
+        assert (await demo.load(kit.app))["appdata"] == 0
         stored = await kit.call("get_document", collection="apps", document_id="hub")
     assert_answer(stored, {"id": "hub", "name": "My Hub"})
 
@@ -703,5 +703,5 @@ async def test_a_demo_document_that_was_removed_is_loaded_again(tmp_path: Path) 
     async with opened_kit(tmp_path, demo_data=True) as kit:
         removed = documents.delete().where(documents.c.collection == "apps")
         await kit.app.gate.database.write(lambda connection: connection.execute(removed))
-        assert await demo.load(kit.app) == 9
-        assert await demo.load(kit.app) == 0
+        assert (await demo.load(kit.app))["appdata"] == 9
+        assert (await demo.load(kit.app))["appdata"] == 0

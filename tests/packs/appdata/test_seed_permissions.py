@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
-from tests.packs.appdata.answers import RecordingStore, assert_answer, assert_failure, over
+from tests.gate.tools import over
+from tests.packs.appdata.answers import RecordingStore, assert_answer, assert_failure
 
 from toolgate.gate.errors import InvalidArguments, NotFound
-from toolgate.packs.appdata.permissions import ROLE_LEVELS
+from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio

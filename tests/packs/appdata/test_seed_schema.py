@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.packs.appdata.answers import FailingStore, assert_answer, assert_failure, over
+from tests.gate.tools import over
+from tests.packs.appdata.answers import FailingStore, assert_answer, assert_failure
 
 from toolgate.gate.errors import InvalidArguments, NotFound
 from toolgate.testing import Kit

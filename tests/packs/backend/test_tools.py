@@ -24,7 +24,7 @@ async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
 
 
 async def keep(kit: Kit, uid: str, record: dict[str, Any]) -> None:
-    documents = kit.app.gate.ports.documents
+    documents = kit.app.site.documents
     async with kit.app.gate.database.transaction() as tx:
         await documents.create(tx, "users", record, uid)
 

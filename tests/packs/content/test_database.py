@@ -8,8 +8,6 @@ import pytest
 from sqlalchemy import Table, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from toolgate.db.content_loading import store
-from toolgate.db.content_tables import blocks, entities, performance, projects, relations
 from toolgate.packs.content import demo
 from toolgate.packs.content.demo import (
     COMPOST,
@@ -23,6 +21,8 @@ from toolgate.packs.content.demo import (
     TOOLKIT,
     VERSUS,
 )
+from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.sql.tables import blocks, entities, performance, projects, relations
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,10 @@ import anyio
 import pytest
 from sqlalchemy import Table
 
-from toolgate.db.content_loading import store
-from toolgate.db.content_tables import blocks, entities, performance
 from toolgate.packs.content import demo
 from toolgate.packs.content.demo import PSYMETRIC
+from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.sql.tables import blocks, entities, performance
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Connection, make_url, select, text
 from tests.databases import STARTS_A_SERVER
 
-from toolgate.adapters.sql.content_lists import ENTITIES
-from toolgate.adapters.sql.content_search import contains, of_project, search
-from toolgate.db.content_loading import store
-from toolgate.db.content_tables import entities, performance, projects
 from toolgate.packs.content import demo
 from toolgate.packs.content.demo import GARDEN, PSYMETRIC
+from toolgate.packs.content.sql.lists import ENTITIES
+from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.sql.search import contains, of_project, search
+from toolgate.packs.content.sql.tables import entities, performance, projects
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from toolgate.db.content_words import RELATION_TYPES
 from toolgate.gate.answers import Outcome
 from toolgate.gate.tool import Effect
 from toolgate.packs.content.demo import (
@@ -23,6 +22,7 @@ from toolgate.packs.content.demo import (
     VERSUS,
     VIDEO,
 )
+from toolgate.packs.content.words import RELATION_TYPES
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio

@@ -2,13 +2,10 @@
 
 from alembic import context
 
-from toolgate.db import content_tables as content_tables  # noqa: PLC0414 (adds its tables)
-from toolgate.db import oauth_tables as oauth_tables  # noqa: PLC0414 (adds its tables)
-from toolgate.db.tables import metadata
-
+given = context.config.attributes
 context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
+    connection=given["connection"],
+    version_table=given["version_table"],
     render_as_batch=True,
     transactional_ddl=False,
 )

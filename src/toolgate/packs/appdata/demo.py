@@ -6,7 +6,10 @@ before changing.
 
 from collections.abc import Iterator
 
-from toolgate.ports.documents import Fields
+from toolgate.gate.offer import NotForDemo, Site
+from toolgate.packs.appdata.collections import BY_NAME
+from toolgate.packs.appdata.world import AppDataWorld
+from toolgate.ports.documents import DocumentExists, Fields
 
 _JANE = "abc123"
 _ADMIN = "hub-admin"
@@ -378,3 +381,31 @@ DEMO: tuple[tuple[str, str, Fields], ...] = tuple(
     )
     for document_id, fields in documents
 )
+
+
+async def load(world: AppDataWorld, site: Site) -> int:
+    """Store the demo documents that are not there yet; return how many were stored.
+
+    Refuses a store where somebody's own documents lie beside an incomplete demo.
+    """
+    documents = world.documents
+    if not documents.joins_transaction:
+        raise NotForDemo("Documents are in Firestore, so no demo data was loaded.")
+    wanted = {(collection, id) for collection, id, _ in DEMO}
+    present = {
+        (collection, one.id)
+        for collection in {*BY_NAME, *(collection for collection, _ in wanted)}
+        for one in await documents.query(collection, [], len(DEMO))
+    }
+    if present - wanted and wanted - present:
+        raise NotForDemo("The database holds documents already, so no demo data was loaded.")
+    stored = 0
+    async with site.database.transaction() as tx:
+        for collection, id, fields in DEMO:
+            if (collection, id) not in present:
+                try:
+                    await documents.create(tx, collection, fields, id)
+                    stored += 1
+                except DocumentExists:
+                    continue
+    return stored

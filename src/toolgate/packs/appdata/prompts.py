@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 
 from toolgate.gate.prompts import Prompt, PromptArgument, quoted
-from toolgate.packs.appdata import documents, permissions
 from toolgate.packs.appdata.collections import BY_NAME, COLLECTIONS, Collection
-from toolgate.packs.appdata.documents import DEFAULT_LIMIT, MOST_LIMIT
-from toolgate.packs.appdata.permissions import ROLE_LEVELS
+from toolgate.packs.appdata.tools import documents, permissions
+from toolgate.packs.appdata.tools.documents import DEFAULT_LIMIT, MOST_LIMIT
+from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.ports.documents import MOST_IN_VALUES, Operator
 
 _MOST_GOAL = 500

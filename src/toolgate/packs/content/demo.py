@@ -2,6 +2,13 @@
 
 from typing import Any
 
+from sqlalchemy import Connection, select
+
+from toolgate.gate.offer import Site
+from toolgate.packs.content.sql import tables
+from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.world import ContentWorld
+
 Row = dict[str, Any]
 
 PSYMETRIC = "00000000-0000-4000-a000-000000000001"
@@ -188,3 +195,23 @@ BLOCKS = (
         "2025-12-31T00:00:00.000Z",
     ),
 )
+
+
+async def load(world: ContentWorld, site: Site) -> int:
+    """Store the demo's projects and all in them, unless there are projects already."""
+    return await site.database.write(_load)
+
+
+def _load(connection: Connection) -> int:
+    if connection.execute(select(tables.projects.c.id)).first() is not None:
+        return 0
+    every = (
+        (tables.projects, PROJECTS),
+        (tables.entities, ENTITIES),
+        (tables.relations, RELATIONS),
+        (tables.performance, PERFORMANCE),
+        (tables.blocks, BLOCKS),
+    )
+    for table, rows in every:
+        store(connection, table, rows)
+    return sum(len(rows) for _, rows in every)

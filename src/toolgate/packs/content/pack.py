@@ -12,7 +12,7 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.fields import Whole
 from toolgate.gate.parsing import TOLD_FORMAT
 from toolgate.gate.tool import Input, Output, Pack, StoredOutput
-from toolgate.ports.content import Found, Page
+from toolgate.packs.content.store import Found, Page
 
 A = TypeVar("A", bound=StoredOutput)
 

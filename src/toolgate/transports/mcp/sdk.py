@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from toolgate.gate.pipeline import Gate
 from toolgate.identity.credentials import Credentials
-from toolgate.settings import Settings
+from toolgate.sections import Settings
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send, send_json
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from mcp_types import INVALID_REQUEST
 
 from toolgate.gate.pipeline import Gate
 from toolgate.identity.credentials import Credentials
-from toolgate.settings import Settings
+from toolgate.sections import Settings
 from toolgate.transports.asgi import (
     ASGIApp,
     Message,

@@ -1,0 +1,121 @@
+"""A pack of two tools: note what the weather is, and read it again."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import typer
+from pydantic import Field
+from sqlalchemy import Column, Connection, Float, MetaData, String, Table, select
+from toolgate.db.engine import Database
+from toolgate.db.schemas import Schema
+from toolgate.gate.context import Context
+from toolgate.gate.dialects import BACKEND
+from toolgate.gate.errors import NotFound
+from toolgate.gate.offer import Offer, Site
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Pack, Target
+from toolgate.sections import Section
+
+RULES = """
+@id("weather-is-for-users")
+permit (principal, action, resource)
+when { resource.pack == "weather" && principal.roles.contains("user") };
+"""
+tables = MetaData()
+observations = Table(
+    "weather_observations",
+    tables,
+    Column("city", String(100), primary_key=True),
+    Column("celsius", Float, nullable=False),
+)
+family = Family("weather", Pack("weather", BACKEND, "What the weather is."))
+
+
+class WeatherSettings(Section):
+    """Pack `weather`."""
+
+    unit: Literal["celsius", "fahrenheit"] = Field("celsius", description="Unit of answers.")
+
+
+@dataclass(frozen=True)
+class World:
+    database: Database
+    unit: str
+
+
+class City(Input):
+    city: str = Field(min_length=1, max_length=100, description="The city's name.")
+
+
+class Observation(City):
+    celsius: float = Field(ge=-100, le=70, description="The temperature.")
+
+
+class Weather(Output):
+    city: str = Field(description="The city's name.")
+    temperature: float = Field(description="The temperature, in the unit.")
+    unit: str = Field(description="The unit.")
+
+
+def answer(world: World, city: str, celsius: float) -> Weather:
+    warm = celsius if world.unit == "celsius" else celsius * 9 / 5 + 32
+    return Weather(city=city, temperature=warm, unit=world.unit)
+
+
+def store(connection: Connection, city: str, celsius: float) -> None:
+    connection.execute(observations.delete().where(observations.c.city == city))
+    connection.execute(observations.insert(), {"city": city, "celsius": celsius})
+
+
+@family.tool("weather.get", role=Role.ADMIN, effect=Effect.READ, title="Get the weather")
+async def get(ctx: Context[World], args: City) -> Weather:
+    """Read the latest temperature of a city."""
+    query = select(observations.c.celsius).where(observations.c.city == args.city)
+    celsius = await ctx.world.database.read(lambda connection: connection.scalar(query))
+    if celsius is None:
+        raise NotFound(f"Nothing is known of {args.city}. Note it with weather.note.")
+    return answer(ctx.world, args.city, celsius)
+
+
+@family.tool(
+    "weather.note",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Note the weather",
+)
+async def note(ctx: Context[World], args: Observation) -> Weather:
+    """Note the temperature of a city, in place of what was noted before."""
+    await ctx.tx.run(lambda connection: store(connection, args.city, args.celsius))
+    return answer(ctx.world, args.city, args.celsius)
+
+
+async def demo(world: World, site: Site) -> int:
+    await site.database.write(lambda connection: store(connection, "Oslo", -3.5))
+    return 1
+
+
+def commands() -> typer.Typer:
+    app = typer.Typer(help="About the weather.")
+    app.callback()(lambda: None)
+    app.command("units")(lambda: typer.echo("celsius, fahrenheit"))
+    return app
+
+
+@asynccontextmanager
+async def opened(site: Site, settings: WeatherSettings) -> AsyncGenerator[World]:
+    yield World(site.database, settings.unit)
+
+
+OFFER = Offer(
+    pack=family.pack,
+    tools=tuple(family.tools),
+    settings=WeatherSettings,
+    open=opened,
+    schema=Schema(tables, "toolgate_weather.migrations", "weather_version"),
+    rules=RULES,
+    demo=demo,
+    commands="toolgate_weather:commands",
+)

@@ -1,0 +1,60 @@
+"""`toolgate packs`: which packs there are, from where, and what they cost a model to read."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.output import say_json, table
+
+if TYPE_CHECKING:
+    from toolgate.gate.offer import AnyOffer
+
+BYTES_A_TOKEN = 4
+"""What tokenizers of language models make of JSON, roughly."""
+
+
+def packs(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the packs of tools: where each comes from, how many tools and tokens it has."""
+    from toolgate import packs
+
+    settings = load_settings(ctx, config, data)
+    enabled = {offer.pack.name: offer for offer in packs.load(settings.packs.enabled)}
+    rows = [_described(name, source, enabled.get(name)) for name, source in packs.sources()]
+    if as_json:
+        return say_json({"packs": rows})
+    columns = ("name", "from", "enabled", "tools", "tokens", "summary")
+    table(columns, ([_shown(row[column]) for column in columns] for row in rows))
+
+
+def _described(name: str, source: str, offer: "AnyOffer | None") -> dict[str, Any]:
+    """One pack; of those that are not enabled only the name is known, they are not imported."""
+    return {
+        "name": name,
+        "from": source,
+        "enabled": offer is not None,
+        "tools": len(offer.tools) if offer else None,
+        "tokens": _tokens(offer) if offer else None,
+        "summary": offer.pack.summary if offer else None,
+    }
+
+
+def _tokens(offer: "AnyOffer") -> int:
+    """About how many tokens a model reads when a client lists these tools over MCP."""
+    import orjson
+
+    from toolgate.transports.mcp.listing import listed_tool
+
+    entries = (orjson.dumps(listed_tool(tool, underscores=False)) for tool in offer.tools)
+    return sum(map(len, entries)) // BYTES_A_TOKEN
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else value

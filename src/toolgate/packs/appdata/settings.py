@@ -1,0 +1,19 @@
+"""Settings of pack `appdata`."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from toolgate.sections import Section
+
+
+class AppDataSettings(Section):
+    """Pack `appdata`."""
+
+    borrowed: ClassVar[Mapping[str, str]] = {"MCP_ENABLE_WRITES": "writes"}
+    switches: ClassVar[Mapping[str, str]] = {"appdata_writes": "writes"}
+
+    writes: bool = Field(
+        default=False, description="Allow creating documents; also MCP_ENABLE_WRITES=true."
+    )

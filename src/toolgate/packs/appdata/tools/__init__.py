@@ -1,0 +1,1 @@
+"""The tools of pack `appdata`, a module a family."""

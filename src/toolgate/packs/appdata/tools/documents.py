@@ -1,0 +1,232 @@
+"""Data tools: read, query and create documents."""
+
+from typing import Annotated, Any, cast
+
+import orjson
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import Conflict, NotFound
+from toolgate.gate.fields import Whole
+from toolgate.gate.parsing import TOLD
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.appdata.pack import APPDATA, CollectionName, DocumentId, shown
+from toolgate.packs.appdata.world import AppDataWorld
+from toolgate.ports.documents import MOST_IN_VALUES, DocumentExists, Filter, Operator
+from toolgate.ports.rules import (
+    MOST_DOCUMENT_BYTES,
+    broken_field_rule,
+    broken_fields_rule,
+    broken_value_rule,
+)
+
+DEFAULT_LIMIT = 20
+MOST_LIMIT = 100
+MOST_FILTERS = 30
+OPERATORS = tuple(one.value for one in Operator)
+ORDERED = {Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL}
+
+family = Family("documents", APPDATA)
+
+
+class Document(RootModel[dict[str, Any]], Output):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """A document's fields, with its id beside them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "properties": {"id": {"type": "string", "description": "The document's id."}},
+            "required": ["id"],
+        }
+    )
+
+
+class DocumentRef(Input):
+    """Which document."""
+
+    collection: CollectionName
+    document_id: DocumentId = Field(description="The document's id.")
+
+
+@family.tool(
+    "get_document",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Get a document",
+    example={"collection": "users", "document_id": "abc123"},
+)
+async def get_document(ctx: Context[AppDataWorld], args: DocumentRef) -> Document:
+    """Fetch one document of a collection by its id.
+
+    Use `query_collection` when the id is not known, and `describe_collection` for the fields.
+    """
+    fields = await ctx.world.documents.get(args.collection, args.document_id)
+    if fields is None:
+        raise NotFound(f"Document {args.document_id} not found in {args.collection}")
+    return _document(args.document_id, fields)
+
+
+def _operator(value: object) -> object:
+    if value not in OPERATORS:
+        raise PydanticCustomError(TOLD, "Invalid operator: '{value}'", {"value": shown(value)})
+    return Operator(value)
+
+
+def _field(value: str) -> str:
+    if problem := broken_field_rule(value):
+        raise PydanticCustomError(TOLD, "field {problem}", {"problem": problem})
+    return value
+
+
+class Condition(Input):
+    """One condition of a query."""
+
+    field: Annotated[str, AfterValidator(_field)] = Field(
+        min_length=1, description="Field to compare; dots reach into maps, as in `address.city`."
+    )
+    operator: Annotated[Operator, BeforeValidator(_operator)] = Field(
+        description="`==`, `!=`, `<`, `<=`, `>`, `>=`, `in` (value is a list of at most 30) "
+        "or `array-contains`. Values match only values of their own type."
+    )
+    value: Any = Field(description="What to compare with: any JSON value.")
+
+    @field_validator("value")
+    @classmethod
+    def _comparable(cls, value: Any, info: ValidationInfo) -> Any:
+        operator = info.data.get("operator")
+        if operator is Operator.IN and not _is_in_list(value):
+            problem = f"must be a list of 1 to {MOST_IN_VALUES} values for operator 'in'"
+        elif operator is Operator.IN:
+            problem = next(filter(None, map(broken_value_rule, value)), None)
+        elif value is None and operator in ORDERED:
+            problem = f"must not be null for operator '{operator}'"
+        else:
+            problem = broken_value_rule(value)
+        if problem:
+            raise PydanticCustomError(TOLD, "value {problem}", {"problem": problem})
+        return value
+
+
+def _is_in_list(value: Any) -> bool:
+    return isinstance(value, list) and 1 <= len(cast("list[Any]", value)) <= MOST_IN_VALUES
+
+
+class Query(Input):
+    """What to look for."""
+
+    collection: CollectionName
+    filters: list[Condition] | None = Field(
+        default=None,
+        max_length=MOST_FILTERS,
+        description="Conditions that must all hold; none means every document.",
+    )
+    limit: Whole = Field(
+        default=DEFAULT_LIMIT,
+        ge=1,
+        description=f"How many documents at most; more than {MOST_LIMIT} means {MOST_LIMIT}.",
+    )
+
+
+class Found(Output):
+    """The documents that passed, in a stable order."""
+
+    collection: str = Field(description="The collection that was queried.")
+    count: int = Field(description="How many documents are in `data`.")
+    limit: int = Field(description="The limit that was applied.")
+    data: list[Document] = Field(description="The documents, each with its id.")
+
+
+@family.tool(
+    "query_collection",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Query a collection",
+    example={
+        "collection": "apps",
+        "filters": [{"field": "status", "operator": "==", "value": "active"}],
+        "limit": 10,
+    },
+)
+async def query_collection(ctx: Context[AppDataWorld], args: Query) -> Found:
+    """Find documents of a collection that pass all filters.
+
+    Use `get_document` when the id is known, and `describe_collection` for field names and types.
+    """
+    limit = min(args.limit, MOST_LIMIT)
+    filters = [Filter(one.field, one.operator, one.value) for one in args.filters or ()]
+    found = await ctx.world.documents.query(args.collection, filters, limit)
+    return Found(
+        collection=args.collection,
+        count=len(found),
+        limit=limit,
+        data=[_document(one.id, one.fields) for one in found],
+    )
+
+
+class NewDocument(Input):
+    """What to store."""
+
+    collection: CollectionName
+    data: dict[str, Any] = Field(description="The document's fields.")
+    document_id: DocumentId | None = Field(
+        default=None, description="The id to use; generated if omitted."
+    )
+
+    @field_validator("data")
+    @classmethod
+    def _storable(cls, data: dict[str, Any]) -> dict[str, Any]:
+        problem = broken_fields_rule(data)
+        if not problem and len(orjson.dumps(data)) > MOST_DOCUMENT_BYTES:
+            problem = f"must have at most {MOST_DOCUMENT_BYTES} bytes as JSON"
+        if problem:
+            raise PydanticCustomError(TOLD, "data {problem}", {"problem": problem})
+        return data
+
+
+class Created(Output):
+    """The new document's id."""
+
+    id: str = Field(description="The new document's id.")
+    success: bool = Field(description="Always true: a failure returns `error`.")
+
+
+@family.tool(
+    "create_document",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.DOCUMENTS],
+    title="Create a document",
+    example={
+        "collection": "apps",
+        "document_id": "my-new-app",
+        "data": {"name": "My New App", "status": "beta", "category": "community"},
+    },
+)
+async def create_document(ctx: Context[AppDataWorld], args: NewDocument) -> Created:
+    """Create a new document in a collection. An existing document is never overwritten.
+
+    Needs the setting MCP_ENABLE_WRITES=true. Use `describe_collection` for the expected fields.
+    """
+    # `id` is the document's name, not one of its fields: every read puts it beside them.
+    fields = {name: value for name, value in args.data.items() if name != "id"}
+    try:
+        made = await ctx.world.documents.create(ctx.tx, args.collection, fields, args.document_id)
+    except DocumentExists:
+        raise Conflict(
+            f"Document {args.document_id} already exists in {args.collection}. "
+            "Choose another document_id, or leave it out to have one made."
+        ) from None
+    return Created(id=made, success=True)
+
+
+def _document(document_id: str, fields: dict[str, Any]) -> Document:
+    return Document.model_construct({"id": document_id} | fields | {"id": document_id})

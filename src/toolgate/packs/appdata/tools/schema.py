@@ -1,0 +1,128 @@
+"""Schema tools: the data model, without asking any store."""
+
+from pydantic import Field
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import NotFound
+from toolgate.gate.principal import Role
+from toolgate.gate.resources import Resource
+from toolgate.gate.tool import Effect, Family, Input, Nothing, Output
+from toolgate.packs.appdata.collections import BY_NAME, COLLECTIONS
+from toolgate.packs.appdata.pack import APPDATA, Id
+from toolgate.packs.appdata.world import AppDataWorld
+
+family = Family("schema", APPDATA)
+
+
+class Summary(Output):
+    """One collection in a line."""
+
+    name: str = Field(description="The collection's name.")
+    description: str = Field(description="What it holds.")
+    document_type: str = Field(description="The type of its documents.")
+    owner: str = Field(description="Which part of the application owns it.")
+    field_count: int = Field(description="How many fields a document has.")
+
+
+class Summaries(Output):
+    """Every collection."""
+
+    collections: list[Summary] = Field(description="The collections, in a fixed order.")
+
+
+@family.tool("list_collections", role=Role.PUBLIC, effect=Effect.READ, title="List the collections")
+async def list_collections(ctx: Context[AppDataWorld], args: Nothing) -> Summaries:
+    """List all collections: name, description, document type, owner and number of fields.
+
+    Works without a connection to the store. Use `describe_collection` for the fields of one.
+    """
+    return SUMMARIES
+
+
+SUMMARIES = Summaries(
+    collections=[
+        Summary(
+            name=one.name,
+            description=one.description,
+            document_type=one.document_type,
+            owner=one.owner,
+            field_count=len(one.fields),
+        )
+        for one in COLLECTIONS
+    ]
+)
+
+
+class Which(Input):
+    """Which collection."""
+
+    collection_name: Id = Field(description="The collection to describe.")
+
+
+class FieldSchema(Output):
+    """One field."""
+
+    type: str = Field(description="The field's type, in TypeScript's notation.")
+    description: str = Field(description="What the field holds.")
+
+
+class CollectionSchema(Output):
+    """A collection and its fields."""
+
+    collection: str = Field(description="The collection's name.")
+    description: str = Field(description="What it holds.")
+    document_type: str = Field(description="The type of its documents.")
+    owner: str = Field(description="Which part of the application owns it.")
+    fields: dict[str, FieldSchema] = Field(description="Every field by name.")
+
+
+@family.tool(
+    "describe_collection",
+    role=Role.PUBLIC,
+    effect=Effect.READ,
+    title="Describe a collection",
+    example={"collection_name": "users"},
+)
+async def describe_collection(ctx: Context[AppDataWorld], args: Which) -> CollectionSchema:
+    """Describe one collection with the type and meaning of every field.
+
+    Works without a connection to the store. Use `list_collections` for the names.
+    """
+    found = BY_NAME.get(args.collection_name)
+    if found is None:
+        raise NotFound(
+            f"Collection '{args.collection_name}' not found", available_collections=list(BY_NAME)
+        )
+    return CollectionSchema(
+        collection=found.name,
+        description=found.description,
+        document_type=found.document_type,
+        owner=found.owner,
+        fields={
+            one.name: FieldSchema(type=one.type, description=one.description)
+            for one in found.fields
+        },
+    )
+
+
+RESOURCES = (
+    Resource(
+        uri="cybereco://collections",
+        name="collections",
+        title="Collections",
+        description="All collections of the application.",
+        tool="list_collections",
+        arguments={},
+    ),
+    *(
+        Resource(
+            uri=f"cybereco://schema/{one.name}",
+            name=f"schema-{one.name}",
+            title=f"Schema of {one.name}",
+            description=one.description,
+            tool="describe_collection",
+            arguments={"collection_name": one.name},
+        )
+        for one in COLLECTIONS
+    ),
+)

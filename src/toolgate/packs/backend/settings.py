@@ -1,0 +1,21 @@
+"""Settings of pack `backend`."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+from uuid import NAMESPACE_URL, UUID
+
+from pydantic import Field
+
+from toolgate.sections import Section
+
+
+class BackendSettings(Section):
+    """Pack `backend`."""
+
+    borrowed: ClassVar[Mapping[str, str]] = {"BACKEND_MANAGER_NAMESPACE": "namespace"}
+
+    namespace: UUID = Field(
+        default=NAMESPACE_URL,
+        description="Default namespace of `generate_uuid`, a UUID; also BACKEND_MANAGER_NAMESPACE. "
+        "Unless set, the namespace of URLs.",
+    )

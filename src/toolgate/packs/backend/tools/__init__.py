@@ -1,0 +1,1 @@
+"""The tools of pack `backend`, a module a family."""

@@ -1,0 +1,45 @@
+"""Users."""
+
+from typing import Any
+
+from pydantic import Field
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import NotFound
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Nothing, Output, Route
+from toolgate.packs.backend.pack import BACKEND, ROUTES
+from toolgate.packs.backend.world import BackendWorld
+from toolgate.ports.users import USERS, resolved
+
+family = Family("users", BACKEND)
+
+
+class User(Output):
+    """Who is calling."""
+
+    user: dict[str, Any] = Field(
+        description="The user's record: auth, roles, subscription, metadata and what the "
+        "application adds. Secrets are left out."
+    )
+
+
+@family.tool(
+    "get_user",
+    role=Role.USER,
+    effect=Effect.READ,
+    title="Get authenticated user info",
+    route=Route(f"{ROUTES}/user"),
+)
+async def get_user(ctx: Context[BackendWorld], args: Nothing) -> User:
+    """Get the record of the user you act for.
+
+    A key that belongs to no user has none: make one with `toolgate keys create --user UID`.
+    """
+    uid = ctx.principal.user_id
+    if uid is None:
+        raise NotFound(
+            "These credentials belong to no user. Sign in, or make a key with "
+            "`toolgate keys create --role user --user UID`."
+        )
+    return User(user=resolved(uid, await ctx.world.documents.get(USERS, uid)))

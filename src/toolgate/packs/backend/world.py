@@ -1,0 +1,15 @@
+"""What the pack's handlers may ask."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from toolgate.ports.documents import DocumentStore
+
+
+@dataclass(frozen=True, slots=True)
+class BackendWorld:
+    """The application's documents, users among them."""
+
+    documents: DocumentStore
+    uuid_namespace: UUID
+    """Of names whose UUID is asked for without one."""

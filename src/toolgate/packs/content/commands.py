@@ -1,0 +1,238 @@
+"""`toolgate content`: bring content into a project."""
+
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.output import bad, good, note, on_terminal, printable, say, say_json
+from toolgate.cli.problems import ExitCode, Stop
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from toolgate.db.engine import Database
+    from toolgate.packs.content.importing import Report, UnknownProject, Wanted
+    from toolgate.sections import Settings
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A .csv file with a header, or a .jsonl file.")
+]
+Project = Annotated[
+    str, typer.Option("--project", metavar="SLUG", help="The project to import into.")
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="entities, relations, blocks or performance; default: detected from the columns.",
+    ),
+]
+CreateProject = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Create the project if it does not exist.")
+]
+Start = Annotated[
+    str | None, typer.Option(metavar="DATE", help="First day of a Search Console export.")
+]
+End = Annotated[
+    str | None, typer.Option(metavar="DATE", help="Last day of a Search Console export.")
+]
+Page = Annotated[
+    str | None, typer.Option(metavar="URL", help="The page, for an export of queries alone.")
+]
+Query = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="The query, for an export of pages alone.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check every row but store nothing.")]
+
+MOST_SHOWN = 50
+MOST_SLUGS = 20
+LARGE = 20_000_000
+PATIENCE = 2.0
+STEP = 1 << 16
+
+
+def group() -> typer.Typer:
+    """The command group."""
+    app = typer.Typer(help="Import content into a project.")
+    app.callback(invoke_without_command=True)(help_when_alone)
+    app.command("import")(import_)
+    return app
+
+
+def import_(
+    ctx: typer.Context,
+    file: File,
+    *,
+    project: Project,
+    kind: Kind = None,
+    create_project: CreateProject = None,
+    start: Start = None,
+    end: End = None,
+    page: Page = None,
+    query: Query = None,
+    dry_run: DryRun = False,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import a file's rows into a project: all of them, or none if one is refused.
+
+    Existing rows are replaced; fields that the file lacks keep their values. Search Console
+    exports need --start and --end, and --page or --query if they lack that column.
+    """
+    from toolgate.packs.content.importing import Wanted
+
+    _check(file, kind)
+    wanted = Wanted(project, kind, create_project, start, end, page, query, dry_run)
+    settings = load_settings(ctx, config, data)
+    trial = dry_run and create_project is not None
+    missing = opening.wait_for(lambda: _missing(settings)) if trial else None
+    with _progress(file, wanted, shown=on_terminal() and not as_json) as seen:
+        report = opening.wait_for(lambda: _import(settings, file, wanted, missing, seen))
+    if as_json:
+        say_json(_as_json(file, project, report))
+    else:
+        _tell(file, wanted, report)
+        if trial and report.new_project and not report.refused:
+            named = f"Database {missing} and project" if missing else "Project"
+            say(f"{named} {project} would be created first.")
+    if report.refused:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _check(file: Path, kind: str | None) -> None:
+    """Stop before the database is opened if the command line is wrong."""
+    from toolgate.packs.content.importing import KINDS, BadFile, readable
+
+    if kind is not None and kind not in KINDS:
+        raise Stop(f"There is no kind {kind!r}. Kinds: {', '.join(KINDS)}.")
+    try:
+        readable(file)
+    except BadFile as problem:
+        raise Stop(str(problem)) from None
+
+
+async def _import(
+    settings: "Settings",
+    file: Path,
+    wanted: "Wanted",
+    missing: Path | None,
+    seen: Callable[[int], None],
+) -> "Report":
+    from toolgate.packs.content.importing import BadFile, UnknownProject, load
+
+    existing = wanted.create_project is None
+    place = _in_passing(settings) if missing else opening.database(settings, existing=existing)
+    async with place as database:
+        try:
+            return await load(database, file, wanted, seen)
+        except UnknownProject as problem:
+            raise Stop(_unknown(wanted.project, problem)) from None
+        except BadFile as problem:
+            raise Stop(f"{printable(problem)} Nothing was stored.", ExitCode.FAILED) from None
+
+
+async def _missing(settings: "Settings") -> Path | None:
+    """The file of an embedded database that is not there yet."""
+    from toolgate.data_folder import embedded_file
+    from toolgate.db.engine import Database
+
+    database = Database(settings.database_url)
+    file = embedded_file(database)
+    await database.close()
+    return file if file and not file.exists() else None
+
+
+@asynccontextmanager
+async def _in_passing(settings: "Settings") -> "AsyncGenerator[Database]":
+    """An empty database to check rows against where there is none: a dry run leaves no file."""
+    from toolgate.sections import DatabaseSettings
+
+    with tempfile.TemporaryDirectory() as folder:
+        trial = {"data": Path(folder), "database": DatabaseSettings(url=None)}
+        async with opening.database(settings.model_copy(update=trial)) as database:
+            yield database
+
+
+def _unknown(slug: str, problem: "UnknownProject") -> str:
+    known = ", ".join(problem.known[:MOST_SLUGS]) or "none"
+    more = len(problem.known) - MOST_SLUGS
+    known += f" and {more} more" if more > 0 else ""
+    make = "--create-project NAME creates it"
+    return f"There is no project {slug!r} (projects: {known}); {make}."
+
+
+def _as_json(file: Path, project: str, report: "Report") -> dict[str, object]:
+    return {
+        "file": str(file),
+        "kind": report.kind,
+        "project": project,
+        "stored": report.stored,
+        "refused": [{"line": line, "reason": reason} for line, reason in report.refused],
+    }
+
+
+def _tell(file: Path, wanted: "Wanted", report: "Report") -> None:
+    if not report.refused:
+        done = "would be stored" if wanted.dry_run else "stored"
+        rows = "1 row" if report.rows == 1 else f"{report.rows:,} rows"
+        return say(f"{good('Done:')} {rows} of {report.kind} {done} in {wanted.project}.")
+    refused = len(report.refused)
+    what = f"{refused:,} of {report.rows:,} rows of {printable(file.name)} refused"
+    note(f"{bad('Error:')} {what}, so nothing was stored.")
+    for line, reason in report.refused[:MOST_SHOWN]:
+        note(f"  line {line}: {printable(reason)}")
+    if refused > MOST_SHOWN:
+        note(f"  and {refused - MOST_SHOWN:,} more")
+
+
+@contextmanager
+def _progress(file: Path, wanted: "Wanted", *, shown: bool) -> Generator[Callable[[int], None]]:
+    """Count the bytes checked and stored; on a terminal a bar shows them once it takes long."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    # Imported here: only a person who waits needs a bar.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    named, share = TextColumn("{task.description}"), TaskProgressColumn()
+    parts = (named, BarColumn(), share, TimeRemainingColumn())
+    bar = Progress(*parts, console=Console(stderr=True), transient=True)
+    try:
+        yield _counting(bar, file, passes=1 if wanted.dry_run else 2)
+    finally:
+        bar.stop()
+
+
+def _counting(bar: "Progress", file: Path, passes: int) -> Callable[[int], None]:
+    size = file.stat().st_size
+    task = bar.add_task("Importing", total=size * passes)
+    shown_from = time.monotonic() + (0 if size >= LARGE else PATIENCE)
+    waiting = 0
+
+    def seen(count: int) -> None:
+        nonlocal waiting
+        waiting += count
+        if waiting < STEP:
+            return
+        bar.advance(task, waiting)
+        waiting = 0
+        if not bar.live.is_started and time.monotonic() >= shown_from:
+            bar.start()
+
+    return seen

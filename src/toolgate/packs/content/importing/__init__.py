@@ -1,0 +1,10 @@
+"""Content from a file: every row is checked, and all of them are stored or none."""
+
+from toolgate.packs.content.importing.files import BadFile, readable
+from toolgate.packs.content.importing.loading import load
+from toolgate.packs.content.importing.rows import MODELS
+from toolgate.packs.content.importing.wanted import Report, UnknownProject, Wanted
+
+KINDS = tuple(MODELS)
+
+__all__ = ["KINDS", "BadFile", "Report", "UnknownProject", "Wanted", "load", "readable"]

@@ -1,0 +1,216 @@
+"""The first pass: every row of a file is checked, and those of a good file are kept."""
+
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from sqlalchemy import Connection, select
+
+from toolgate.gate.parsing import RULES
+from toolgate.packs.content.importing.files import (
+    BadFile,
+    Line,
+    camel,
+    column,
+    kind_of,
+    read,
+    unknown,
+)
+from toolgate.packs.content.importing.rows import KEPT, MODELS
+from toolgate.packs.content.importing.stored import TABLES, Batch, Packed, settle
+from toolgate.packs.content.importing.wanted import OPTIONS, Report, Wanted, said
+from toolgate.packs.content.pack import UUID
+from toolgate.packs.content.sql import tables
+from toolgate.packs.content.sql.loading import KEYS, Row, id_for
+from toolgate.packs.content.words import ENTITY_TYPES
+
+BATCH = 1000
+# What makes a block without an id: the same words about the same entity are the same block.
+NATURAL = KEYS | {tables.blocks.name: ("project_id", "entity_id", "text")}
+
+
+class _Wrong(ValueError):
+    """Why a row is refused."""
+
+
+class Checking:
+    """One file on its way into one project."""
+
+    def __init__(self, connection: Connection, wanted: Wanted, project: str, now: str) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        self._project = project
+        self._now = now
+        self.report = Report(wanted.kind or "")
+        self.batches: list[Packed] = []
+        self._batch: Batch = []
+        self._bytes = 0
+        self._lines: dict[bytes, int] = {}
+        self._said = said(wanted)
+        # The project's entities: their types by id, and their ids by `type/slug`.
+        self._types: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+
+    def run(self, path: Path, seen: Callable[[int], None]) -> None:
+        """Check all rows, and keep them as long as none was refused."""
+
+        def counted(count: int) -> None:
+            self._bytes += count
+            seen(count)
+
+        begun = False
+        for line in read(path, counted):
+            self.report.rows += 1
+            if not begun and line.values:
+                self._begin(path, line.values)
+                begun = True
+            self._take(line)
+        if not begun:
+            self._without_rows(path)
+        self._flush()
+        self.report.refused.sort()
+
+    def _without_rows(self, path: Path) -> None:
+        if not self.report.refused:
+            what = "is empty" if path.stat().st_size == 0 else "has no rows"
+            raise BadFile(f"{path.name} {what}.")
+        if not self.report.kind:
+            line, reason = self.report.refused[0]
+            raise BadFile(f"{path.name} has no row that can be read; line {line} {reason}.")
+
+    def _begin(self, path: Path, values: Row) -> None:
+        kind = self.report.kind = self._wanted.kind or kind_of(values)
+        if path.suffix.lower() == ".csv":
+            self._check_columns(kind, values)
+        if kind != "performance" and self._said:
+            given = " and ".join(OPTIONS[name] for name in OPTIONS if name in self._said)
+            verb = "is" if len(self._said) == 1 else "are"
+            raise BadFile(f"{given} {verb} for performance; these rows are {kind}.")
+        if kind != "entities":
+            table = tables.entities
+            chosen = select(table.c.id, table.c.entity_type, table.c.slug)
+            for row in self._connection.execute(chosen.where(table.c.project_id == self._project)):
+                self._types[row.id] = row.entity_type
+                self._names[f"{row.entity_type}/{row.slug}"] = row.id
+
+    def _check_columns(self, kind: str, values: Row) -> None:
+        if told := unknown(kind, tuple(values)):
+            raise BadFile(f"Rows of {kind} have no such columns: {told}.")
+        have = {column(name) for name in values} | set(self._said)
+        fields = MODELS[kind].model_fields.items()
+        lacking = [name for name, one in fields if one.is_required() and name not in have]
+        if lacking:
+            options = " and ".join(OPTIONS[name] for name in OPTIONS if name in lacking)
+            hint = f" Say it with {options}." if options and kind == "performance" else ""
+            named = ", ".join(camel(name) for name in lacking)
+            raise BadFile(f"Rows of {kind} need also: {named}.{hint}")
+
+    def _take(self, line: Line) -> None:
+        try:
+            if line.problem:
+                raise _Wrong(line.problem)
+            row, has_id = self._row(line.values)
+            self._only_once(line.number, row, has_id=has_id)
+        except _Wrong as wrong:
+            self.report.refused.append((line.number, str(wrong)))
+            return
+        self._batch.append((line.number, row))
+        if len(self._batch) == BATCH:
+            self._flush()
+
+    def _row(self, values: Row) -> tuple[Row, bool]:
+        """The row, and whether the file names its id."""
+        kind = self.report.kind
+        if told := unknown(kind, tuple(values)):
+            raise _Wrong(f"unknown: {told}")
+        names = {column(name): name for name in values}
+        if len(names) < len(values):
+            raise _Wrong("names a field twice")
+        given = {own: _stripped(values[name]) for own, name in names.items()}
+        filled = {own: value for own, value in given.items() if value not in ("", None)}
+        try:
+            # What the file does not have stays as it is stored: an empty cell clears it.
+            absent = KEPT[kind] - names.keys()
+            row = MODELS[kind].model_validate(self._said | filled).model_dump(exclude=absent)
+        except ValidationError as invalid:
+            found = invalid.errors(include_url=False)
+            raise _Wrong("; ".join(_reason(one, names) for one in found)) from None
+        has_id = bool(row["id"])
+        return self._completed(row), has_id
+
+    def _completed(self, row: Row) -> Row:
+        if row["project_id"] not in (None, self._project):
+            raise _Wrong("projectId names another project")
+        row["project_id"] = self._project
+        for name in row.keys() & {"created_at", "updated_at", "captured_at"}:
+            row[name] = row[name] or self._now
+        if row.get("entity_id"):
+            row["entity_id"] = self._entity("entityId", row["entity_id"])
+        if self.report.kind == "relations":
+            for end in ("from", "to"):
+                row[f"{end}_id"] = self._end(end, row[f"{end}_id"], row[f"{end}_type"])
+        table = TABLES[self.report.kind]
+        row["id"] = row["id"] or id_for(table, *(row[name] for name in NATURAL[table.name]))
+        return row
+
+    def _entity(self, name: str, value: str) -> str:
+        id = self._names.get(value, value.lower())
+        if id not in self._types:
+            raise _Wrong(f"{name} names no entity of this project: {value!r}")
+        return id
+
+    def _end(self, end: str, value: str, wanted: str) -> str:
+        if wanted in ENTITY_TYPES:
+            id = self._entity(end, value)
+            if self._types[id] != wanted:
+                raise _Wrong(f"{end} must be a {wanted}, and {value!r} is a {self._types[id]}")
+            return id
+        if not UUID.fullmatch(value):
+            raise _Wrong(f"{end} must be the UUID of a {wanted}")
+        return value.lower()
+
+    def _only_once(self, number: int, row: Row, *, has_id: bool) -> None:
+        table = TABLES[self.report.kind].name
+        for names in (KEYS[table], ("id",)):
+            # A digest, as millions of keys would not fit in memory.
+            key = blake2b(orjson.dumps([row[name] for name in names]), digest_size=16).digest()
+            first = self._lines.setdefault(key, number)
+            if first != number:
+                # An id that the file does not name was made from these.
+                same = names if has_id or names != ("id",) else NATURAL[table]
+                told = ", ".join(camel(name) for name in same if name != "project_id")
+                raise _Wrong(f"has the same {told} as line {first}")
+
+    def _flush(self) -> None:
+        """Check the batch against what is stored, and keep it."""
+        batch, self._batch = self._batch, []
+        size, self._bytes = self._bytes, 0
+        if batch:
+            settled = settle(self._connection, self.report.kind, self._project, batch)
+            self.report.refused.extend(settled.refused)
+        if self.report.refused or self._wanted.dry_run:
+            self.batches.clear()
+        else:
+            self.batches.append(Packed.of(batch, size))
+
+
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _reason(error: ErrorDetails, names: dict[str, str]) -> str:
+    """What is wrong with a field, under the name it has in the file."""
+    if not error["loc"]:
+        return error["msg"]
+    own = str(error["loc"][0])
+    name = names.get(own, camel(own))
+    if error["type"] == "missing":
+        option = OPTIONS.get(own) if own not in names else None
+        return f"{name} is missing" + (f" ({option} says it for all rows)" if option else "")
+    message = error["msg"].replace("Input should", "must").replace("String should", "must")
+    if error["type"] in RULES:
+        message = message.removeprefix(f"{own} ")
+    return f"{name} {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,102 @@
+"""From a file to the tables: all rows are checked first, then stored in one transaction."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, select
+
+from toolgate.db.engine import Database
+from toolgate.packs.content.importing.checking import Checking
+from toolgate.packs.content.importing.files import BadFile, stamp
+from toolgate.packs.content.importing.stored import TABLES, Packed, settle
+from toolgate.packs.content.importing.wanted import Report, UnknownProject, Wanted
+from toolgate.packs.content.sql import tables
+from toolgate.packs.content.sql.loading import id_for, store
+
+SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+async def load(
+    database: Database, path: Path, wanted: Wanted, seen: Callable[[int], None]
+) -> Report:
+    """Import a file; `seen` is told how many bytes were checked, and then how many stored."""
+    # Only read as yet: a large file takes long to check, and others want to write meanwhile.
+    checked = await database.read(lambda connection: _check(connection, path, wanted, seen))
+    report = checked.report
+    if report.refused or wanted.dry_run:
+        return report
+    async with database.transaction() as tx:
+        await tx.run(lambda connection: _store(connection, path, wanted, checked, seen))
+        if report.refused:
+            report.stored = 0
+            tx.abandon()
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What the first pass found."""
+
+    stamp: tuple[int, int] | None
+    project: str
+    batches: list[Packed]
+    report: Report
+
+
+def _check(
+    connection: Connection, path: Path, wanted: Wanted, seen: Callable[[int], None]
+) -> _Checked:
+    before = stamp(path)
+    project, there = _project(connection, wanted)
+    checking = Checking(connection, wanted, project, _now())
+    checking.run(path, seen)
+    checking.report.new_project = not there
+    return _Checked(before, project, checking.batches, checking.report)
+
+
+def _store(
+    connection: Connection,
+    path: Path,
+    wanted: Wanted,
+    checked: _Checked,
+    seen: Callable[[int], None],
+) -> None:
+    """Store what was checked, unless something changed since that forbids it."""
+    if stamp(path) != checked.stamp:
+        raise BadFile(f"{path.name} changed while it was imported. Import it again.")
+    project, there = _project(connection, wanted)
+    if project != checked.project:
+        raise BadFile(f"Project {wanted.project} was made anew meanwhile. Import again.")
+    if not there:
+        made = dict.fromkeys(("created_at", "updated_at"), _now())
+        named = {"slug": wanted.project, "name": (wanted.create_project or "").strip()}
+        store(connection, tables.projects, [{"id": project} | named | made])
+    report = checked.report
+    report.new_project = not there
+    for packed in checked.batches:
+        settled = settle(connection, report.kind, project, packed.batch())
+        report.refused.extend(settled.refused)
+        if not report.refused and settled.rows:
+            store(connection, TABLES[report.kind], settled.rows)
+            report.stored += len(settled.rows)
+        seen(packed.size)
+
+
+def _project(connection: Connection, wanted: Wanted) -> tuple[str, bool]:
+    """The project's id, and whether it is there already."""
+    slug, name = wanted.project, wanted.create_project
+    known = dict(connection.execute(select(tables.projects.c.slug, tables.projects.c.id)).all())
+    if slug in known:
+        return known[slug], True
+    if name is None:
+        raise UnknownProject(sorted(known))
+    if not SLUG.fullmatch(slug) or not name.strip():
+        raise BadFile("A project needs a name, and a slug such as my-project.")
+    return id_for(tables.projects, slug), False
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")[:23] + "Z"

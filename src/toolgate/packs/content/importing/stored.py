@@ -1,0 +1,151 @@
+"""A batch of rows beside what is stored: what it keeps of that, and what that forbids."""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    Connection,
+    FromClause,
+    String,
+    Table,
+    and_,
+    bindparam,
+    cast,
+    column,
+    func,
+    outerjoin,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from toolgate.packs.content.importing.rows import DEFAULTS, KEPT
+from toolgate.packs.content.sql import tables
+from toolgate.packs.content.sql.loading import KEYS, Row
+from toolgate.packs.content.words import ENTITY_TYPES
+
+TABLES: dict[str, Table] = {
+    "entities": tables.entities,
+    "relations": tables.relations,
+    "blocks": tables.blocks,
+    "performance": tables.performance,
+}
+# What a stored row must share with one that brings the same id.
+SAME = KEYS | {tables.blocks.name: ("project_id",)}
+Batch = list[tuple[int, Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A checked batch until it is stored; packed, as a file may have millions of rows."""
+
+    size: int
+    """How many bytes of the file it was."""
+    content: bytes
+
+    @classmethod
+    def of(cls, batch: Batch, size: int) -> "Packed":
+        """Pack a batch."""
+        return cls(size, zlib.compress(orjson.dumps(batch), 1))
+
+    def batch(self) -> Batch:
+        """The batch again."""
+        return [(number, row) for number, row in orjson.loads(zlib.decompress(self.content))]
+
+
+@dataclass(slots=True)
+class Settled:
+    """Rows as they are to be stored, and those that must not be."""
+
+    rows: list[Row] = field(default_factory=list[Row])
+    refused: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+
+def settle(connection: Connection, kind: str, project: str, batch: Batch) -> Settled:
+    """Complete rows by what is stored under the same key; refuse what does not go with it."""
+    table, rows = TABLES[kind], [row for _, row in batch]
+    taken = _taken(connection, table, rows)
+    there = _kept(connection, kind, project, rows)
+    settled = Settled(
+        [DEFAULTS[kind] | there.get(_key(table, row), {}) | row for row in rows],
+    )
+    entities = _entities(connection, kind, project, settled.rows)
+    for (number, _), row in zip(batch, settled.rows, strict=True):
+        gone = [name for name, id in _named(kind, row) if id not in entities]
+        if row["id"] in taken:
+            settled.refused.append((number, f"id {row['id']} is that of another row already"))
+        elif gone:
+            settled.refused.append((number, f"{gone[0]} names no entity of this project"))
+        elif row.get("entity_type") == "project" and not row["repo_url"]:
+            settled.refused.append((number, "a project needs repoUrl"))
+    return settled
+
+
+def _key(table: Table, row: Any) -> tuple[str, ...]:
+    return tuple(row[name] for name in KEYS[table.name])
+
+
+def _taken(connection: Connection, table: Table, rows: list[Row]) -> set[str]:
+    """The ids that stored rows have which are not the same."""
+    by_id = {row["id"]: row for row in rows}
+    names = SAME[table.name]
+    chosen = select(table.c.id, *(table.c[name] for name in names if name != "id"))
+    found: Any = connection.execute(chosen.where(table.c.id.in_(by_id)))
+    return {
+        there["id"]
+        for there in found.mappings()
+        if any(there[name] != by_id[there["id"]][name] for name in names)
+    }
+
+
+def _kept(
+    connection: Connection, kind: str, project: str, rows: list[Row]
+) -> dict[tuple[str, ...], Row]:
+    """What is stored in the fields that rows of the file lack, by the rows' keys."""
+    table, fields = TABLES[kind], sorted(KEPT[kind])
+    keys = [_key(table, row) for row in rows if not row.keys() >= KEPT[kind]]
+    if not keys:
+        return {}
+    wanted, parts = _as_table(connection, keys)
+    same = [table.c[name] == part for name, part in zip(KEYS[table.name], parts, strict=True)]
+    # An outer join, as SQLite would else look through the whole table for each key.
+    beside = outerjoin(wanted, table, and_(table.c.project_id == project, *same))
+    names = {"id", *KEYS[table.name], *fields}
+    found: Any = connection.execute(select(*(table.c[name] for name in names)).select_from(beside))
+    return {
+        _key(table, there): {name: there[name] for name in fields}
+        for there in found.mappings()
+        if there["id"] is not None
+    }
+
+
+def _as_table(connection: Connection, keys: list[tuple[str, ...]]) -> tuple[FromClause, list[Any]]:
+    """Keys as a table in a query, and its columns; as JSON, so that it is one parameter."""
+    given = bindparam("keys", orjson.dumps(keys).decode(), String, unique=True)
+    places = range(len(keys[0]))
+    if connection.dialect.name == "sqlite":
+        wanted = func.json_each(given).table_valued("value", name="wanted")
+        return wanted, [func.json_extract(wanted.c.value, f"$[{place}]") for place in places]
+    parted = func.jsonb_array_elements(cast(given, JSONB))
+    wanted = parted.table_valued(column("value", JSONB), name="wanted")
+    return wanted, [wanted.c.value[place].astext for place in places]
+
+
+def _named(kind: str, row: Row) -> Iterator[tuple[str, str]]:
+    """The entities that a row names: the field, and the id."""
+    if kind == "relations":
+        for end in ("from", "to"):
+            if row[f"{end}_type"] in ENTITY_TYPES:
+                yield end, row[f"{end}_id"]
+    elif row.get("entity_id"):
+        yield "entityId", row["entity_id"]
+
+
+def _entities(connection: Connection, kind: str, project: str, rows: list[Row]) -> set[str]:
+    ids = {id for row in rows for _, id in _named(kind, row)}
+    if not ids:
+        return set()
+    chosen = select(tables.entities.c.id).where(tables.entities.c.project_id == project)
+    return set(connection.execute(chosen.where(tables.entities.c.id.in_(ids))).scalars())

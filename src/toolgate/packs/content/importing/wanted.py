@@ -1,0 +1,76 @@
+"""What is to be imported, and what became of it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from toolgate.packs.content.importing.files import BadFile
+from toolgate.packs.content.importing.rows import MOST_KEY, Key, Url
+from toolgate.packs.content.pack import as_moment
+from toolgate.packs.content.sql.loading import Row
+
+# The fields that an option says for all rows that have none.
+OPTIONS = {"query": "--query", "page_url": "--page", "date_start": "--start", "date_end": "--end"}
+
+
+class UnknownProject(LookupError):
+    """There is no project with this slug."""
+
+    def __init__(self, known: list[str]) -> None:
+        super().__init__("unknown project")
+        self.known = known
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be imported, and where to."""
+
+    project: str
+    kind: str | None = None
+    create_project: str | None = None
+    start: str | None = None
+    end: str | None = None
+    page: str | None = None
+    query: str | None = None
+    dry_run: bool = False
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of a file; `stored` is 0 once a row was refused, or in a dry run."""
+
+    kind: str = ""
+    rows: int = 0
+    stored: int = 0
+    refused: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    new_project: bool = False
+    """Whether the project is made, or would be."""
+
+
+def said(wanted: Wanted) -> Row:
+    """The values of the options in `OPTIONS`, by their fields."""
+    for date in (wanted.start, wanted.end):
+        if date is not None and as_moment(date) is None:
+            raise BadFile(f"{date!r} is no real date. Write --start and --end as YYYY-MM-DD.")
+    if wanted.page is not None and not _fits(Url, wanted.page):
+        raise BadFile(f"{wanted.page!r} is no page. Write --page as a whole URL, https://…")
+    if wanted.query is not None and not _fits(Key, wanted.query):
+        raise BadFile(f"Write --query as text of 1 to {MOST_KEY} characters.")
+    values = {
+        "query": wanted.query and wanted.query.strip(),
+        "page_url": wanted.page and wanted.page.strip(),
+        "date_start": wanted.start,
+        "date_end": wanted.end,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _fits(form: Any, value: str) -> bool:
+    try:
+        # A command line may hold bytes that are no text; they cannot be stored.
+        value.encode()
+        TypeAdapter(form).validate_python(value.strip())
+    except (UnicodeEncodeError, ValidationError):
+        return False
+    return bool(value.strip())

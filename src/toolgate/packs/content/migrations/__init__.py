@@ -1,0 +1,1 @@
+"""Migrations of pack `content`: one file a revision, named by it."""

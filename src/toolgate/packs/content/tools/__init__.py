@@ -1,0 +1,1 @@
+"""The tools of pack `content`, a module a family."""

@@ -1,0 +1,111 @@
+"""Packs come through one door: what is not enabled is not there, and one can be taken out."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import inspect
+from tests.servers import ROOT
+
+from toolgate import packs
+from toolgate.db.schemas import GATE
+from toolgate.settings import BadSettings, every_setting, load
+from toolgate.testing import opened_kit
+
+ENABLED = """
+import json, sys
+import anyio
+
+async def main():
+    from toolgate.app import opened
+    from toolgate.settings import load
+    settings = load(flags={"data": sys.argv[1], "packs.enabled": ["backend"]}, environment={})
+    async with opened(settings) as app:
+        print(json.dumps({
+            "tools": [tool.name for tool in app.gate.catalogue],
+            "modules": sorted(name for name in sys.modules if name.startswith("toolgate.packs.")),
+        }))
+
+anyio.run(main)
+"""
+
+
+def test_a_pack_that_is_not_enabled_is_not_imported(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENABLED, str(tmp_path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert found["tools"] == ["get_user", "health_check", "generate_uuid"]
+    assert {name.split(".")[2] for name in found["modules"]} == {"backend"}
+
+
+@pytest.mark.anyio
+async def test_a_pack_that_is_not_enabled_has_no_tables_and_no_rules(tmp_path: Path) -> None:
+    async with opened_kit(tmp_path, packs__enabled=["backend"]) as kit:
+        tables = await kit.app.gate.database.read(lambda c: inspect(c).get_table_names())
+        assert set(tables) == {*GATE.tables.tables, GATE.version_table}
+        assert (await kit.call("generate_uuid", version="4")).error is None
+        assert (await kit.call("list_projects")).error_type == "unknown_tool"
+    async with opened_kit(tmp_path, demo_data=True) as kit:
+        assert (await kit.call("list_projects")).body["pagination"]["total"] == 2
+
+
+def test_settings_of_a_pack_that_is_not_enabled_are_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "toolgate.toml"
+    file.write_text('[packs]\nenabled = ["backend"]\n[content]\ndefault_project = "p"\n')
+    settings = load(file=file, environment={"MCP_ENABLE_WRITES": "true"})
+    assert settings.packs.enabled == ("backend",)
+    assert "content" not in type(settings).model_fields
+    file.write_text('[packs]\nenabled = ["backend"]\n[contnt]\ndefault_project = "p"\n')
+    with pytest.raises(BadSettings, match=r"Unknown setting contnt\.default_project"):
+        load(file=file, environment={})
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (["contnt"], "packs.enabled: there is no pack 'contnt'. There are: appdata, backend"),
+        (3, "packs.enabled"),
+    ],
+)
+def test_a_pack_that_is_not_there_is_named_with_those_that_are(value: Any, told: str) -> None:
+    with pytest.raises(BadSettings, match=re.escape(told)):
+        load(flags={"packs.enabled": value}, environment={})
+
+
+@pytest.mark.parametrize("offer", packs.load(), ids=lambda offer: offer.pack.name)
+def test_a_pack_keeps_to_its_name(offer: Any) -> None:
+    assert {tool.pack for tool in offer.tools} == {offer.pack}
+    fields = every_setting().model_fields
+    assert (offer.pack.name in fields) == (offer.settings is not None)
+    if offer.schema:
+        assert offer.schema.version_table == f"{offer.pack.name}_version"
+        assert all(name.startswith(f"{offer.pack.name}_") for name in offer.schema.tables.tables)
+
+
+@pytest.mark.parametrize(
+    ("removed", "tried"),
+    [("content", ["appdata", "backend"]), ("appdata", ["content/test_seed.py", "backend"])],
+)
+def test_a_pack_can_be_taken_out(tmp_path: Path, removed: str, tried: list[str]) -> None:
+    for folder in ("src", "tests"):
+        ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.rmtree(tmp_path / "src/toolgate/packs" / removed)
+    loader = tmp_path / "src/toolgate/packs/__init__.py"
+    loader.write_text(
+        loader.read_text().replace(f'"{removed}", ', "").replace(f', "{removed}"', "")
+    )
+    given = [f"tests/packs/{name}" for name in tried]
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *given]
+    environment = {"PYTHONPATH": str(tmp_path / "src"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout
