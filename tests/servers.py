@@ -63,7 +63,9 @@ class Server:
 
 
 @contextmanager
-def running_server(tmp_path_factory: pytest.TempPathFactory, **settings: Any) -> Iterator[Server]:
+def running_server(
+    tmp_path_factory: pytest.TempPathFactory, python: str = sys.executable, **settings: Any
+) -> Iterator[Server]:
     """A server with writes on; settings as `limits__seconds=1`. Its end is checked."""
     data = tmp_path_factory.mktemp("server")
     admin_key = secrets.token_hex(16)
@@ -78,7 +80,7 @@ def running_server(tmp_path_factory: pytest.TempPathFactory, **settings: Any) ->
         "limits.sign_ins_per_minute": 100_000,
         **flags,
     }
-    command = [sys.executable, "-m", "tests.server_process", json.dumps(flags)]
+    command = [python, "-m", "tests.server_process", json.dumps(flags)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -1,9 +1,9 @@
 import pytest
+
 from toolgate.testing import opened_kit
 
-pytestmark = pytest.mark.anyio
 
-
+@pytest.mark.anyio
 async def test_what_was_noted_can_be_read(tmp_path):
     async with opened_kit(tmp_path, packs__enabled=["weather"], weather__unit="fahrenheit") as kit:
         await kit.call("weather.note", city="Rome", celsius=20)

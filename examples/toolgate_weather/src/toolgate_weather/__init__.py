@@ -8,6 +8,7 @@ from typing import Literal
 import typer
 from pydantic import Field
 from sqlalchemy import Column, Connection, Float, MetaData, String, Table, select
+
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
 from toolgate.gate.context import Context
@@ -18,8 +19,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Pack, Target
 from toolgate.sections import Section
 
-RULES = """
-@id("weather-is-for-users")
+RULES = """@id("weather-is-for-users")
 permit (principal, action, resource)
 when { resource.pack == "weather" && principal.roles.contains("user") };
 """
@@ -34,8 +34,6 @@ family = Family("weather", Pack("weather", BACKEND, "What the weather is."))
 
 
 class WeatherSettings(Section):
-    """Pack `weather`."""
-
     unit: Literal["celsius", "fahrenheit"] = Field("celsius", description="Unit of answers.")
 
 
@@ -80,11 +78,7 @@ async def get(ctx: Context[World], args: City) -> Weather:
 
 
 @family.tool(
-    "weather.note",
-    role=Role.ADMIN,
-    effect=Effect.WRITE,
-    writes=[Target.TABLES],
-    title="Note the weather",
+    "weather.note", role=Role.ADMIN, effect=Effect.WRITE, writes=[Target.TABLES], title="Note it"
 )
 async def note(ctx: Context[World], args: Observation) -> Weather:
     """Note the temperature of a city, in place of what was noted before."""
@@ -98,8 +92,7 @@ async def demo(world: World, site: Site) -> int:
 
 
 def commands() -> typer.Typer:
-    app = typer.Typer(help="About the weather.")
-    app.callback()(lambda: None)
+    app = typer.Typer(help="About the weather.", callback=lambda: None)
     app.command("units")(lambda: typer.echo("celsius, fahrenheit"))
     return app
 
