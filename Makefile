@@ -38,6 +38,7 @@ architecture: $(TEST)
 
 docs: $(TEST)
 	$(BIN)/python -m docs.generate --check
+	$(BIN)/python -m docs.house --check
 
 bench: $(TEST)             ## side by side, as a table of ratios; BENCH='--only echo' for a part
 	$(BIN)/python -m bench calls $(BENCH)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from docs import picture
+from docs import house, picture
 from docs.generate import ENDPOINTS, FOLDER, error_classes, stale, subcommands
 from tests.docs.pages import PAGES, ROOT, blocks, fits, links
 from tests.docs.shell import Shell
@@ -87,6 +87,10 @@ def test_the_store_of_counts_that_a_page_names_can_be_made() -> None:
 
 def test_the_picture_shows_what_the_page_says() -> None:
     assert not picture.is_stale(), "run `python -m docs.picture`"
+
+
+def test_the_picture_of_the_house_shows_the_import_graph() -> None:
+    assert not house.is_stale(), "run `python -m docs.house`"
 
 
 def test_generated_pages_are_fresh() -> None:
