@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 from toolgate.gate.answers import Native
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
-from toolgate.gate.dialects import BACKEND
+from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.prompts import Prompt, PromptArgument
@@ -20,7 +20,7 @@ from toolgate.gate.tool import Effect, Input, Pack, Tool
 
 from . import fixtures
 
-PACK = Pack("conformance", BACKEND, "Fixtures of the conformance suite.")
+PACK = Pack("conformance", SENTENCE, "Fixtures of the conformance suite.")
 READER = "conformance_read_resource"
 
 

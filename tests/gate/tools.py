@@ -13,7 +13,7 @@ from toolgate import packs
 from toolgate.gate.answers import Outcome
 from toolgate.gate.catalogue import AnyTool, Catalogue, Opened
 from toolgate.gate.context import Context
-from toolgate.gate.dialects import DIALECTS
+from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS
 from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.rule_schema import Switches, Vocabulary, switches_of, vocabulary
@@ -26,6 +26,13 @@ from toolgate.settings import every_setting
 from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
 
+DIALECTS = {
+    "appdata": FLAGGED,
+    "backend": SENTENCE,
+    "orchestrator": STATUS,
+    "content": ENVELOPE,
+    "network": JSON_RPC,
+}
 PACKS = {name: Pack(name, dialect, "For tests.") for name, dialect in DIALECTS.items()}
 Run = Callable[[Context[Any], Any], Coroutine[Any, Any, Output]]
 

@@ -10,7 +10,7 @@ from tests.servers import Server
 from tests.transports.conftest import opened_web
 
 from toolgate.gate.context import Context
-from toolgate.gate.dialects import BACKEND
+from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Nothing, Output, Pack
@@ -338,7 +338,7 @@ class Said(Output):
 
 
 def dotted() -> AnyOffer:
-    family = Family("words", Pack("words", BACKEND, "Words."))
+    family = Family("words", Pack("words", SENTENCE, "Words."))
 
     @family.tool("say.a.word", role=Role.USER, effect=Effect.READ, title="Say a word")
     async def say(ctx: Context, args: Nothing) -> Said:

@@ -25,7 +25,7 @@ from tests.transports.mcp_requests import (
 )
 
 from toolgate.gate.context import Context
-from toolgate.gate.dialects import BACKEND
+from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.resources import Resource
@@ -56,7 +56,7 @@ class Region(Input):
 
 def special() -> AnyOffer:
     """Tools that need the SDK: one may ask back, one wants an argument in a header."""
-    family = Family("special", Pack("special", BACKEND, "Tools that need the SDK."))
+    family = Family("special", Pack("special", SENTENCE, "Tools that need the SDK."))
 
     @family.tool(
         "ask.back", role=Role.ADMIN, effect=Effect.READ, title="Ask back", interactive=True

@@ -14,7 +14,7 @@ from toolgate.extend.outbound import Outbound
 from toolgate.extend.routes import Given, fitting
 from toolgate.extend.schemas import Check
 from toolgate.gate.context import Context
-from toolgate.gate.dialects import BACKEND
+from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.errors import RouteFailed
 from toolgate.gate.offer import Site
 from toolgate.gate.parsing import problem_of
@@ -22,7 +22,7 @@ from toolgate.gate.tool import Effect, Pack, Tool
 
 Schema = dict[str, Any]
 
-OWN = Pack("own", BACKEND, "Tools of your own.")
+OWN = Pack("own", SENTENCE, "Tools of your own.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How each pack words success and failure. Five dialects, one error tree."""
+"""How packs word success and failure: five dialects, one error tree. A pack chooses one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ Schema = dict[str, Any]
 class Dialect:
     """The shape of a pack's answers."""
 
-    name: str
     success: Callable[[Any], Any]
     """From the handler's answer to the body on the wire."""
     success_schema: Callable[[Schema], Schema]
@@ -33,22 +32,22 @@ def _bare_schema(schema: Schema) -> Schema:
     return schema
 
 
-def _appdata_failure(error: GateError, write: bool) -> Body:
+def _flagged_failure(error: GateError, write: bool) -> Body:
     body: Body = {"error": error.message, **error.extra}
     if write:
         body["success"] = False
     return body
 
 
-def _backend_failure(error: GateError, write: bool) -> Body:
+def _sentence_failure(error: GateError, write: bool) -> Body:
     return {"error": error.message, **error.extra}
 
 
-def _orchestrator_success(answer: Any) -> Body:
+def _status_success(answer: Any) -> Body:
     return {"status": "success", "result": answer}
 
 
-def _orchestrator_schema(schema: Schema) -> Schema:
+def _status_schema(schema: Schema) -> Schema:
     return _wrapped(
         schema,
         "result",
@@ -56,7 +55,7 @@ def _orchestrator_schema(schema: Schema) -> Schema:
     )
 
 
-def _orchestrator_failure(error: GateError, write: bool) -> Body:
+def _status_failure(error: GateError, write: bool) -> Body:
     told: Body = {"type": error.kind, "message": error.message}
     details: Body = dict(error.extra)
     if isinstance(error, InvalidArguments):
@@ -66,20 +65,20 @@ def _orchestrator_failure(error: GateError, write: bool) -> Body:
     return {"status": "error", "error": told}
 
 
-def _content_success(answer: Any) -> Any:
+def _envelope_success(answer: Any) -> Any:
     paged = isinstance(answer, dict) and "pagination" in answer
     return cast(Any, answer) if paged else {"data": cast(Any, answer)}
 
 
-def _content_schema(schema: Schema) -> Schema:
+def _envelope_schema(schema: Schema) -> Schema:
     return schema if "pagination" in schema.get("properties", {}) else _wrapped(schema, "data")
 
 
-def _content_failure(error: GateError, write: bool) -> Body:
+def _envelope_failure(error: GateError, write: bool) -> Body:
     return {"error": {"code": error.code, "message": error.message}}
 
 
-def _network_failure(error: GateError, write: bool) -> Body:
+def _json_rpc_failure(error: GateError, write: bool) -> Body:
     body: Body = {"code": error.rpc, "message": error.message}
     data: Body = dict(error.extra)
     if isinstance(error, InvalidArguments) and error.problems:
@@ -107,14 +106,16 @@ def _wrapped(schema: Schema, key: str, **beside: Schema) -> Schema:
     return outer
 
 
-APPDATA = Dialect("appdata", _bare, _bare_schema, _appdata_failure)
-BACKEND = Dialect("backend", _bare, _bare_schema, _backend_failure, sentence_over_mcp=True)
-ORCHESTRATOR = Dialect(
-    "orchestrator", _orchestrator_success, _orchestrator_schema, _orchestrator_failure
-)
-CONTENT = Dialect("content", _content_success, _content_schema, _content_failure)
-NETWORK = Dialect("network", _bare, _bare_schema, _network_failure)
+FLAGGED = Dialect(_bare, _bare_schema, _flagged_failure)
+"""The bare answer; `{"error": "…"}`, with `"success": false` where a write failed."""
+SENTENCE = Dialect(_bare, _bare_schema, _sentence_failure, sentence_over_mcp=True)
+"""The bare answer; `{"error": "…"}`, over MCP the sentence alone."""
+STATUS = Dialect(_status_success, _status_schema, _status_failure)
+"""`{"status": "success", "result": …}`; `{"status": "error", "error": {type, message, …}}`."""
+ENVELOPE = Dialect(_envelope_success, _envelope_schema, _envelope_failure)
+"""`{"data": …}`, with `pagination` for lists; `{"error": {code, message}}`."""
+JSON_RPC = Dialect(_bare, _bare_schema, _json_rpc_failure)
+"""The bare answer; `{code, message, data}` as JSON-RPC words errors."""
 
-DIALECTS = {one.name: one for one in (APPDATA, BACKEND, ORCHESTRATOR, CONTENT, NETWORK)}
-NEUTRAL = BACKEND
+NEUTRAL = SENTENCE
 """For failures that belong to no pack, such as an unknown tool."""

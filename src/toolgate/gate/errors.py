@@ -42,13 +42,13 @@ class GateError(Exception):
     """
 
     kind: ClassVar[str]
-    """The stable name: audit rows and pack `orchestrator` use it."""
+    """The stable name, in audit rows and in the dialect STATUS."""
     status: int
     """The HTTP status."""
     code: ClassVar[str]
-    """The code in pack `content`."""
+    """The code in the dialect ENVELOPE."""
     rpc: int
-    """The JSON-RPC code, as pack `network` lists them."""
+    """The JSON-RPC code."""
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, **extra: Any) -> None:

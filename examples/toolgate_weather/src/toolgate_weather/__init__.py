@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, Float, MetaData, String, Table, selec
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
 from toolgate.gate.context import Context
-from toolgate.gate.dialects import BACKEND
+from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.errors import NotFound
 from toolgate.gate.offer import Offer, Site
 from toolgate.gate.principal import Role
@@ -30,7 +30,7 @@ observations = Table(
     Column("city", String(100), primary_key=True),
     Column("celsius", Float, nullable=False),
 )
-family = Family("weather", Pack("weather", BACKEND, "What the weather is."))
+family = Family("weather", Pack("weather", SENTENCE, "What the weather is."))
 
 
 class WeatherSettings(Section):

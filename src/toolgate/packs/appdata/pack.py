@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.dialects import APPDATA as DIALECT
+from toolgate.gate.dialects import FLAGGED
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.tool import Pack
 from toolgate.packs.appdata.collections import BY_NAME
@@ -14,7 +14,7 @@ from toolgate.ports.rules import broken_id_rule
 
 APPDATA = Pack(
     "appdata",
-    DIALECT,
+    FLAGGED,
     "Documents, permissions and data model of an application.",
 )
 

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.dialects import CONTENT as DIALECT
+from toolgate.gate.dialects import ENVELOPE
 from toolgate.gate.errors import NotFound
 from toolgate.gate.fields import Whole
 from toolgate.gate.parsing import TOLD_FORMAT
@@ -16,7 +16,7 @@ from toolgate.packs.content.store import Found, Page
 
 A = TypeVar("A", bound=StoredOutput)
 
-CONTENT = Pack("content", DIALECT, "Published content of projects, to be read only.")
+CONTENT = Pack("content", ENVELOPE, "Published content of projects, to be read only.")
 
 DEFAULT_LIMIT = 20
 MOST_LIMIT = 100
