@@ -18,6 +18,8 @@ import httpx2
 import pytest
 from tests.patience import PATIENT
 
+from toolgate import packs
+
 ROOT = Path(__file__).parents[1]
 
 Row = dict[str, Any]
@@ -73,7 +75,7 @@ def running_server(
     flags = {
         "data": str(data),
         "admin_key": admin_key,
-        "appdata.writes": True,
+        **({"appdata.writes": True} if "appdata" in packs.BUILT_IN else {}),
         "limits.calls_per_minute": 0,
         "limits.refusals_per_minute": 1_000_000,
         "limits.guesses_per_minute": 1_000_000,

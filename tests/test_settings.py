@@ -354,7 +354,7 @@ def test_a_value_that_may_be_a_secret_is_not_shown() -> None:
     )
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", names(every_setting()))
 def test_every_setting_can_say_what_it_must_be(name: str) -> None:
     told = refusal(flags={name: object()})
     assert re.fullmatch(rf"Setting {name} must be (a |one of: |true or false).+", told)

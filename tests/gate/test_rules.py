@@ -95,6 +95,7 @@ async def test_an_own_file_never_takes_the_place_of_a_built_in_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in shipped():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("permit (principal, action, resource);", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     async with opened_kit(tmp_path / "data", policy__folder=Path()) as kit:

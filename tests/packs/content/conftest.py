@@ -3,8 +3,11 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.cli.conftest import cli
 
 from toolgate.testing import Kit, opened_kit
+
+__all__ = ["cli"]
 
 
 @pytest.fixture(scope="module")
