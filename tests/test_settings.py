@@ -59,7 +59,7 @@ def refusal(**sources: Any) -> str:
 
 def test_without_any_source_the_defaults_count() -> None:
     settings = load(environment={})
-    assert settings == Settings()
+    assert settings == every_setting()()
     assert settings.database_url == "sqlite:///.toolgate/toolgate.db"
     assert not settings.appdata.writes
 
@@ -184,6 +184,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "backend.namespace": (SPACE, UUID(SPACE)),
     "content.default_project": ("garden", "garden"),
     "policy.disabled": ("db.task.get,web.fetch", ("db.task.get", "web.fetch")),
+    "packs.enabled": ("content,backend", ("content", "backend")),
     "mcp.underscore_names": ("1", True),
     "appdata.writes": ("true", True),
     "server.public_url": ("https://t.example", "https://t.example"),

@@ -2,7 +2,7 @@
 
 import types
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
 LONGEST_VALUE = 40
@@ -43,8 +43,8 @@ def expected(field: Any) -> str:
 def _kind(annotation: Any) -> Any:
     """The type without `None`: what is not set needs no words."""
     if get_origin(annotation) in (Union, types.UnionType):
-        return next(one for one in get_args(annotation) if one is not type(None))
-    return annotation
+        annotation = next(one for one in get_args(annotation) if one is not type(None))
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _bounds(metadata: list[Any]) -> str:

@@ -14,6 +14,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeGuard, cast, get_args
 
@@ -57,13 +58,14 @@ def load(
 
 
 def model_of(offers: Iterable[AnyOffer]) -> type[Settings]:
-    """The settings there are with these packs."""
-    sections: dict[str, Any] = {
-        offer.pack.name: (offer.settings, offer.settings())
-        for offer in offers
-        if offer.settings is not None
-    }
-    return create_model("Settings", __base__=Settings, __doc__=Settings.__doc__, **sections)
+    """The settings there are with these packs; the same type for the same packs."""
+    return _model(tuple((one.pack.name, one.settings) for one in offers if one.settings))
+
+
+@cache
+def _model(sections: tuple[tuple[str, type[Section]], ...]) -> type[Settings]:
+    fields: dict[str, Any] = {name: (section, section()) for name, section in sections}
+    return create_model("Settings", __base__=Settings, __doc__=Settings.__doc__, **fields)
 
 
 def every_setting() -> type[Settings]:
