@@ -45,7 +45,7 @@ from toolgate.sections import BadSettings, Settings
 from toolgate.transports.address import Addresses
 
 if TYPE_CHECKING:
-    from toolgate.extend.owning import Own
+    from toolgate.extend.own_tools import Own
 
 CLOSE_SECONDS = 3.0
 """How long the last audit rows may take; a database that is silent must not hold up the end."""
@@ -199,7 +199,7 @@ def _own(settings: Settings) -> "Own | None":
     if not settings.extend.tools:
         return None
     # Only who has tools of their own pays for what reads them.
-    from toolgate.extend.owning import Own  # noqa: PLC0415
+    from toolgate.extend.own_tools import Own  # noqa: PLC0415
 
     return Own(settings.extend, settings.limits.result_bytes)
 

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from toolgate.identity.sharing import Shared
+from toolgate.identity.shared_requests import Shared
 
 pytestmark = pytest.mark.anyio
 

@@ -48,7 +48,7 @@ def list_(
 
 
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
-    from toolgate.identity.oauth.ending import grants_in_force
+    from toolgate.identity.oauth.grant_list import grants_in_force
 
     async with opening.database(settings, existing=True) as database:
         return await grants_in_force(database)
@@ -99,7 +99,7 @@ def end(
 
 
 async def _end(settings: "Settings", whose: str) -> int:
-    from toolgate.identity.oauth.ending import end_grants
+    from toolgate.identity.oauth.grant_list import end_grants
 
     async with opening.database(settings, existing=True) as database:
         return await end_grants(database, whose)

@@ -135,7 +135,7 @@ def known_tool(settings: "Settings", name: str) -> "AnyTool":
 def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
     """Every tool there is, and how many of them are the user's own."""
     from toolgate.app import offers_of
-    from toolgate.extend.owning import Own
+    from toolgate.extend.own_tools import Own
     from toolgate.gate.catalogue import Catalogue
 
     offers = offers_of(settings)

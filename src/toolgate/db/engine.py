@@ -17,9 +17,9 @@ from sqlalchemy import URL, Connection, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from toolgate.db.connecting import POOL, engine_for
-from toolgate.db.glances import Glances, TooLong
 from toolgate.db.outages import NoAnswer, Outage
 from toolgate.db.prepared import Prepared
+from toolgate.db.short_reads import Glances, TooLong
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 from toolgate.db.wal import LOOK_SECONDS, is_large, shorten

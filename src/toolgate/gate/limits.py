@@ -15,8 +15,8 @@ from toolgate.db.outages import Outage
 from toolgate.gate.counting import Counter
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
+from toolgate.gate.peer_limits import MOST_KEYS, Strangers, too_many
 from toolgate.gate.principal import Kind, Principal
-from toolgate.gate.strangers import MOST_KEYS, Strangers, too_many
 from toolgate.gate.turns import Turns
 from toolgate.sections import LimitSettings
 

@@ -17,8 +17,8 @@ from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
 from toolgate.gate.records import record_of
 from toolgate.identity.oauth import paths
+from toolgate.identity.oauth.audit_notes import Note
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unreadable, failure
-from toolgate.identity.oauth.noting import Note
 from toolgate.identity.oauth.rendering import error_page
 from toolgate.identity.oauth.server import ALIASES, Endpoint
 from toolgate.identity.oauth.token import BAD, FORM

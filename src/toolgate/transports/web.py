@@ -11,7 +11,7 @@ from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.consent import ToolCounts
-from toolgate.identity.oauth.ending import end_former_key
+from toolgate.identity.oauth.grant_list import end_former_key
 from toolgate.identity.oauth.server import Parts, endpoints
 from toolgate.identity.outside import Outside, outside
 from toolgate.identity.providers import Provider

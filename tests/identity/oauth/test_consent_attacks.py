@@ -9,7 +9,7 @@ from tests.transports.conftest import ADMIN_KEY, Web
 from toolgate.db.oauth_tables import tokens as token_table
 from toolgate.gate.principal import Role
 from toolgate.identity.oauth import opaque
-from toolgate.identity.oauth.ending import grants_in_force
+from toolgate.identity.oauth.grant_list import grants_in_force
 
 pytestmark = pytest.mark.anyio
 

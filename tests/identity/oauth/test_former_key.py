@@ -8,7 +8,7 @@ import pytest
 from tests.identity.oauth.flow import Flow, query_of, registered
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
-from toolgate.identity.oauth.ending import grants_in_force
+from toolgate.identity.oauth.grant_list import grants_in_force
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 from tests.transports.mcp_requests import LEGACY, message_of, tool_call
 
 from toolgate.identity.oauth.consent import in_words
-from toolgate.identity.oauth.ending import grants_in_force
+from toolgate.identity.oauth.grant_list import grants_in_force
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.client_names import shown_name
 from toolgate.identity.oauth.clients import BadClient, Client
 from toolgate.identity.oauth.redirects import broken_rule
-from toolgate.identity.sharing import Shared
+from toolgate.identity.shared_requests import Shared
 
 LEAST_SECONDS = 60.0
 MOST_SECONDS = 3600.0

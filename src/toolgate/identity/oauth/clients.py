@@ -10,9 +10,9 @@ from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, sign_ins
 from toolgate.gate.principal import ANONYMOUS
 from toolgate.gate.records import timestamp
+from toolgate.identity.oauth.audit_notes import REGISTERED, Note
 from toolgate.identity.oauth.eviction import make_room, network_of
 from toolgate.identity.oauth.expiry import delete_expired
-from toolgate.identity.oauth.noting import REGISTERED, Note
 
 DAY = 86400
 NEVER_USED_SECONDS = DAY

@@ -8,10 +8,10 @@ from toolgate.db.engine import Database
 from toolgate.gate.principal import Principal, Role
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.oauth import browser, paths, redirects, scopes
+from toolgate.identity.oauth.audit_notes import holder
 from toolgate.identity.oauth.clients import is_document
 from toolgate.identity.oauth.grants import Grants
 from toolgate.identity.oauth.messages import Answer, Header, Request, redirect, with_parameters
-from toolgate.identity.oauth.noting import holder
 from toolgate.identity.oauth.refusals import KEY_ENDED, Refused
 from toolgate.identity.oauth.rendering import error_page, page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject

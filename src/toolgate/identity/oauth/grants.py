@@ -14,9 +14,7 @@ from toolgate.db.oauth_tables import grants, tokens
 from toolgate.gate.records import timestamp
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import opaque, scopes
-from toolgate.identity.oauth.clients import keep_client
-from toolgate.identity.oauth.expiry import delete_expired
-from toolgate.identity.oauth.noting import (
+from toolgate.identity.oauth.audit_notes import (
     GRANTED,
     REFRESHED,
     REVOKED,
@@ -24,6 +22,8 @@ from toolgate.identity.oauth.noting import (
     Note,
     granted,
 )
+from toolgate.identity.oauth.clients import keep_client
+from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.refusals import (
     ALREADY,
     KEY_ENDED,

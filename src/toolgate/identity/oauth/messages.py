@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import orjson
 
 from toolgate.gate.principal import NOTHING_KNOWN, Acting
-from toolgate.identity.oauth.noting import Note
+from toolgate.identity.oauth.audit_notes import Note
 
 NO_STORE = ("cache-control", "no-store")
 MOST_PARAMETERS = 50

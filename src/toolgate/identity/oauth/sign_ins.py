@@ -16,9 +16,9 @@ from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import sign_ins
 from toolgate.gate.records import timestamp
 from toolgate.identity.oauth import opaque
+from toolgate.identity.oauth.audit_notes import SIGNED_IN, Note, holder
 from toolgate.identity.oauth.eviction import make_room, network_of
 from toolgate.identity.oauth.expiry import delete_expired
-from toolgate.identity.oauth.noting import SIGNED_IN, Note, holder
 
 SECONDS = 600
 MOST_MISSES = 5

@@ -2,10 +2,10 @@
 
 from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.admin_client import AdminClients
+from toolgate.identity.oauth.audit_notes import Note
 from toolgate.identity.oauth.clients import BadClient, Clients, is_document
 from toolgate.identity.oauth.grants import Grants, Tokens
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, failure, json_answer
-from toolgate.identity.oauth.noting import Note
 from toolgate.identity.oauth.refusals import CodeUse, RefreshUse, Refused
 
 FORM = "application/x-www-form-urlencoded"

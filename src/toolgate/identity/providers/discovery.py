@@ -8,7 +8,7 @@ from typing import Any
 from toolgate.identity.fetching import Fetcher, FetchFailed
 from toolgate.identity.providers import ProviderDown, SignInFailed
 from toolgate.identity.providers.addresses import is_safe
-from toolgate.identity.sharing import Shared
+from toolgate.identity.shared_requests import Shared
 
 PATH = "/.well-known/openid-configuration"
 KEPT_SECONDS = 3600.0

@@ -10,7 +10,7 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from toolgate.identity.fetching import Fetcher, FetchFailed
 from toolgate.identity.providers import ProviderDown, SignInFailed
-from toolgate.identity.sharing import Shared
+from toolgate.identity.shared_requests import Shared
 
 PublicKey = RSAKey | ECKey | OKPKey
 

@@ -25,7 +25,7 @@ from toolgate.transports.jsonrpc import (
     id_of,
 )
 from toolgate.transports.mcp.answers import Answers
-from toolgate.transports.mcp.claimed import claimed
+from toolgate.transports.mcp.client_pipes import claimed
 from toolgate.transports.mcp.handover import Handover, correlated
 from toolgate.transports.mcp.lines import Line, TooLong
 from toolgate.transports.mcp.plain import Plain, plain_request

@@ -2,8 +2,8 @@
 
 from toolgate.packs.content.importing.files import BadFile, readable
 from toolgate.packs.content.importing.loading import load
+from toolgate.packs.content.importing.options import Report, UnknownProject, Wanted
 from toolgate.packs.content.importing.rows import MODELS
-from toolgate.packs.content.importing.wanted import Report, UnknownProject, Wanted
 
 KINDS = tuple(MODELS)
 

@@ -19,9 +19,9 @@ from toolgate.packs.content.importing.files import (
     read,
     unknown,
 )
+from toolgate.packs.content.importing.options import OPTIONS, Report, Wanted, said
 from toolgate.packs.content.importing.rows import KEPT, MODELS
 from toolgate.packs.content.importing.stored import TABLES, Batch, Packed, settle
-from toolgate.packs.content.importing.wanted import OPTIONS, Report, Wanted, said
 from toolgate.packs.content.pack import UUID
 from toolgate.packs.content.sql import tables
 from toolgate.packs.content.sql.loading import KEYS, Row, id_for

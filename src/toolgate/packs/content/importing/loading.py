@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select
 from toolgate.db.engine import Database
 from toolgate.packs.content.importing.checking import Checking
 from toolgate.packs.content.importing.files import BadFile, stamp
+from toolgate.packs.content.importing.options import Report, UnknownProject, Wanted
 from toolgate.packs.content.importing.stored import TABLES, Packed, settle
-from toolgate.packs.content.importing.wanted import Report, UnknownProject, Wanted
 from toolgate.packs.content.sql import tables
 from toolgate.packs.content.sql.loading import id_for, store
 
