@@ -17,7 +17,7 @@ from tests.transports.conftest import Web, opened_web
 from tests.transports.lines import Line, known, written
 from tests.transports.mcp_requests import LEGACY, MODERN, Request, request, tool_call
 
-from toolgate.db import engine, glances
+from toolgate.db import engine, short_reads
 from toolgate.db.threads import Threads
 from toolgate.gate import audit, seals
 from toolgate.gate.principal import Role
@@ -40,7 +40,7 @@ def nothing_beside() -> Iterator[None]:
         patch.setattr(audit, "BATCH_SECONDS", 3600)
         patch.setattr(seals, "SEAL_SECONDS", 3600)
         patch.setattr(engine, "LOOK_SECONDS", 3600)
-        patch.setattr(glances, "SECONDS", 3600)
+        patch.setattr(short_reads, "SECONDS", 3600)
         yield
 
 
