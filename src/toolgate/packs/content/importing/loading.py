@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from toolgate.db.engine import Database
+from toolgate.gate.operators import note_operator
 from toolgate.packs.content.importing.checking import Checking
 from toolgate.packs.content.importing.files import BadFile, stamp
 from toolgate.packs.content.importing.options import Report, UnknownProject, Wanted
@@ -83,6 +84,8 @@ def _store(
             store(connection, TABLES[report.kind], settled.rows)
             report.stored += len(settled.rows)
         seen(packed.size)
+    if not report.refused:
+        note_operator(connection, "content.import", project_id=project)
 
 
 def _project(connection: Connection, wanted: Wanted) -> tuple[str, bool]:
