@@ -15,7 +15,8 @@ from tests.patience import PATIENT
 
 from toolgate import app, background
 from toolgate.db.outages import NoAnswer
-from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.calls import Call
+from toolgate.gate.pipeline import Gate
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.kit import ADMIN
 

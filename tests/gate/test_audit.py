@@ -29,8 +29,8 @@ from tests.patience import PATIENT
 
 from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.db.engine import Database
+from toolgate.gate.calls import Call
 from toolgate.gate.errors import Conflict, Unauthenticated
-from toolgate.gate.pipeline import Call
 from toolgate.gate.principal import AgentType, Kind, Principal
 from toolgate.gate.records import STARTED
 from toolgate.gate.seals import Sealer
@@ -447,6 +447,18 @@ async def test_a_write_outside_that_takes_too_long_leaves_one_row(kit: Kit) -> N
         assert (await away.call("artifact.put")).status == 504
         await away.audit_rows()
         assert await rows_now(kit) == [("error", "timeout")]
+
+
+async def test_a_write_outside_that_was_stopped_may_have_been_done_and_its_row_is_named(
+    kit: Kit,
+) -> None:
+    async with outside(kit, storing(anyio.Event().wait), limits__seconds=0.1) as away:
+        stopped = await away.call("artifact.put")
+        [row] = await away.audit_rows()
+        assert stopped.error is not None
+        assert not stopped.error.retryable
+        assert "may have been done" in stopped.error.message
+        assert stopped.error.message.endswith(f"Audit id: {row['id']}")
 
 
 async def test_a_write_outside_is_not_begun_when_its_row_cannot_be_stored(kit: Kit) -> None:

@@ -29,6 +29,7 @@ from toolgate.gate.errors import (
     RateLimited,
     ResultTooLarge,
     RouteFailed,
+    StoppedOutside,
     TimedOut,
     TokenExpired,
     TooLarge,
@@ -104,6 +105,15 @@ EVERY_ERROR = [
         "The database did not confirm what put wrote: it may or may not be stored. "
         "Look before you ask again. Audit id: r1",
         "outcome_unknown",
+        504,
+        "SERVER_ERROR",
+        -32502,
+    ),
+    Expected(
+        StoppedOutside("mail", "r1"),
+        "mail took too long and was stopped: what it does may have been done. "
+        "Look before you ask again. Audit id: r1",
+        "timeout",
         504,
         "SERVER_ERROR",
         -32502,

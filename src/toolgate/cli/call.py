@@ -73,7 +73,7 @@ def call(
 
 async def _call(settings: "Settings", wanted: Wanted) -> "tuple[Outcome, ExitCode]":
     from toolgate.app import opened
-    from toolgate.gate.pipeline import Call
+    from toolgate.gate.calls import Call
 
     async with opened(settings, existing=True) as app:
         tool = app.gate.catalogue.find(wanted.tool)

@@ -239,6 +239,18 @@ class OutcomeUnknown(GateError):
         )
 
 
+class StoppedOutside(TimedOut):
+    """A write outside the database took too long and was stopped: it may have been done."""
+
+    retryable = False
+
+    def __init__(self, tool: str, audit_id: str) -> None:
+        super().__init__(
+            f"{tool} took too long and was stopped: what it does may have been done. Look before "
+            f"you ask again. Audit id: {audit_id}"
+        )
+
+
 class Unavailable(GateError):
     """Something this call needs does not answer."""
 

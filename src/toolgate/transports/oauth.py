@@ -11,8 +11,9 @@ from dataclasses import replace
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from toolgate.gate.calls import Call, ended_now
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, TooLarge, Unavailable
-from toolgate.gate.pipeline import Call, Gate, ended_now
+from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
 from toolgate.gate.records import record_of

@@ -1,7 +1,8 @@
 """Requests that never become a call: counted, and audited where they are refused."""
 
+from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError
-from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import NOTHING_KNOWN, Acting, Kind, Principal
 from toolgate.transports.asgi import REQUEST_ID, Scope
 

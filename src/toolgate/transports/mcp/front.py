@@ -9,6 +9,7 @@ are the same (docs/decisions/0005).
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
+from toolgate.gate.calls import Call
 from toolgate.gate.errors import (
     GateError,
     InvalidArguments,
@@ -20,7 +21,7 @@ from toolgate.gate.errors import (
     UnsupportedMediaType,
 )
 from toolgate.gate.ids import Ids
-from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
     HEAD,

@@ -9,9 +9,10 @@ from typing import Any
 
 import anyio
 
+from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited, TooLarge
 from toolgate.gate.ids import Ids
-from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import parse_json
 from toolgate.transports.jsonrpc import (

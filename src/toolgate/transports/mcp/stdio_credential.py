@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, Unauthenticated, Unavailable
 from toolgate.gate.ids import Ids
-from toolgate.gate.pipeline import Call, Gate
+from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import ANONYMOUS, Principal
 from toolgate.throttled_log import ThrottledLog
 from toolgate.transports.jsonrpc import Id, failure_line

@@ -1,0 +1,61 @@
+"""A call: what a transport hands to the gate, what its handler is given, what the audit is told."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from toolgate.db.transactions import Transaction
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.context import Context, Exchange
+from toolgate.gate.errors import printable
+from toolgate.gate.from_request import Request
+from toolgate.gate.policy import Decision
+from toolgate.gate.principal import Principal
+from toolgate.gate.records import Ended
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """What a transport hands over, free of its protocol.
+
+    Not frozen, like all that is made for every call: it would take three times as long.
+    """
+
+    tool: str
+    arguments: Any
+    """Or why the transport could not read them; told only to who may see the tool."""
+    principal: Principal
+    request_id: str
+    transport: str
+    dry_run: bool = False
+    exchange: Exchange | None = None
+    request: Request | None = None
+    """The HTTP request to a tool's own route, which may fill in an argument."""
+
+
+def context_of(call: Call, tool: AnyTool, tx: Transaction | None = None) -> Context[Any]:
+    """What the tool's handler is given."""
+    return Context(
+        request_id=call.request_id,
+        principal=call.principal,
+        world=tool.world,
+        transaction=tx,
+        exchange=call.exchange,
+    )
+
+
+def ended_now(
+    call: Call, tool: AnyTool | None, decision: Decision, started: float, error_type: str | None
+) -> Ended:
+    """What the audit is told of a call."""
+    return (
+        call.request_id,
+        call.transport,
+        call.principal,
+        tool.name if tool else printable(call.tool),
+        decision.allowed,
+        decision.rule,
+        error_type,
+        time.time_ns(),
+        time.perf_counter() - started,
+    )

@@ -1,0 +1,110 @@
+"""A call that writes: how it is stored with its audit row, and what became of it.
+
+What a tool writes to the gate's own database commits together with the row. What it writes
+elsewhere cannot, so its row is stored first, as started, and completed afterwards.
+"""
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from toolgate.db.engine import Database
+from toolgate.db.transactions import Transaction
+from toolgate.gate.answers import Outcome, answer_with
+from toolgate.gate.audit import AuditLog
+from toolgate.gate.calls import Call, context_of, ended_now
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.errors import Forbidden, OutcomeUnknown, StoppedOutside
+from toolgate.gate.policy import Decision
+from toolgate.gate.records import STARTED, Record, record_of
+from toolgate.gate.tool import Target
+
+
+@dataclass(slots=True)
+class Write:
+    """One write, and how far it has come."""
+
+    call: Call
+    tool: AnyTool
+    decision: Decision
+    started: float
+    database: Database
+    audit: AuditLog
+    result_bytes: int
+    started_row: Record | None = None
+    """Where the row is stored before the write: that row."""
+    tx: Transaction | None = None
+    """Where both commit together: their transaction, once the handler is done."""
+    row: Record | None = None
+    """The row in that transaction."""
+    outcome: Outcome | None = None
+    """What is answered if it commits."""
+
+    async def perform(self, args: Any) -> Outcome:
+        """Do it, and store its row."""
+        if not self.tool.atomic:
+            return await self._store_row_first(args)
+        async with self.database.transaction() as tx:
+            self.outcome = await self._handle(args, tx)
+            self.tx = tx
+            if self.call.dry_run:
+                tx.abandon()
+            else:
+                self.row = self._record(None)
+                await self.audit.within(tx, self.row)
+        return self.outcome
+
+    async def _store_row_first(self, args: Any) -> Outcome:
+        outside = Target.OUTSIDE in self.tool.writes
+        if self.call.dry_run:
+            what = f"what {self.tool.name} does is" if outside else "documents are"
+            raise Forbidden(f"A dry run is possible only where {what} in the database.")
+        row = self._record(STARTED)
+        await self.audit.now(row)
+        self.started_row = row
+        if outside:
+            return await self._handle(args, None)
+        async with self.database.transaction() as tx:
+            return await self._handle(args, tx)
+
+    async def _handle(self, args: Any, tx: Transaction | None) -> Outcome:
+        answer = await self.tool.handler(context_of(self.call, self.tool, tx), args)
+        return answer_with(answer, self.tool, self.result_bytes)
+
+    def _record(self, error_type: str | None) -> Record:
+        ended = ended_now(self.call, self.tool, self.decision, self.started, error_type)
+        return record_of(ended)
+
+    async def answer_if_committed(self, error: Exception) -> Outcome | None:
+        """The answer of a write that is stored, whatever came after: its deadline, a lost line."""
+        if self.tx is None or self.row is None:
+            return None
+        if self.tx.uncertain and not isinstance(error, TimeoutError):
+            with contextlib.suppress(SQLAlchemyError):
+                if await self.audit.has(self.row):
+                    self.tx.confirm()
+        return self.outcome if self.tx.committed else None
+
+    def if_unknown(self, error: Exception) -> Exception:
+        """The error to tell: another one where nobody knows whether the write was done."""
+        if self.row is not None and self.tx is not None and self.tx.uncertain:
+            return OutcomeUnknown(self.tool.name, self.row.id)
+        if self.started_row is not None and isinstance(error, TimeoutError):
+            return StoppedOutside(self.tool.name, self.started_row.id)
+        return error
+
+    async def end_row(self, error_type: str | None) -> bool:
+        """Give its row the end it came to; False where there is none yet, as after a read."""
+        if self.started_row is not None:
+            await self.audit.complete(self.started_row, self._record(error_type))
+            return True
+        if self.tx is None or self.row is None:
+            return False
+        if self.tx.committed:
+            return True
+        if self.tx.uncertain:
+            self.audit.unless_stored(self.row, error_type)
+            return True
+        return False
