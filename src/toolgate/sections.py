@@ -154,7 +154,17 @@ class LimitSettings(Section):
     concurrency: int = Field(
         default=64, ge=1, description="Concurrent calls per process; further ones wait."
     )
-    seconds: float = Field(default=60.0, gt=0, description="Time limit for one call.")
+    slow_concurrency: int = Field(
+        default=64,
+        ge=1,
+        description="The same for tools that are declared slow; they delay no other calls.",
+    )
+    seconds: float = Field(
+        default=60.0, gt=0, description="Time limit for one call. A tool may set a shorter one."
+    )
+    slow_seconds: float = Field(
+        default=10800.0, gt=0, description="The same for tools that are declared slow."
+    )
     head_bytes: int = Field(
         default=64 * 1024, ge=1024, description="Largest request line and headers together."
     )

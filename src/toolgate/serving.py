@@ -13,7 +13,7 @@ import uvicorn
 
 from toolgate import logs
 from toolgate.app import opened
-from toolgate.gate.deadlines import Deadlines
+from toolgate.gate.limits import Allowances
 from toolgate.gate.offer import AnyOffer
 from toolgate.settings import Settings, hand_down, handed_down
 from toolgate.stop_signals import StopSignals
@@ -83,13 +83,13 @@ class Application:
         app = await self._open.enter_async_context(opened(self._settings, self._plugins))
         web = web_app(app.gate, app.credentials, self._settings, app.readiness())
         self._web = edge = await self._open.enter_async_context(web)
-        when_told_to_stop(lambda: self._drain(app.gate.limits.deadlines, table))
+        when_told_to_stop(lambda: self._drain(app.gate.limits.allowances, table))
         # What lives now lives as long as the process: keep the collector away from it.
         gc.collect()
         gc.freeze()
         return edge
 
-    def _drain(self, calls: Deadlines, table: ConnectionTable) -> None:
+    def _drain(self, calls: Allowances, table: ConnectionTable) -> None:
         """Let running calls end by themselves for a while, and bodies arrive."""
 
         def end() -> None:

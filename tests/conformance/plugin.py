@@ -16,7 +16,7 @@ from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.prompts import Prompt, PromptArgument
 from toolgate.gate.resources import Resource
-from toolgate.gate.tool import Effect, Input, Pack, Tool
+from toolgate.gate.tool import Effect, Input, Pack, Tool, ToolLimits
 
 from . import fixtures
 
@@ -79,7 +79,7 @@ def _declared(name: str, description: str, model: type[Input], handler: Any) -> 
         effect=Effect.READ,
         idempotent=True,
         open_world=False,
-        interactive=True,
+        limits=ToolLimits(slow=True),
         example={},
         handler=handler,
     )

@@ -18,7 +18,7 @@ from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.rule_schema import Switches, Vocabulary, switches_of, vocabulary
 from toolgate.gate.rules import shipped_rules
-from toolgate.gate.tool import Effect, Input, Nothing, Output, Pack, Target, Tool
+from toolgate.gate.tool import USUAL, Effect, Input, Nothing, Output, Pack, Target, Tool, ToolLimits
 from toolgate.packs import BUILT_IN
 from toolgate.ports.documents import DocumentStore
 from toolgate.sections import Section
@@ -111,6 +111,7 @@ def a_tool(
     gives: type[Output] = Said,
     family: str = "tests",
     open_world: bool = False,
+    limits: ToolLimits = USUAL,
 ) -> AnyTool:
     """A tool that differs from the plainest one only where a test says so."""
     return Tool(
@@ -125,7 +126,7 @@ def a_tool(
         effect=effect,
         idempotent=False,
         open_world=open_world,
-        interactive=False,
+        limits=limits,
         example={},
         writes=frozenset() if effect is Effect.READ else frozenset({Target.DOCUMENTS}),
         handler=run,

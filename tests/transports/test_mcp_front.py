@@ -58,9 +58,7 @@ def special() -> AnyOffer:
     """Tools that need the SDK: one may ask back, one wants an argument in a header."""
     family = Family("special", Pack("special", SENTENCE, "Tools that need the SDK."))
 
-    @family.tool(
-        "ask.back", role=Role.ADMIN, effect=Effect.READ, title="Ask back", interactive=True
-    )
+    @family.tool("ask.back", role=Role.ADMIN, effect=Effect.READ, title="Ask back", slow=True)
     async def ask_back(ctx: Context, args: Nothing) -> Word:
         """Ask back."""
         return Word(word="live" if ctx.exchange else "dead")

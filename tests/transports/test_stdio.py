@@ -19,7 +19,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.offer import AnyOffer
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
-from toolgate.gate.tool import Input
+from toolgate.gate.tool import Input, ToolLimits
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp import stdio, wire
@@ -65,7 +65,7 @@ def special() -> list[AnyOffer]:
     held = a_tool("hold", hold, pack="backend", open_world=True)
     return offer(
         held,
-        replace(held, name="talk", interactive=True),
+        replace(held, name="talk", limits=ToolLimits(slow=True)),
         a_tool("much", much, pack="backend", takes=Size),
         a_tool("digits", digits, takes=Size),
     )

@@ -89,7 +89,6 @@ class Checking:
             effect=effect,
             idempotent=hints.get("idempotentHint", effect is Effect.READ),
             open_world=hints.get("openWorldHint", made.open_world),
-            interactive=False,
             example=_example(made.takes),
             writes=frozenset() if effect is Effect.READ else frozenset({Target.OUTSIDE}),
             handler=made.call,

@@ -1,7 +1,7 @@
-"""Stops calls that take too long, with one timer for all of them.
+"""Stops calls that take too long, with one timer for all that have the same time.
 
-Every call has the same time, so the oldest is the first to be over. A timer of its own for each
-call would cost more than most calls do themselves.
+The oldest of them is the first to be over. A timer of its own for each call would cost more than
+most calls do themselves.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import Storage
@@ -17,6 +17,7 @@ from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.peer_limits import MOST_KEYS, Strangers, too_many
 from toolgate.gate.principal import Kind, Principal
+from toolgate.gate.tool import ToolLimits
 from toolgate.gate.turns import Turns
 from toolgate.sections import LimitSettings
 
@@ -25,6 +26,49 @@ logger = logging.getLogger(__name__)
 MEMORY = "async+memory://"
 REDIS_SECONDS = 5.0
 """How long the counter store may take to answer."""
+
+
+class Allowance(NamedTuple):
+    """What one call gets: its declaration's limits, lowered by the settings."""
+
+    turns: Turns
+    deadlines: Deadlines
+    result_bytes: int
+
+
+class Allowances(dict[ToolLimits, Allowance]):
+    """By declaration; tools that say the same share turns, and a timer."""
+
+    def __init__(self, bounds: LimitSettings, turns: Turns, deadlines: Deadlines) -> None:
+        super().__init__()
+        self._bounds = bounds
+        self._turns = turns
+        self._slow_turns = Turns(bounds.slow_concurrency)
+        self._deadlines = {deadlines.seconds: deadlines}
+        self._stopping = False
+
+    def __missing__(self, said: ToolLimits) -> Allowance:
+        bounds = self._bounds
+        most_seconds = bounds.slow_seconds if said.slow else bounds.seconds
+        self[said] = Allowance(
+            self._slow_turns if said.slow else self._turns,
+            self._within(most_seconds if said.seconds is None else min(said.seconds, most_seconds)),
+            min(said.result_bytes or bounds.result_bytes, bounds.result_bytes),
+        )
+        return self[said]
+
+    def _within(self, seconds: float) -> Deadlines:
+        if seconds not in self._deadlines:
+            self._deadlines[seconds] = Deadlines(seconds)
+            if self._stopping:
+                self._deadlines[seconds].stop()
+        return self._deadlines[seconds]
+
+    def stop(self) -> None:
+        """Wait for no call any longer, neither for those that run nor for those that come."""
+        self._stopping = True
+        for deadlines in self._deadlines.values():
+            deadlines.stop()
 
 
 class Limits:
@@ -52,6 +96,8 @@ class Limits:
         self.strangers = Strangers(None if store_url == MEMORY else self._counters, self._outage)
         self.turns = Turns(bounds.concurrency)
         self.deadlines = Deadlines(bounds.seconds)
+        """Of tools that say nothing of their own."""
+        self.allowances = Allowances(bounds, self.turns, self.deadlines)
 
     def admitting(self, principal: Principal, tool: str) -> Awaitable[None] | None:
         """Count this call; raise `RateLimited` when it is one too many.

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import MOST_NAME, GateError, InvalidArguments, Problem
+from toolgate.gate.errors import MOST_NAME, GateError, InvalidArguments, Problem, TooLarge
 
 MOST_PROBLEMS = 100
 MOST_SHOWN = 100
@@ -25,6 +25,8 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
     given: Any = arguments
     if not isinstance(arguments, dict):
         given = _given(given)
+    if tool.limits.body_bytes is not None:
+        _check_size(tool.name, given, tool.limits.body_bytes)
     try:
         return tool.read(given)
     except ValidationError as invalid:
@@ -37,6 +39,19 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
             more = f"and {len(found) - MOST_PROBLEMS} more problems"
             problems.append(Problem("arguments", "value", more))
         raise InvalidArguments(problems) from None
+
+
+def _check_size(tool: str, given: dict[str, Any], most_bytes: int) -> None:
+    """Refuse arguments over the tool's own limit; counted as JSON, the same on every transport."""
+    try:
+        size = len(to_json(given))
+    except PydanticSerializationError:  # half of a surrogate pair: its size cannot be told
+        wrong = Problem("arguments", "format", "arguments must be valid Unicode")
+        raise InvalidArguments([wrong]) from None
+    if size > most_bytes:
+        raise TooLarge(
+            f"The arguments have {size} bytes, over the limit of {most_bytes} of {tool}. Send less."
+        )
 
 
 def _without_nulls(

@@ -76,24 +76,17 @@ class Gate:
                 await waiting
             given = call.arguments if call.request is None else await filled_in(call, tool)
             args = parse(tool, given)
+            allowed = self.limits.allowances[tool.limits]
             if tool.effect is Effect.READ:
                 work = tool.handler(context_of(call, tool), args)
-                answer = await bounded(self.limits.turns, self.limits.deadlines, work)
-                outcome = answer_with(answer, tool, self.limits.bounds.result_bytes)
+                answer = await bounded(allowed.turns, allowed.deadlines, work)
+                outcome = answer_with(answer, tool, allowed.result_bytes)
                 if self.audit.blocked:
                     await self.audit.make_room()
             else:
-                write = Write(
-                    call,
-                    tool,
-                    decision,
-                    started,
-                    self.database,
-                    self.audit,
-                    self.limits.bounds.result_bytes,
-                )
-                work = write.perform(args)
-                outcome = await bounded(self.limits.turns, self.limits.deadlines, work)
+                write = Write(call, tool, decision, started, self.database, self.audit)
+                work = write.perform(args, allowed.result_bytes)
+                outcome = await bounded(allowed.turns, allowed.deadlines, work)
             error_type = DRY_RUN if write and call.dry_run else None
             return outcome
         except Exception as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Generic, Self, TypeVar, get_type_hints
+from typing import Any, Generic, NamedTuple, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
@@ -79,6 +79,23 @@ class Route:
     method: str = "GET"
 
 
+class ToolLimits(NamedTuple):
+    """What one call of a tool may take; settings may allow less, never more."""
+
+    seconds: float | None = None
+    body_bytes: int | None = None
+    """Largest arguments, as JSON."""
+    result_bytes: int | None = None
+    slow: bool = False
+    """Waits for something that takes long: it has turns of its own, may report progress, and is
+    stopped when its client goes away. It should write to the database last: from the first
+    statement on, other writes wait for it."""
+
+
+USUAL = ToolLimits()
+"""What the settings say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pack:
     """Tools that belong together and speak one dialect."""
@@ -103,12 +120,11 @@ class Tool(Generic[In, Out, World]):
     effect: Effect
     idempotent: bool
     open_world: bool
-    interactive: bool
-    """Talks with the client while it runs (progress, questions): MCP only."""
     example: Mapping[str, Any]
     route: Route | None = None
     writes: frozenset[Target] = frozenset()
     """What it touches; empty for a tool that only reads."""
+    limits: ToolLimits = USUAL
     handler: Handler[World, In, Out]
     world: Any = None
     """The ports of its pack, once the tool is bound."""
@@ -195,7 +211,10 @@ class Family:
         writes: Collection[Target] = (),
         idempotent: bool = False,
         open_world: bool = False,
-        interactive: bool = False,
+        seconds: float | None = None,
+        body_bytes: int | None = None,
+        result_bytes: int | None = None,
+        slow: bool = False,
         example: Mapping[str, Any] | None = None,
         route: Route | None = None,
     ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
@@ -218,10 +237,10 @@ class Family:
                 effect=effect,
                 idempotent=idempotent or effect is Effect.READ,
                 open_world=open_world,
-                interactive=interactive,
                 example=example or {},
                 route=route,
                 writes=frozenset(writes),
+                limits=ToolLimits(seconds, body_bytes, result_bytes, slow),
                 handler=handler,
             )
             self.tools.append(tool)

@@ -32,7 +32,6 @@ class Write:
     started: float
     database: Database
     audit: AuditLog
-    result_bytes: int
     started_row: Record | None = None
     """Where the row is stored before the write: that row."""
     tx: Transaction | None = None
@@ -42,12 +41,12 @@ class Write:
     outcome: Outcome | None = None
     """What is answered if it commits."""
 
-    async def perform(self, args: Any) -> Outcome:
+    async def perform(self, args: Any, most_bytes: int) -> Outcome:
         """Do it, and store its row."""
         if not self.tool.atomic:
-            return await self._store_row_first(args)
+            return await self._store_row_first(args, most_bytes)
         async with self.database.transaction() as tx:
-            self.outcome = await self._handle(args, tx)
+            self.outcome = await self._handle(args, most_bytes, tx)
             self.tx = tx
             if self.call.dry_run:
                 tx.abandon()
@@ -56,7 +55,7 @@ class Write:
                 await self.audit.within(tx, self.row)
         return self.outcome
 
-    async def _store_row_first(self, args: Any) -> Outcome:
+    async def _store_row_first(self, args: Any, most_bytes: int) -> Outcome:
         outside = Target.OUTSIDE in self.tool.writes
         if self.call.dry_run:
             what = f"what {self.tool.name} does is" if outside else "documents are"
@@ -65,13 +64,13 @@ class Write:
         await self.audit.now(row)
         self.started_row = row
         if outside:
-            return await self._handle(args, None)
+            return await self._handle(args, most_bytes)
         async with self.database.transaction() as tx:
-            return await self._handle(args, tx)
+            return await self._handle(args, most_bytes, tx)
 
-    async def _handle(self, args: Any, tx: Transaction | None) -> Outcome:
+    async def _handle(self, args: Any, most_bytes: int, tx: Transaction | None = None) -> Outcome:
         answer = await self.tool.handler(context_of(self.call, self.tool, tx), args)
-        return answer_with(answer, self.tool, self.result_bytes)
+        return answer_with(answer, self.tool, most_bytes)
 
     def _record(self, error_type: str | None) -> Record:
         ended = ended_now(self.call, self.tool, self.decision, self.started, error_type)

@@ -89,7 +89,7 @@ class Front:
         self._live = {
             spelling
             for tool in self._gate.catalogue
-            if tool.interactive or tool.open_world or mirrors_headers(tool)
+            if tool.limits.slow or tool.open_world or mirrors_headers(tool)
             for spelling in (tool.name, tool.alias)
         }
         """The tools, in either spelling, that only the SDK can serve."""

@@ -130,7 +130,7 @@ class Client:
         tool = self._gate.catalogue.find(plain.name)
         return (
             tool is None
-            or not tool.interactive
+            or not tool.limits.slow
             or not self._gate.policy.decide(self._holder.principal, tool).visible
         )
 
