@@ -201,13 +201,6 @@ async def _logging(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
     return text("Tool with logging executed successfully")
 
 
-async def _progress(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
-    for done in (0, 50, 100):
-        await raw.session.report_progress(done, 100, f"Completed step {done} of 100")
-        await anyio.sleep(STEP)
-    return text("Tool with progress executed successfully")
-
-
 async def _reconnection(raw: Raw, params: types.CallToolRequestParams) -> ToolResult:
     await _log(raw, "Before disconnect")
     if raw.close_sse_stream is not None:
@@ -225,9 +218,6 @@ async def _log(raw: Raw, line: str) -> None:
 _NOTIFYING_TOOLS = (
     FixtureTool("test_tool_with_logging", "Sends three log entries.", _logging, NO_ARGUMENTS),
     FixtureTool("test_logging_tool", "Sends log entries when asked for.", _logging, NO_ARGUMENTS),
-    FixtureTool(
-        "test_tool_with_progress", "Reports progress three times.", _progress, NO_ARGUMENTS
-    ),
     FixtureTool(
         "test_reconnection", "Closes its stream during the call.", _reconnection, NO_ARGUMENTS
     ),
@@ -599,8 +589,8 @@ PROMPTS = (
 )
 
 
-async def get_prompt(
-    raw: Raw, params: types.GetPromptRequestParams
+def get_prompt(
+    params: types.GetPromptRequestParams,
 ) -> types.GetPromptResult | types.InputRequiredResult:
     arguments = params.arguments or {}
     match params.name:

@@ -15,6 +15,7 @@ import anyio
 import uvicorn
 from mcp.shared.subscriptions import ToolsListChanged
 from tests.conformance import plugin
+from tests.conformance.native import LIVE
 from tests.gate.tools import Said, a_tool, offer
 
 from toolgate import demo
@@ -40,9 +41,8 @@ def tools(data: Path) -> tuple[AnyTool, ...]:
         return Said()
 
     async def announce(ctx: Context, args: Any) -> Said:
-        assert ctx.exchange is not None
-        await ctx.exchange.publish(ToolsListChanged())
-        await ctx.exchange.raw.session.send_tool_list_changed()
+        await LIVE.get().publish(ToolsListChanged())
+        await LIVE.get().raw.session.send_tool_list_changed()
         return Said(announced=True)
 
     # What reaches out goes through the SDK, and can be cancelled.

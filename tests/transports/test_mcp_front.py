@@ -61,7 +61,7 @@ def special() -> AnyOffer:
     @family.tool("ask.back", role=Role.ADMIN, effect=Effect.READ, title="Ask back", slow=True)
     async def ask_back(ctx: Context, args: Nothing) -> Word:
         """Ask back."""
-        return Word(word="live" if ctx.exchange else "dead")
+        return Word(word="live" if ctx.report else "dead")
 
     @family.tool("in.region", role=Role.ADMIN, effect=Effect.READ, title="In a region")
     async def in_region(ctx: Context, args: Region) -> Word:

@@ -54,7 +54,7 @@ def special() -> list[AnyOffer]:
     async def hold(ctx: Context, args: Any) -> Said:
         HELD[-1].started.set()
         await HELD[-1].go_on.wait()
-        return Said(held=True, live=ctx.exchange is not None)
+        return Said(held=True, live=ctx.report is not None)
 
     async def much(ctx: Context, args: Size) -> Said:
         return Said(much="x" * args.size)

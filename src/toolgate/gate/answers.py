@@ -11,12 +11,6 @@ from toolgate.gate.errors import GateError, ResultTooLarge
 from toolgate.gate.tool import Effect, Output
 
 
-class Native(Output):
-    """An answer, or a fault, in the MCP SDK's own types, from a tool declared `interactive`."""
-
-    result: Any
-
-
 @dataclass(slots=True, kw_only=True)
 class Outcome:
     """The end of a call: a body in the pack's dialect, and its bytes."""
@@ -26,7 +20,6 @@ class Outcome:
     error: GateError | None = None
     sentence: str | None = None
     """What MCP's text content says, where it is not the body."""
-    native: Any = None
 
     @property
     def status(self) -> int:
@@ -46,8 +39,6 @@ class Outcome:
 
 def answer_with(answer: Output, tool: AnyTool, most_bytes: int) -> Outcome:
     """A good answer in the tool's dialect, unless it is too long."""
-    if isinstance(answer, Native):
-        return Outcome(body=None, raw=b"null", native=answer.result)
     body = tool.pack.dialect.success(answer.body())
     raw = orjson.dumps(body)
     if len(raw) > most_bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.context import Context, Exchange
+from toolgate.gate.context import Context, Report
 from toolgate.gate.errors import printable
 from toolgate.gate.from_request import Request
 from toolgate.gate.policy import Decision
@@ -28,7 +28,8 @@ class Call:
     request_id: str
     transport: str
     dry_run: bool = False
-    exchange: Exchange | None = None
+    report: Report | None = None
+    """Hears of the call's progress."""
     request: Request | None = None
     """The HTTP request to a tool's own route, which may fill in an argument."""
 
@@ -40,7 +41,7 @@ def context_of(call: Call, tool: AnyTool, tx: Transaction | None = None) -> Cont
         principal=call.principal,
         world=tool.world,
         transaction=tx,
-        exchange=call.exchange,
+        report=call.report,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.principal import Principal
@@ -11,23 +11,8 @@ World = TypeVar("World")
 """A pack's own ports, as its handlers see them."""
 
 
-class Exchange(Protocol):
-    """The live side of an MCP request, for tools declared `interactive`."""
-
-    @property
-    def raw(self) -> Any:
-        """The SDK's own request context."""
-        ...
-
-    @property
-    def params(self) -> Any:
-        """The SDK's own call parameters."""
-        ...
-
-    @property
-    def publish(self) -> Callable[[Any], Awaitable[None]]:
-        """Tells open subscriptions of a change."""
-        ...
+Report = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Tells whoever waits for a call how far it has come: done, of how much, in words."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +23,8 @@ class Context(Generic[World]):
     principal: Principal
     world: World
     transaction: Transaction | None = None
-    exchange: Exchange | None = None
+    report: Report | None = None
+    """Where nobody wants to know, nothing."""
 
     @property
     def tx(self) -> Transaction:
@@ -46,3 +32,14 @@ class Context(Generic[World]):
         if self.transaction is None:
             raise RuntimeError("a tool declared READ must not write")
         return self.transaction
+
+    async def progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Say how far the call has come; `done` is more every time.
+
+        An MCP client that asked for it and a person at a terminal see it. Only a tool declared
+        `slow` is heard over HTTP.
+        """
+        if self.report is not None:
+            await self.report(done, total, message)

@@ -1,9 +1,8 @@
 """A prompt as a value: what a pack offers under MCP `prompts/list` and `prompts/get`."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 MOST_QUOTED = 200
 
@@ -33,8 +32,6 @@ class Prompt:
     render: Callable[[Mapping[str, str]], str]
     tools: tuple[str, ...] = ()
     """The tools it speaks of: a caller who may not see them is not shown the prompt."""
-    native: Callable[[Any, Any], Awaitable[Any]] | None = None
-    """Answers in the MCP SDK's own types instead of `render`."""
 
 
 def quoted(value: str, most: int = MOST_QUOTED) -> str:

@@ -1,9 +1,9 @@
 """The short way for `tools/call` and `tools/list` over HTTP.
 
 Takes a request only when every header and field is exactly as the protocol wants it and the
-tool needs no live exchange; every other message goes to the SDK unchanged, and what is no message
-is refused here (docs/decisions/0018). Both ways make the same `Call`, so checks, limits and audit
-are the same (docs/decisions/0005).
+tool is neither slow nor reaches out; every other message goes to the SDK unchanged, and what is no
+message is refused here (docs/decisions/0018). Both ways make the same `Call`, so checks, limits and
+audit are the same (docs/decisions/0005).
 """
 
 from collections.abc import Awaitable, Coroutine

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from toolgate.gate.answers import Native
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
@@ -25,7 +24,7 @@ def listed_tool(tool: AnyTool, underscores: bool) -> dict[str, Any]:
         "annotations": tool.annotations,
         **tool.more_fields,
     }
-    if tool.output is not Native and tool.output_schema:
+    if tool.output_schema:
         listed["outputSchema"] = tool.output_schema
     return listed
 

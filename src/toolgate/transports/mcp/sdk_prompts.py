@@ -54,8 +54,6 @@ class PromptHandlers:
             arg.name for arg in prompt.arguments if arg.required and not given.get(arg.name)
         ]:
             raise MCPError(types.INVALID_PARAMS, f"{', '.join(missing)} is required")
-        if prompt.native:
-            return await prompt.native(raw, params)
         text = types.TextContent(text=prompt.render(given))
         return types.GetPromptResult(
             description=prompt.description,

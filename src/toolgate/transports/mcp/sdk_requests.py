@@ -1,6 +1,6 @@
 """A request to the SDK's server, and its way to the gate."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,15 +56,6 @@ Who = Callable[[Raw], Caller]
 """From a request to its caller."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveExchange:
-    """An MCP request while it runs, for interactive tools."""
-
-    raw: Raw
-    params: Any
-    publish: Callable[[Any], Awaitable[None]]
-
-
 class Requests:
     """What every handler needs: who asks, and the gate."""
 
@@ -78,7 +69,7 @@ class Requests:
         """Who sent this request."""
         return self.who(raw).principal
 
-    async def execute(self, raw: Raw, tool: str, arguments: Any, params: Any) -> Outcome:
+    async def execute(self, raw: Raw, tool: str, arguments: Any) -> Outcome:
         """One call through the gate."""
         caller = self.who(raw)
         return await self.gate.execute(
@@ -89,7 +80,7 @@ class Requests:
                 request_id=caller.request_id,
                 transport=self._transport,
                 dry_run=caller.dry_run,
-                exchange=LiveExchange(raw, params, self.bus.publish),
+                report=raw.session.report_progress,
             )
         )
 
@@ -133,10 +124,3 @@ class Requests:
         )
         refused = self.gate.refuse(call, UnknownTool(name), NO_RULE).error
         return MCPError(refused.rpc, refused.message) if isinstance(refused, RateLimited) else error
-
-
-def given(native: Any) -> Any:
-    """A handler's answer in the SDK's types; a protocol fault is raised."""
-    if isinstance(native, MCPError):
-        raise native
-    return native

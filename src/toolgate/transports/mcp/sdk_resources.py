@@ -6,7 +6,7 @@ from mcp.shared.exceptions import MCPError
 from toolgate.gate.errors import printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.mcp.listing import visible_resources
-from toolgate.transports.mcp.sdk_requests import Raw, Requests, given
+from toolgate.transports.mcp.sdk_requests import Raw, Requests
 
 
 class ResourceHandlers:
@@ -59,14 +59,12 @@ class ResourceHandlers:
         """What the tool behind an address answers."""
         for one in self._visible(raw):
             if (arguments := one.arguments_for(params.uri)) is not None:
-                outcome = await self._requests.execute(raw, one.tool, arguments, params)
+                outcome = await self._requests.execute(raw, one.tool, arguments)
                 break
         else:
             raise self._requests.unknown(raw, params.uri, _no_resource(params.uri))
         if outcome.error:
             raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
-        if outcome.native is not None:
-            return given(outcome.native)
         content = types.TextResourceContents(
             uri=params.uri, mime_type=one.mime_type, text=outcome.text
         )

@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import UnknownTool
 from toolgate.transports.mcp.listing import listed_tool, mirrors_headers
-from toolgate.transports.mcp.sdk_requests import Raw, Requests, given
+from toolgate.transports.mcp.sdk_requests import Raw, Requests
 
 
 class ToolHandlers:
@@ -37,11 +37,9 @@ class ToolHandlers:
         self, raw: Raw, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """One call through the gate."""
-        outcome = await self._requests.execute(raw, params.name, params.arguments, params)
+        outcome = await self._requests.execute(raw, params.name, params.arguments)
         if isinstance(outcome.error, UnknownTool):
             raise MCPError(types.INVALID_PARAMS, outcome.error.message)
-        if outcome.native is not None:
-            return given(outcome.native)
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=_structured(outcome),
