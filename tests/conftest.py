@@ -13,7 +13,7 @@ from tests.databases import (
     postgres_room,
     postgres_server,
 )
-from tests.patience import DEADLINES, lengthen
+from tests.patience import DEADLINES, hold_the_minute, lengthen
 from tests.servers import server
 
 __all__ = [
@@ -34,6 +34,7 @@ sys.dont_write_bytecode = False
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 lengthen(DEADLINES)
+hold_the_minute()
 
 
 @pytest.fixture(scope="session")

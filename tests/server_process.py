@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import anyio
-from tests.patience import DEADLINES, OF_SERVERS, lengthen
+from tests.patience import DEADLINES, OF_SERVERS, hold_the_minute, lengthen
 
 from toolgate import demo
 from toolgate.app import opened
@@ -21,7 +21,9 @@ from toolgate.settings import Settings, load
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection_check import connection_class
 
-lengthen(DEADLINES | OF_SERVERS)  # here, and not in `main`: workers import this module too
+# Here, and not in `main`: workers import this module too.
+lengthen(DEADLINES | OF_SERVERS)
+hold_the_minute()
 
 
 async def prepare(settings: Settings) -> dict[str, str]:

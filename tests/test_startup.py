@@ -131,7 +131,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
         f"import sys, {module}; print(len([m for m in sys.modules if m in ('sqlalchemy', 'mcp')]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENT
     )
     assert done.stdout.strip() == "0"
 

@@ -111,7 +111,7 @@ def test_as_a_process_it_tells_figures_as_json(tiny):
 
 
 def test_as_a_process_it_fails_on_a_wrong_answer(tiny):
-    server = tiny(lambda number: [GOOD if number < 9 else b"HTTP/1.1 404 No\r\n\r\n"])
+    server = tiny(lambda number: [GOOD if number < 3 else b"HTTP/1.1 404 No\r\n\r\n"])
     done = _generate(job(server.port, warm_up=0.05, seconds=0.1, connections=2))
     assert done.returncode == 1
     assert "404 No" in done.stderr

@@ -51,14 +51,14 @@ class Host:
         """A client that comes through the proxy; None for no credentials."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         return httpx2.Client(
-            base_url=self.url, headers=headers, verify=self.trust, trust_env=False, timeout=30
+            base_url=self.url, headers=headers, verify=self.trust, trust_env=False, timeout=PATIENT
         )
 
     def direct(self, source: str) -> httpx2.Client:
         """A client that goes past the proxy, from an address of its own."""
         transport = httpx2.HTTPTransport(local_address=source)
         return httpx2.Client(
-            base_url=self.inner_url, transport=transport, trust_env=False, timeout=30
+            base_url=self.inner_url, transport=transport, trust_env=False, timeout=PATIENT
         )
 
     def start(self) -> None:

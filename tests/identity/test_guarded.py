@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.identity.certificates import contexts
 from tests.identity.publisher import Answer, Publisher, publishing
+from tests.patience import PATIENT
 
 from toolgate.identity.fetching import FetchFailed
 from toolgate.identity.guarded import SPECIAL_V4, GuardedFetcher, is_public
@@ -71,7 +72,7 @@ def published() -> Iterator[Publisher]:
 @pytest.fixture
 async def lenient() -> AsyncIterator[GuardedFetcher]:
     """Reaches loopback, as tests must; everything else is as strict as ever."""
-    async with GuardedFetcher(allow_private=True, seconds=3) as fetcher:
+    async with GuardedFetcher(allow_private=True, seconds=PATIENT) as fetcher:
         yield fetcher
 
 
@@ -400,6 +401,6 @@ def test_nothing_heavy_is_loaded_before_something_is_fetched() -> None:
         "print({'httpx2', 'joserfc', 'cryptography'} & sys.modules.keys())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENT
     )
     assert done.stdout.strip() == "set()"

@@ -14,7 +14,7 @@ from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Role
 from toolgate.identity.credentials import Known
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("same_minute")]
+pytestmark = pytest.mark.anyio
 
 MOST = 20
 LIMITS = {"limits__guesses_per_minute": MOST}

@@ -292,7 +292,7 @@ def test_at_the_end_of_input_running_calls_may_finish(server: Backend) -> None:
 def test_the_bridge_is_light() -> None:
     code = "import sys, toolgate.transports.mcp.bridge.relay; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENT
     )
     loaded = set(done.stdout.split())
     assert "httpx2" in loaded

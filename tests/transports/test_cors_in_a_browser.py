@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page, async_playwright
+from tests.patience import PATIENT
 from tests.servers import Server, running_server
 from tests.transports.mcp_requests import LEGACY, MODERN, initialize, tool_call
 
@@ -70,7 +71,9 @@ def gate(tmp_path_factory: pytest.TempPathFactory, port: int) -> Iterator[Server
 async def browser() -> AsyncIterator[Any]:
     async with async_playwright() as playwright:
         launched = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--no-proxy-server"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--no-proxy-server"],
+            timeout=PATIENT * 1000,
         )
         yield launched
         await launched.close()
@@ -78,7 +81,7 @@ async def browser() -> AsyncIterator[Any]:
 
 async def page_at(browser: Any, host: str, port: int) -> Page:
     page = await browser.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(PATIENT * 1000)
     await page.goto(f"http://{host}:{port}/")
     return page
 

@@ -122,7 +122,7 @@ async def streaming(server: Server, holder: str, listen: bool) -> AsyncGenerator
     """An event stream: of the older protocol with GET, of the newer one as a subscription."""
     headers = {"Authorization": f"Bearer {server.key_of(holder)}"}
     async with httpx2.AsyncClient(
-        base_url=server.url, headers=headers, trust_env=False, timeout=20
+        base_url=server.url, headers=headers, trust_env=False, timeout=PATIENT
     ) as http:
         if listen:
             asked = request(

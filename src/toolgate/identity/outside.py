@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from toolgate.identity.fetching import Fetcher
+from toolgate.identity.fetching import SECONDS, Fetcher
 from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.client_documents import ClientDocuments
 from toolgate.identity.providers import Provider
@@ -31,7 +31,10 @@ async def outside(
 ) -> AsyncGenerator[Outside, None]:
     """Ready to ask; nothing is asked before somebody signs in."""
     private = settings.oauth.private_client_documents
-    async with Fetcher() as fetcher, GuardedFetcher(allow_private=private) as guarded:
+    async with (
+        Fetcher(seconds=SECONDS) as fetcher,
+        GuardedFetcher(allow_private=private, seconds=SECONDS) as guarded,
+    ):
         signs_in = provider or _provider(settings.sign_in, fetcher)
         documents = ClientDocuments(guarded) if settings.oauth.client_documents else None
         yield Outside(signs_in, documents)

@@ -181,7 +181,6 @@ async def test_the_answer_goes_to_this_machine_unless_the_setting_allows_more(
     assert sent.status_code == status
 
 
-@pytest.mark.usefixtures("same_minute")
 async def test_guesses_are_counted_wherever_they_are_tried(tmp_path: Path) -> None:
     settings = {"limits__guesses_per_minute": 20}
     async with opened_web(tmp_path, **settings) as web, web.client(None) as http:

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 from tests.identity.oauth.flow import PREFIX, Flow
+from tests.patience import PATIENT
 from tests.servers import Server
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +75,9 @@ def listening() -> Iterator[str]:
 async def browser() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         launched = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--no-proxy-server"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--no-proxy-server"],
+            timeout=PATIENT * 1000,
         )
         yield launched
         await launched.close()
@@ -88,7 +91,7 @@ async def page(request: pytest.FixtureRequest, browser: Browser) -> AsyncIterato
         color_scheme=getattr(request, "param", "light"),
     )
     opened = await context.new_page()
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(PATIENT * 1000)
     told: list[str] = []
     opened.on("console", lambda message: told.append(message.text))
     yield opened

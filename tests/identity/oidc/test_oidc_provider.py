@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.identity.oidc.provider import BACK, sign_in
+from tests.patience import PATIENT
 
 from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Profile, SignInFailed
@@ -16,7 +17,7 @@ CLIENTS = [("confidential app", "a secret: 100% + more"), ("public", None)]
 
 @pytest.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    async with Fetcher(seconds=10) as opened:
+    async with Fetcher(seconds=PATIENT) as opened:
         yield opened
 
 

@@ -20,6 +20,7 @@ from tests.identity.providers.tokens import (
     unsigned,
 )
 from tests.identity.publisher import Answer, Publisher, Seen, publishing
+from tests.patience import PATIENT
 
 from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Begun, Profile, SignInFailed
@@ -93,7 +94,7 @@ def upstream(key: RSAKey) -> Iterator[Upstream]:
 
 @pytest.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    async with Fetcher(seconds=3) as opened:
+    async with Fetcher(seconds=PATIENT) as opened:
         yield opened
 
 

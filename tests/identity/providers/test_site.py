@@ -17,6 +17,7 @@ from tests.identity.providers.tokens import (
     unsigned,
 )
 from tests.identity.publisher import Answer, Publisher, publishing
+from tests.patience import PATIENT
 
 from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Profile, SignInFailed
@@ -50,7 +51,7 @@ def published(key: RSAKey) -> Iterator[Publisher]:
 
 @pytest.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    async with Fetcher(seconds=3) as opened:
+    async with Fetcher(seconds=PATIENT) as opened:
         yield opened
 
 
