@@ -7,8 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy import Connection, make_url, select, text
-from tests.databases import STARTS_A_SERVER
+from tests.databases import STARTS_A_SERVER, Migrate
 
+from toolgate.db import upgrades
 from toolgate.packs.content import demo
 from toolgate.packs.content.demo import GARDEN, PSYMETRIC
 from toolgate.packs.content.sql.lists import ENTITIES
@@ -124,9 +125,14 @@ async def test_two_texts_of_one_row_are_both_asked_for(database_url: str, tmp_pa
 
 @STARTS_A_SERVER
 async def test_without_the_extension_searches_answer_the_same(
-    postgres_database: str, tmp_path: Path
+    postgres_database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    migrations_once: Migrate,
 ) -> None:
     """A database user that may not make extensions; the role is gone with its server."""
+    # What is replayed elsewhere knows of no refusal.
+    monkeypatch.setattr(upgrades, "_run", migrations_once)
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'plain'").fetchone()
         if not known:
