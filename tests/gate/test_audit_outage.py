@@ -27,7 +27,7 @@ async def kit(tmp_path: Any) -> Any:
 
 
 def ended(request_id: str, error_type: str = "rate_limited") -> Ended:
-    return (request_id, "test", USER, "any", False, "rule", error_type, time.time_ns(), 0.0)
+    return (request_id, "test", USER, "any", False, "rule", error_type, None, time.time_ns(), 0.0)
 
 
 def row(request_id: str) -> Record:

@@ -35,7 +35,9 @@ def test_a_moment_is_utc_with_microseconds() -> None:
 
 def of_caller(number: int, caller: int) -> Record:
     principal = of_role(Role.USER, f"key:{caller}", f"u{caller}")
-    return record_of((f"r{number}", "mcp", principal, "help.get", True, "users", None, 0, 0.002))
+    return record_of(
+        (f"r{number}", "mcp", principal, "help.get", True, "users", None, None, 0, 0.002)
+    )
 
 
 @pytest.mark.anyio

@@ -112,6 +112,7 @@ def a_tool(
     family: str = "tests",
     open_world: bool = False,
     limits: ToolLimits = USUAL,
+    not_found: Any = None,
 ) -> AnyTool:
     """A tool that differs from the plainest one only where a test says so."""
     return Tool(
@@ -130,6 +131,7 @@ def a_tool(
         example={},
         writes=frozenset() if effect is Effect.READ else frozenset({Target.DOCUMENTS}),
         handler=run,
+        not_found=not_found,
     )
 
 

@@ -15,7 +15,7 @@ from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.upgrades import upgrade
-from toolgate.gate.principal import AgentType, Kind, Role
+from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Role
 from toolgate.gate.records import timestamp
 from toolgate.identity import credentials as module
 from toolgate.identity.credentials import Credentials, InsufficientScope
@@ -230,3 +230,19 @@ async def test_a_credential_seen_before_costs_a_function_or_two_and_no_statement
     assert known is not None
     assert statements == []
     assert len(entered) <= SEEN_BEFORE_FUNCTIONS, entered
+
+
+async def test_what_a_key_is_bound_to_comes_with_it_and_with_its_tokens(door: Door) -> None:
+    bound = {"project_id": "p", "task_id": "t", "job_id": "j"}
+    made = await door.keys.create(agent_type=AgentType.WORKER, user_id="u", bound=bound)
+    token = await door.token(user_id=None, key_id=made.id)
+    for credential in (made.key, made.key, token, token):  # looked up, then remembered
+        found = await door.credentials.identify(credential, RESOURCES)
+        assert found is not None
+        assert found.principal.bound == bound
+        assert found.principal.scope == {"project": "p", "task": "t", "job": "j", "user": "u"}
+    assert await door.keys.holder(made.id) == await door.keys.look_up(made.key)
+    await door.keys.revoke(made.id)
+    assert await door.keys.holder(made.id) is None
+    plain = await door.keys.create(agent_type=AgentType.WORKER, bound={"task_id": "t"})
+    assert (await door.keys.look_up(plain.key) or ANONYMOUS).bound == {"task_id": "t"}

@@ -24,6 +24,13 @@ Agent = Annotated[
 UserId = Annotated[
     str | None, typer.Option("--user", metavar="UID", help="The user the key is for.")
 ]
+ProjectId = Annotated[
+    str | None, typer.Option("--project", metavar="ID", help="The one project of an agent.")
+]
+TaskId = Annotated[
+    str | None, typer.Option("--task", metavar="ID", help="The one task of an agent.")
+]
+JobId = Annotated[str | None, typer.Option("--job", metavar="ID", help="The one job of an agent.")]
 Name = Annotated[
     str | None,
     typer.Option("--name", metavar="NAME", help="Name shown in lists and in the audit."),
@@ -34,6 +41,7 @@ Expires = Annotated[
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")]
 
 LONGEST_NAME = 100
+LONGEST_ID = 128
 DURATION = re.compile(r"([1-9][0-9]{0,5})([dhm])")
 IN_A_DAY = {"d": 1, "h": 24, "m": 24 * 60}
 
@@ -54,14 +62,22 @@ def create(
     role: RoleName = None,
     user: UserId = None,
     agent: Agent = None,
+    project: ProjectId = None,
+    task: TaskId = None,
+    job: JobId = None,
     name: Name = None,
     expires: Expires = None,
     config: ConfigFile = None,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a key for a role or an agent type. It is shown once; only its hash is stored."""
+    """Create a key for a role or an agent type. It is shown once; only its hash is stored.
+
+    An agent whose key is bound to a project, task or job finds no other.
+    """
+    bound = _bound(agent, project=project, task=task, job=job)
     wanted = _wanted(role, agent) | {
+        "bound": bound,
         "user_id": user,
         "name": _named(name),
         "days": days(expires) if expires else None,
@@ -70,9 +86,10 @@ def create(
     made = opening.wait_for(lambda: _create(settings, wanted))
     if as_json:
         named = {"name": made.name} if made.name else {}
-        return say_json({"id": made.id, "key": made.key, "role": made.role} | named)
+        return say_json({"id": made.id, "key": made.key, "role": made.role} | named | bound)
     whose = f"{made.role}, user {user}" if user else made.role
     told = {"Key": strong(made.key), "Id": made.id, "For": whose, "Expires": expires or "never"}
+    told |= {"Bound to": _told_bound(bound)} if bound else {}
     facts(told | ({"Name": made.name} if made.name else {}))
     say("\nKeep the key now: only its hash is stored, so it cannot be shown again.")
 
@@ -83,6 +100,25 @@ def _named(name: str | None) -> str | None:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise Stop(f"--name takes 1 to {LONGEST_NAME} printable characters.")
     return name.strip()
+
+
+def _bound(agent: str | None, **given: str | None) -> dict[str, str]:
+    """The ids that the key is bound to, by column."""
+    for option, value in given.items():
+        if value is None:
+            continue
+        if agent is None:
+            raise Stop(f"--{option} is for the key of an agent. Use --agent (pm, pa, worker).")
+        if not value.strip() or len(value) > LONGEST_ID or not value.isprintable():
+            raise Stop(f"--{option} takes an id of 1 to {LONGEST_ID} printable characters.")
+    return {f"{option}_id": value for option, value in given.items() if value is not None}
+
+
+def _told_bound(row: dict[str, Any]) -> str:
+    from toolgate.gate.principal import BOUND
+
+    told = [f"{name.removesuffix('_id')} {row[name]}" for name in BOUND if row.get(name)]
+    return ", ".join(told) or "-"
 
 
 def _wanted(role: str | None, agent: str | None) -> dict[str, Any]:
@@ -138,7 +174,8 @@ def list_(
         return say_json(rows)
     if not rows:
         return say("No keys. `toolgate keys create` makes one.")
-    table(("id", "name", "for", "user", "created", "expires", "state"), map(_row, rows))
+    columns = ("id", "name", "for", "user", "bound to", "created", "expires", "state")
+    table(columns, map(_row, rows))
 
 
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
@@ -154,6 +191,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         row["name"] or "-",
         row["role"] or f"agent {row['agent_type']}",
         row["user_id"] or "-",
+        _told_bound(row),
         row["created_at"][:10],
         _minute(row["expires_at"]) if row["expires_at"] else "never",
         row["state"],

@@ -48,16 +48,14 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
 
 
 async def _holder(key_id: str, keys: "Keys") -> "Principal":
-    from toolgate.gate.principal import AgentType, Role, of_agent, of_role
-
     found = next((row for row in await keys.list() if row["id"] == key_id), None)
     if found is None:
         raise Stop(f"There is no key {key_id}. `toolgate keys list` shows them.")
-    if (state := key_state(found)) != IN_FORCE:
+    holder = await keys.holder(key_id)
+    if holder is None:
+        state = key_state(found)
         raise Stop(f"Key {key_id} is {state}. `toolgate keys list` shows them.", ExitCode.REFUSED)
-    if found["agent_type"]:
-        return of_agent(AgentType(found["agent_type"]), f"key:{key_id}", found["user_id"])
-    return of_role(Role(found["role"]), f"key:{key_id}", found["user_id"])
+    return holder
 
 
 IN_FORCE = "in force"

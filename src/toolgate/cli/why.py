@@ -38,7 +38,7 @@ def why(
     The exit code is 0 if it may, 3 if not.
     """
     settings = load_settings(ctx, config, data)
-    decision, failures = opening.wait_for(lambda: _decision(settings, principal, tool))
+    decision, only, failures = opening.wait_for(lambda: _decision(settings, principal, tool))
     if as_json:
         say_json(
             {
@@ -48,11 +48,14 @@ def why(
                 "allowed": decision.allowed,
                 "rule": decision.rule,
                 "says": decision.says,
+                "only": only,
                 "failures": failures,
             }
         )
     else:
         _explain(principal, tool, decision, _rule_text(settings, decision.rule))
+        for argument, own in only.items():
+            say(f"{principal} is bound: with another {argument} than {own} nothing is found.")
         for failure in failures:
             say(f"{bad('Failed:')} {failure}.")
     raise typer.Exit(ExitCode.OK if decision.allowed else ExitCode.REFUSED)
@@ -60,13 +63,15 @@ def why(
 
 async def _decision(
     settings: "Settings", principal: str, tool: str
-) -> "tuple[Decision, list[str]]":
+) -> "tuple[Decision, dict[str, str], list[str]]":
     from toolgate.app import opened
 
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
-        decision = app.gate.policy.decide(who, tool_named(app.gate.catalogue, tool))
-        return decision, list(app.gate.policy.failures)
+        found = tool_named(app.gate.catalogue, tool)
+        decision = app.gate.policy.decide(who, found)
+        only = found.scope.only(who) if found.scope and decision.allowed else {}
+        return decision, only, list(app.gate.policy.failures)
 
 
 def _explain(principal: str, tool: str, decision: "Decision", text: str | None) -> None:

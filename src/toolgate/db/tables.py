@@ -57,6 +57,10 @@ keys = Table(
     Column("revoked_at", Time),
     # What its maker calls it.
     Column("name", Text),
+    # The one project, task and job that its holder may name.
+    Column("project_id", Text),
+    Column("task_id", Text),
+    Column("job_id", Text),
 )
 
 # Always empty: each check of `db/health.py` deletes its row before the commit.

@@ -16,6 +16,7 @@ from toolgate.extend.schemas import BadSchema, Check, Schema, check_with, closed
 from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_two
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
+from toolgate.gate.scope import has_scope_ids
 from toolgate.gate.tool import Effect, Input, Target
 from toolgate.sections import Extend
 
@@ -271,6 +272,8 @@ class Checking:
         if answer and not gives:
             gives = output_schema(answer)
         call = HandlerCall(self.entry.label, handler, self.outbound, answer, promise)
+        if model is not None and has_scope_ids(model):
+            self._say(None, "Scoped is for the tools of a pack, so check the id in the handler")
         if model is not None:
             takes = input_schema(model)
             reader = model.__pydantic_validator__.validate_python

@@ -1,6 +1,7 @@
 """A call: what a transport hands to the gate, what its handler is given, what the audit is told."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from toolgate.gate.from_request import Request
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
 from toolgate.gate.records import Ended
+from toolgate.gate.scope import OUT_OF_SCOPE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +34,10 @@ class Call:
     """Hears of the call's progress."""
     request: Request | None = None
     """The HTTP request to a tool's own route, which may fill in an argument."""
+    ids: Mapping[str, str] | None = None
+    """The scope ids that the arguments name, for the audit; known once they are parsed."""
+    out_of_scope: bool = False
+    """Whether one of them is not the caller's."""
 
 
 def context_of(call: Call, tool: AnyTool, tx: Transaction | None = None) -> Context[Any]:
@@ -54,9 +60,10 @@ def ended_now(
         call.transport,
         call.principal,
         tool.name if tool else printable(call.tool),
-        decision.allowed,
-        decision.rule,
+        decision.allowed and not call.out_of_scope,
+        OUT_OF_SCOPE if call.out_of_scope else decision.rule,
         error_type,
+        call.ids,
         time.time_ns(),
         time.perf_counter() - started,
     )

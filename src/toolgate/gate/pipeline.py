@@ -1,6 +1,8 @@
 """The path of every call. Read this file first.
 
-transport -> identity -> catalogue -> policy -> limits -> parse -> handler -> audit -> dialect
+transport -> identity
+  -> catalogue -> policy -> limits -> parse -> scope -> handler -> audit
+  -> dialect -> transport
 """
 
 import time
@@ -31,6 +33,7 @@ from toolgate.gate.parsing import nearest, parse
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.requests import log_request
+from toolgate.gate.scope import Scope
 from toolgate.gate.tool import Effect
 from toolgate.gate.waiting import bounded
 from toolgate.gate.writes import Write
@@ -76,6 +79,7 @@ class Gate:
                 await waiting
             given = call.arguments if call.request is None else await filled_in(call, tool)
             args = parse(tool, given)
+            args = args if tool.scope is None else in_scope(tool.scope, args, call)
             allowed = self.limits.allowances[tool.limits]
             if tool.effect is Effect.READ:
                 work = tool.handler(context_of(call, tool), args)
@@ -170,6 +174,16 @@ async def filled_in(call: Call, tool: AnyTool) -> Any:
         return call.arguments
     value = await filled.value(tool.world, call.request)
     return {**cast("dict[str, Any]", call.arguments), filled.argument: value}
+
+
+def in_scope(scope: Scope, args: Any, call: Call) -> Any:
+    """The arguments, narrowed to what the caller is bound to; else the tool's own not-found."""
+    call.ids = scope.audited(args)
+    narrowed = scope.narrowed(args, call.principal)
+    if narrowed is None:
+        call.out_of_scope = True
+        raise scope.not_found(args)
+    return narrowed
 
 
 def told(error: Exception, call: Call, failures: FailureLog) -> GateError:

@@ -44,6 +44,8 @@ class Acting(NamedTuple):
 
 
 NOTHING_KNOWN = Acting()
+BOUND = ("project_id", "task_id", "job_id")
+"""Ids that a key can be bound to, beside its user."""
 
 
 class Audited(NamedTuple):
@@ -75,7 +77,7 @@ class Principal:
     read_only: bool = False
     """Whether the person who allowed this client to act for them chose reading only."""
     bound: dict[str, str] = field(default_factory=dict[str, str], hash=False)
-    """Ids this caller is tied to: project_id, task_id, job_id."""
+    """Ids that its key is bound to: some of `BOUND`."""
     client_id: str | None = None
     """The OAuth client that acts for the caller, if one does."""
     grant_id: str | None = None
@@ -85,6 +87,17 @@ class Principal:
     def shape(self) -> tuple[Any, ...]:
         """All that policy looks at; callers of one shape get the same decisions."""
         return (self.kind, self.roles, self.agent_type, self.read_only)
+
+    @cached_property
+    def scope(self) -> dict[str, str]:
+        """The one id of each kind that it may name; any, where there is none.
+
+        A user, and an agent that works for one, is bound to that user; an admin is not.
+        """
+        ids = {name.removesuffix("_id"): one for name, one in self.bound.items()}
+        if self.user_id is not None and Role.ADMIN not in self.roles:
+            ids["user"] = self.user_id
+        return ids
 
     @cached_property
     def audited(self) -> Audited:

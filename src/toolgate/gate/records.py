@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -48,10 +48,11 @@ def _second(since_1970: int) -> str:
     return datetime.fromtimestamp(since_1970, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-Ended = tuple[str, str, Principal, str, bool, str, str | None, int, float]
+Ended = tuple[str, str, Principal, str, bool, str, str | None, Mapping[str, str] | None, int, float]
 """What a row is made of once there is time: request id, transport, caller, name of the tool,
-whether it was allowed, by which rule, error type, when it ended in nanoseconds, how many seconds it
-took. A bare tuple, since one is made for every call; making rows of many at once is quicker."""
+whether it was allowed, by which rule, error type, ids that the arguments name (by column), when it
+ended in nanoseconds, how many seconds it took. A bare tuple, since one is made for every call;
+making rows of many at once is quicker."""
 
 
 class Record(NamedTuple):
@@ -89,13 +90,16 @@ new_id = Ids().new
 
 def record_of(ended: Ended) -> Record:
     """The row of a call."""
-    request_id, transport, principal, tool_name, allowed, rule, error_type, when, seconds = ended
+    request_id, transport, principal, tool_name, allowed, rule, error_type, ids, when, seconds = (
+        ended
+    )
+    caller = principal.audited._replace(**ids) if ids else principal.audited
     return Record(
         new_id(),
         _stamp(when),
         request_id,
         transport,
-        *principal.audited,
+        *caller,
         tool_name,
         "allow" if allowed else "deny",
         rule,

@@ -12,7 +12,7 @@ logger = logging.getLogger("toolgate.requests")
 
 def log_request(ended: Ended) -> None:
     """Who called what, how it ended and how long it took; never what with."""
-    request_id, transport, principal, tool, allowed, rule, error_type, _, seconds = ended
+    request_id, transport, principal, tool, allowed, rule, error_type, *_, seconds = ended
     logger.info(
         "%s",
         tool,

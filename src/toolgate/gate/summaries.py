@@ -39,7 +39,9 @@ class _Summary:
 
     def row(self) -> Record:
         """The row of what was counted since the last one."""
-        row = record_of(self.last)._replace(tool_name=self.tool, times=self.times)
+        ids = None  # of one call, not of all
+        last = (*self.last[:7], ids, *self.last[8:])
+        row = record_of(last)._replace(tool_name=self.tool, times=self.times)
         self.tool, self.times = None, 0
         return row
 

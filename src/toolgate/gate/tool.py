@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict
 
 from toolgate.gate.context import Context, World
 from toolgate.gate.dialects import Dialect
+from toolgate.gate.errors import GateError
 from toolgate.gate.from_request import FromRequest
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
+from toolgate.gate.scope import MakeNotFound, Scope, scope_of
 
 
 class Effect(StrEnum):
@@ -132,6 +134,14 @@ class Tool(Generic[In, Out, World]):
     """Whether all it writes joins one transaction with its audit row."""
     from_request: FromRequest[World] | None = None
     """The argument that a request to its route fills in."""
+    not_found: str | MakeNotFound | None = None
+    """What it raises for an id that does not exist; said where an argument is a scope id."""
+    scope: Scope | None = field(init=False, default=None)
+    """The scope ids among its arguments."""
+
+    def __post_init__(self) -> None:
+        """Find the scope ids once, and refuse what could not be enforced."""
+        object.__setattr__(self, "scope", scope_of(self.name, self.input, self.not_found))
 
     def bound(
         self, world: World, apart: frozenset[Target], filled: FromRequest[World] | None
@@ -217,6 +227,7 @@ class Family:
         slow: bool = False,
         example: Mapping[str, Any] | None = None,
         route: Route | None = None,
+        not_found: str | Callable[[In], GateError] | None = None,
     ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
         """Declare the decorated handler as a tool of this family."""
         if bool(writes) == (effect is Effect.READ):
@@ -242,6 +253,7 @@ class Family:
                 writes=frozenset(writes),
                 limits=ToolLimits(seconds, body_bytes, result_bytes, slow),
                 handler=handler,
+                not_found=not_found,
             )
             self.tools.append(tool)
             return tool

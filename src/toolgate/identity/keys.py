@@ -8,8 +8,8 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, text, update
@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, text, update
 from toolgate.db.engine import Database
 from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys
-from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
+from toolgate.gate.principal import BOUND, AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.records import timestamp
 from toolgate.sections import SHORTEST_ADMIN_KEY
 
@@ -107,9 +107,13 @@ class Keys:
         user_id: str | None = None,
         days: float | None = None,
         name: str | None = None,
+        bound: Mapping[str, str] | None = None,
         note: Note | None = None,
     ) -> NewKey:
-        """Make a key for a role or an agent type; `name` is what people call it."""
+        """Make a key for a role or an agent type; `name` is what people call it.
+
+        `bound` has the ids, of those in `BOUND`, that its holder may name and no others.
+        """
         key_id = secrets.token_hex(8)
         key = f"{PREFIX}_{key_id}_{secrets.token_hex(32)}"
         row = {
@@ -121,6 +125,8 @@ class Keys:
             "created_at": timestamp(),
             "expires_at": timestamp(seconds=days * 86400) if days is not None else None,
             "name": name,
+            **dict.fromkeys(BOUND),
+            **(bound or {}),
         }
 
         def keep(connection: Connection) -> None:
@@ -145,6 +151,11 @@ class Keys:
             return made
 
         return NewKey(key_id, key, role) if await self._database.write(keep) else None
+
+    async def holder(self, key_id: str) -> Principal | None:
+        """Who holds the key of this id, if it is in force."""
+        row = await self._database.look_up(ONE, {"id": key_id})
+        return principal_of_key(row) if row and in_force(row) else None
 
     async def list(self) -> list[dict[str, Any]]:
         """Every key's row without its hash, oldest first."""
@@ -194,5 +205,8 @@ def in_force(row: Row[Any]) -> bool:
 def principal_of_key(row: Row[Any]) -> Principal:
     """The holder of a key."""
     if row.agent_type:
-        return of_agent(AgentType(row.agent_type), f"key:{row.id}", row.user_id)
-    return of_role(Role(row.role), f"key:{row.id}", row.user_id)
+        holder = of_agent(AgentType(row.agent_type), f"key:{row.id}", row.user_id)
+    else:
+        holder = of_role(Role(row.role), f"key:{row.id}", row.user_id)
+    bound = {name: value for name in BOUND if (value := getattr(row, name)) is not None}
+    return replace(holder, bound=bound) if bound else holder

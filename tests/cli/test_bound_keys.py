@@ -1,0 +1,87 @@
+"""Keys that are bound to a project, a task or a job, on the command line."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from tests.gate.tools import Said, a_tool, offer
+
+from toolgate import packs
+from toolgate.gate.scope import Scoped
+from toolgate.gate.tool import Input
+
+pytestmark = pytest.mark.usefixtures("data")
+
+
+class OfTask(Input):
+    task_id: Annotated[str, Scoped("task")]
+
+
+async def finds(ctx: Any, args: OfTask) -> Said:
+    return Said.model_validate({"found": args.task_id})
+
+
+@pytest.fixture
+def scoped_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool for workers, as a pack would bring it."""
+    tool = a_tool("artifact.list", finds, takes=OfTask, not_found="Task not found")
+    shipped = packs.load
+    monkeypatch.setattr(packs, "load", lambda *given: (*shipped(*given), *offer(tool)))
+
+
+@dataclass
+class Made:
+    id: str
+    shown: dict[str, Any]
+
+
+@pytest.fixture
+def key(cli: Any) -> Made:
+    bound = ("--user", "alice", "--project", "p1", "--task", "t1", "--job", "j1")
+    made = cli("keys", "create", "--agent", "worker", *bound, "--name", "Night shift", "--json")
+    return Made(made.json["id"], made.json)
+
+
+def test_a_key_is_made_and_listed_with_what_it_is_bound_to(cli: Any, key: Made) -> None:
+    ids = {"project_id": "p1", "task_id": "t1", "job_id": "j1"}
+    assert {name: key.shown[name] for name in ids} == ids
+    (row,) = cli("keys", "list", "--json").json
+    assert {name: row[name] for name in ids} == ids
+    assert (row["user_id"], row["name"], row["agent_type"]) == ("alice", "Night shift", "worker")
+    head, line = cli("keys", "list").out.splitlines()
+    assert "BOUND TO" in head
+    assert "project p1, task t1, job j1" in line
+    told = cli("keys", "create", "--agent", "pa", "--task", "t2").out
+    assert "Bound to  task t2" in told
+
+
+@pytest.mark.parametrize("option", ["--project", "--task", "--job"])
+def test_only_the_key_of_an_agent_can_be_bound(cli: Any, option: str) -> None:
+    refused = cli("keys", "create", "--role", "admin", option, "x")
+    assert refused.code == 2
+    assert f"{option} is for the key of an agent" in refused.err
+    for odd in ("", " ", "a\nb", "x" * 129):
+        refused = cli("keys", "create", "--agent", "pm", option, odd)
+        assert refused.code == 2
+        assert f"{option} takes an id of 1 to 128 printable characters" in refused.err
+    assert cli("keys", "list", "--json").json == []
+
+
+@pytest.mark.usefixtures("scoped_tool")
+def test_a_call_as_a_bound_key_finds_only_what_it_is_bound_to(cli: Any, key: Made) -> None:
+    found = cli("call", "artifact.list", "task_id=t1", "--as", f"key:{key.id}")
+    assert (found.code, found.json["result"]) == (0, {"found": "t1"})
+    other = cli("call", "artifact.list", "task_id=t2", "--as", f"key:{key.id}")
+    assert other.code == 1
+    assert other.json["error"]["message"] == "Task not found"
+    assert cli("call", "artifact.list", "task_id=t2", "--as", "agent:worker").code == 0
+
+
+@pytest.mark.usefixtures("scoped_tool")
+def test_why_says_what_a_key_is_bound_to(cli: Any, key: Made) -> None:
+    bound = cli("why", f"key:{key.id}", "artifact.list", "--json")
+    assert (bound.code, bound.json["only"]) == (0, {"task_id": "t1"})
+    told = cli("why", f"key:{key.id}", "artifact.list").out
+    assert f"key:{key.id} is bound: with another task_id than t1 nothing is found." in told
+    free = cli("why", "agent:worker", "artifact.list", "--json")
+    assert (free.code, free.json["only"]) == (0, {})
