@@ -177,6 +177,14 @@ def test_a_bad_entry_in_yaml(tmp_path: Path, text: str, told: str) -> None:
             IMPORT + "@tool()\nasync def it(ctx, args): ...\ntools = [it]\n",
             "tools.py:2: it: description is missing.",
         ),
+        (
+            IMPORT + "@tool(seconds=0)\nasync def it(ctx, args):\n    'It'\ntools = [it]\n",
+            "tools.py:2: it: seconds must be a number above 0.",
+        ),
+        (
+            IMPORT + "@tool(slow='yes')\nasync def it(ctx, args):\n    'It'\ntools = [it]\n",
+            "tools.py:2: it: slow must be true or false.",
+        ),
     ],
 )
 def test_a_bad_entry_in_python(tmp_path: Path, text: str, told: str) -> None:

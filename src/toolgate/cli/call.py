@@ -13,6 +13,7 @@ from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import note, on_terminal
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import ExitCode
+from toolgate.cli.progress import progress_line
 
 if TYPE_CHECKING:
     from toolgate.app import App
@@ -79,16 +80,18 @@ async def _call(settings: "Settings", wanted: Wanted) -> "tuple[Outcome, ExitCod
         tool = app.gate.catalogue.find(wanted.tool)
         schema = tool.input_schema if tool else {}
         who = await principal_named(wanted.principal, app.keys)
-        outcome = await app.gate.execute(
-            Call(
-                tool=wanted.tool,
-                arguments=read_arguments(wanted.pairs, wanted.json_text, schema),
-                principal=who,
-                request_id=secrets.token_hex(12),
-                transport="cli",
-                dry_run=wanted.dry_run,
+        with progress_line(wanted.tool) as report:
+            outcome = await app.gate.execute(
+                Call(
+                    tool=wanted.tool,
+                    arguments=read_arguments(wanted.pairs, wanted.json_text, schema),
+                    principal=who,
+                    request_id=secrets.token_hex(12),
+                    transport="cli",
+                    dry_run=wanted.dry_run,
+                    report=report,
+                )
             )
-        )
         return outcome, _exit_code(app, outcome, who, wanted.tool)
 
 

@@ -17,7 +17,7 @@ from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_two
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
 from toolgate.gate.scope import has_scope_ids
-from toolgate.gate.tool import Effect, Input, Target
+from toolgate.gate.tool import Effect, Input, Target, ToolLimits
 from toolgate.sections import Extend
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -36,6 +36,7 @@ SHARED = (
     "icons",
 )
 ROUTE = (*SHARED, "method", "path", "parameters")
+HANDLER = (*SHARED, "seconds", "slow")
 PASSED = ("_meta", "icons")
 SPELLINGS = {"inputSchema": "input_schema", "outputSchema": "output_schema"}
 """Names that MCP itself uses, and so do tools written for other servers."""
@@ -73,6 +74,7 @@ class Checking:
         role = self._one_of("role", tuple(Role), Role.ADMIN)
         hints = self._hints()
         passed = self._passed()
+        limits = self._limits()
         made = self._handler() if self.entry.handler else self._route()
         if made is None or self.problems:
             return None
@@ -92,6 +94,7 @@ class Checking:
             open_world=hints.get("openWorldHint", made.open_world),
             example=_example(made.takes),
             writes=frozenset() if effect is Effect.READ else frozenset({Target.OUTSIDE}),
+            limits=limits,
             handler=made.call,
             reader=made.reader,
             takes=made.takes,
@@ -107,7 +110,7 @@ class Checking:
         return self._written.get(key, key)
 
     def _keys(self) -> None:
-        known = SHARED if self.entry.handler else ROUTE
+        known = HANDLER if self.entry.handler else ROUTE
         for key in self.entry.given:
             if key in known:
                 continue
@@ -141,6 +144,14 @@ class Checking:
             return dict(cast("Mapping[str, Any]", value))
         self._say(key, f"{self._spelled(key)} must be a mapping")
         return None
+
+    def _limits(self) -> ToolLimits:
+        seconds, slow = self.entry.given.get("seconds"), self.entry.given.get("slow", False)
+        if seconds is not None and not (type(seconds) in (int, float) and seconds > 0):
+            self._say("seconds", "seconds must be a number above 0")
+        if not isinstance(slow, bool):
+            self._say("slow", "slow must be true or false")
+        return ToolLimits(seconds=seconds, slow=slow)
 
     def _hints(self) -> dict[str, Any]:
         hints = self._mapping("annotations") or {}

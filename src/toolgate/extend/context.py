@@ -60,6 +60,12 @@ class HandlerContext:
         """The application's documents, to be read."""
         return Documents(self._ctx.world.documents)
 
+    async def progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Say how far the call has come; for a tool declared `slow`."""
+        await self._ctx.progress(done, total, message)
+
     @property
     def logger(self) -> ToolLogger:
         """Writes to the server's log, from level `log.level` on, with the request id."""

@@ -39,6 +39,8 @@ class HandlerFields(Common, total=False):
 
     name: str
     description: str
+    seconds: float
+    slow: bool
 
 
 @dataclass(frozen=True, slots=True)

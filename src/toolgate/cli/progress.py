@@ -1,0 +1,42 @@
+"""How far a call has come, on the terminal of who made it."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from toolgate.cli.output import printable
+
+if TYPE_CHECKING:
+    from toolgate.gate.context import Report
+
+
+@contextmanager
+def progress_line(tool: str) -> "Generator[Report | None]":
+    """What shows a call's progress on standard error, once there is some; None without a terminal.
+
+    The line is gone when the call has ended.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    # Imported here: only a person who waits needs it.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    said = TextColumn("{task.description}", markup=False)
+    bar = Progress(
+        said, BarColumn(), TaskProgressColumn(), console=Console(stderr=True), transient=True
+    )
+    shown = bar.add_task(printable(tool), total=None)
+
+    async def report(done: float, total: float | None, message: str | None) -> None:
+        bar.start()
+        bar.update(shown, completed=done, total=total)
+        if message is not None:
+            bar.update(shown, description=printable(message))
+
+    try:
+        yield report
+    finally:
+        bar.stop()
