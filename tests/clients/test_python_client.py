@@ -16,7 +16,7 @@ from tests.servers import Server
 
 from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
-from toolgate.packs.appdata.collections import BY_NAME
+from toolgate.packs.appdata.collections import BUILT_IN
 
 pytestmark = pytest.mark.anyio
 
@@ -175,7 +175,7 @@ async def test_the_resource_of_all_collections_is_their_list(
     assert await read(client, "cybereco://collections") == over_http(server, "list_collections", {})
 
 
-@pytest.mark.parametrize("collection", BY_NAME)
+@pytest.mark.parametrize("collection", BUILT_IN.by_name)
 async def test_the_resource_of_a_collection_is_its_description(
     client: mcp.Client, server: Server, collection: str
 ) -> None:

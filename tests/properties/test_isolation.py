@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from toolgate.db.tables import documents
 from toolgate.gate.errors import GateError, Internal, InvalidArguments, NotFound
 from toolgate.gate.principal import ANONYMOUS, Role, of_role
-from toolgate.packs.appdata.collections import BY_NAME
+from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.ports.documents import Fields, Filter, Operator
 from toolgate.ports.filters import matches
 from toolgate.testing import Kit, opened_kit
@@ -61,7 +61,7 @@ conditions = st.fixed_dictionaries(
 wild_arguments = st.one_of(
     st.dictionaries(argument_names, wild_json, max_size=4),
     st.fixed_dictionaries(
-        {"collection": st.one_of(st.sampled_from([*BY_NAME]), wild_text)},
+        {"collection": st.one_of(st.sampled_from([*BUILT_IN.by_name]), wild_text)},
         optional={
             "filters": st.lists(conditions, max_size=3),
             "limit": numbers,
@@ -86,7 +86,7 @@ async def planted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit
     async with opened_kit(tmp_path_factory.mktemp("planted")) as opened:
         store = opened.app.site.documents
         async with opened.app.gate.database.transaction() as tx:
-            for collection in (*BY_NAME, "users/abc123/permissions", "secrets", ""):
+            for collection in (*BUILT_IN.by_name, "users/abc123/permissions", "secrets", ""):
                 for name in ("abc123", "hub", "x'y", "%", "_"):
                     fields = {HOME: collection, "n": 1, "map": {"a": {"b": collection}}}
                     await store.create(tx, collection, fields, name)
@@ -131,7 +131,7 @@ async def test_who_may_not_see_a_tool_learns_nothing_of_it(
 
 
 @bounded
-@given(collection=st.sampled_from([*BY_NAME]), document_id=wild_text)
+@given(collection=st.sampled_from([*BUILT_IN.by_name]), document_id=wild_text)
 async def test_a_document_is_of_the_collection_that_was_asked(
     planted: Kit, collection: str, document_id: str
 ) -> None:
@@ -145,7 +145,7 @@ async def test_a_document_is_of_the_collection_that_was_asked(
 
 @bounded
 @given(
-    collection=st.sampled_from([*BY_NAME]),
+    collection=st.sampled_from([*BUILT_IN.by_name]),
     filters=st.lists(
         st.fixed_dictionaries(
             {

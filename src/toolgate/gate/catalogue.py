@@ -44,8 +44,8 @@ class Catalogue:
         opened: Mapping[str, Opened] | None = None,
         changing: bool = False,
     ) -> None:
-        self.offers = tuple(offers)
         self._opened = opened or {}
+        self.offers = tuple(self._in_world(offer) for offer in offers)
         self.changing = changing
         """Whether the own tools may change."""
         self.resources: list[Resource] = []
@@ -78,6 +78,10 @@ class Catalogue:
         every = (built_in | theirs).values()
         self._tools = {tool.name: tool for tool in every}
         self._spellings = {tool.alias: tool for tool in every} | self._tools
+
+    def _in_world(self, offer: AnyOffer) -> AnyOffer:
+        opened = self._opened.get(offer.pack.name)
+        return offer.in_world(opened.world) if opened and offer.in_world else offer
 
     def _bound(self, offer: AnyOffer) -> Iterator[AnyTool]:
         opened = self._opened.get(offer.pack.name, UNOPENED)

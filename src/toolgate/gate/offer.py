@@ -48,6 +48,8 @@ class Offer(Generic[World, Settings]):
     tools: tuple[Tool[Any, Any, World], ...] = ()
     resources: tuple[Resource, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    in_world: "Callable[[World], Offer[World, Settings]] | None" = None
+    """The same offer, with the resources and prompts that its open ports call for."""
     settings: type[Settings] | None = None
     """Its section of the settings, named like the pack."""
     open: Callable[[Site, Settings], AbstractAsyncContextManager[World]] | None = None

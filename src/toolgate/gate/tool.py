@@ -153,8 +153,11 @@ class Tool(Generic[In, Out, World]):
         return replace(self, world=world, atomic=atomic, from_request=filled)
 
     def read(self, arguments: dict[str, Any]) -> In:
-        """The typed arguments; raises Pydantic's error, or `InvalidArguments`."""
-        return self.input.__pydantic_validator__.validate_python(arguments)
+        """The typed arguments; raises Pydantic's error, or `InvalidArguments`.
+
+        Validators find the tool's world in `info.context`.
+        """
+        return self.input.__pydantic_validator__.validate_python(arguments, context=self.world)
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:

@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from toolgate.packs.appdata.collections import BY_NAME, COLLECTIONS, Collection
+from toolgate.packs.appdata.collections import BUILT_IN, Collection
 
+BY_NAME, COLLECTIONS = BUILT_IN.by_name, BUILT_IN.every
 every_collection = pytest.mark.parametrize("collection", COLLECTIONS, ids=list(BY_NAME))
 
 

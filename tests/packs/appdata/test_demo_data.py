@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from toolgate.packs.appdata.collections import BY_NAME
+from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.packs.appdata.demo import DEMO
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.ports.documents import MOST_ID_BYTES, Fields, Filter, Json, Operator
@@ -31,7 +31,7 @@ def exactly(value: Json) -> str:
 
 
 def test_every_collection_has_documents() -> None:
-    assert {collection for collection, _, _ in DEMO} == {*BY_NAME, NESTED}
+    assert {collection for collection, _, _ in DEMO} == {*BUILT_IN.by_name, NESTED}
     assert min(Counter(collection for collection, _, _ in DEMO).values()) > 1
 
 
@@ -54,7 +54,7 @@ def test_only_declared_fields_are_used(collection: str, document_id: str, fields
         assert list(fields) == ["appId", "roles", "features"]
         assert fields["appId"] == document_id
     else:
-        assert fields.keys() <= {field.name for field in BY_NAME[collection].fields}
+        assert fields.keys() <= {field.name for field in BUILT_IN.by_name[collection].fields}
     assert json.loads(json.dumps(fields)) == fields
 
 
@@ -63,7 +63,7 @@ def test_values_have_the_declared_type(collection: str, document_id: str, fields
     if collection == NESTED:
         return
     python = {"string": str, "boolean": bool, "number": (int, float)}
-    for field in BY_NAME[collection].fields:
+    for field in BUILT_IN.by_name[collection].fields:
         if field.name in fields:
             wanted = list if field.type.endswith("[]") else python.get(field.type, dict)
             assert isinstance(fields[field.name], wanted), (document_id, field.name)
@@ -75,7 +75,7 @@ def test_enumerated_values_are_among_the_declared(
 ) -> None:
     if collection == NESTED:
         return
-    for field in BY_NAME[collection].fields:
+    for field in BUILT_IN.by_name[collection].fields:
         listed = re.search(r"(?:one|any) of: (.+)", field.description)
         if listed and field.name in fields:
             value = fields[field.name]

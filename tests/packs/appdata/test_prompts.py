@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolgate.gate.prompts import MOST_QUOTED, Prompt, quoted
-from toolgate.packs.appdata.collections import BY_NAME, COLLECTIONS
-from toolgate.packs.appdata.prompts import PROMPTS
+from toolgate.packs.appdata.collections import BUILT_IN
+from toolgate.packs.appdata.prompts import prompts
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.ports.documents import Operator
 
+BY_NAME, COLLECTIONS = BUILT_IN.by_name, BUILT_IN.every
+PROMPTS = prompts(BUILT_IN)
 BY_PROMPT = {prompt.name: prompt for prompt in PROMPTS}
 EXAMPLE = {
     "app_name": "Tiny Library",

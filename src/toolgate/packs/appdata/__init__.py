@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import resources
 
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.appdata import demo, prompts
+from toolgate.packs.appdata.collections import BUILT_IN, read
 from toolgate.packs.appdata.pack import APPDATA
 from toolgate.packs.appdata.settings import AppDataSettings
 from toolgate.packs.appdata.tools import documents, permissions, schema
@@ -15,16 +17,28 @@ from toolgate.packs.appdata.world import AppDataWorld
 @asynccontextmanager
 async def opened(site: Site, settings: AppDataSettings) -> AsyncGenerator[AppDataWorld]:
     """The pack's ports."""
-    yield AppDataWorld(site.documents)
+    collections = read(settings.collections) if settings.collections else BUILT_IN
+    yield AppDataWorld(site.documents, collections)
+
+
+def in_world(world: AppDataWorld) -> Offer[AppDataWorld, AppDataSettings]:
+    """The pack with the resources and prompts of the collections in use."""
+    return replace(
+        OFFER,
+        resources=schema.resources(world.collections),
+        prompts=prompts.prompts(world.collections),
+    )
 
 
 OFFER = Offer(
     pack=APPDATA,
     tools=(*documents.family.tools, *permissions.family.tools, *schema.family.tools),
-    resources=schema.RESOURCES,
-    prompts=prompts.PROMPTS,
+    resources=schema.resources(BUILT_IN),
+    prompts=prompts.prompts(BUILT_IN),
+    in_world=in_world,
     settings=AppDataSettings,
     open=opened,
     rules=(resources.files(__name__) / "rules.cedar").read_text(encoding="utf-8"),
     demo=demo.load,
+    commands="toolgate.packs.appdata.commands:group",
 )

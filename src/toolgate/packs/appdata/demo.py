@@ -7,7 +7,7 @@ before changing.
 from collections.abc import Iterator
 
 from toolgate.gate.offer import NotForDemo, Site
-from toolgate.packs.appdata.collections import BY_NAME
+from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.packs.appdata.world import AppDataWorld
 from toolgate.ports.documents import DocumentExists, Fields
 
@@ -388,13 +388,17 @@ async def load(world: AppDataWorld, site: Site) -> int:
 
     Refuses a store where somebody's own documents lie beside an incomplete demo.
     """
+    if world.collections is not BUILT_IN:
+        raise NotForDemo(
+            "appdata.collections names your own file, so no demo documents were loaded."
+        )
     documents = world.documents
     if not documents.joins_transaction:
         raise NotForDemo("Documents are in Firestore, so no demo data was loaded.")
     wanted = {(collection, id) for collection, id, _ in DEMO}
     present = {
         (collection, one.id)
-        for collection in {*BY_NAME, *(collection for collection, _ in wanted)}
+        for collection in {*BUILT_IN.by_name, *(collection for collection, _ in wanted)}
         for one in await documents.query(collection, [], len(DEMO))
     }
     if present - wanted and wanted - present:

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from toolgate.gate.dialects import FLAGGED
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.tool import Pack
-from toolgate.packs.appdata.collections import BY_NAME
+from toolgate.packs.appdata.collections import BUILT_IN, Collections
 from toolgate.ports.rules import broken_id_rule
 
 APPDATA = Pack(
@@ -28,10 +28,25 @@ def shown(value: object) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _allowed(name: str) -> str:
-    if name not in BY_NAME:
+def _allowed(name: str, info: ValidationInfo) -> str:
+    if name not in (info.context.collections if info.context else BUILT_IN).by_name:
         raise PydanticCustomError(TOLD, "Collection '{name}' is not allowed", {"name": shown(name)})
     return name
+
+
+def _writable(name: str, info: ValidationInfo) -> str:
+    collections = known_to(info)
+    if not collections.by_name[_allowed(name, info)].writable:
+        told = {"name": shown(name), "writable": ", ".join(collections.writable) or "none"}
+        raise PydanticCustomError(
+            TOLD, "Collection '{name}' is read-only (writable collections: {writable})", told
+        )
+    return name
+
+
+def known_to(info: ValidationInfo) -> Collections:
+    """The collections of the tool's world; the built-in ones where it is not bound to any."""
+    return info.context.collections if info.context else BUILT_IN
 
 
 def _id(value: str, info: ValidationInfo) -> str:
@@ -41,10 +56,8 @@ def _id(value: str, info: ValidationInfo) -> str:
     return value
 
 
-CollectionName = Annotated[
-    str,
-    AfterValidator(_allowed),
-    Field(description="The collection's name; `list_collections` lists them."),
-]
+_NAME = Field(description="The collection's name; `list_collections` lists them.")
+CollectionName = Annotated[str, AfterValidator(_allowed), _NAME]
+WritableName = Annotated[str, AfterValidator(_writable), _NAME]
 DocumentId = Annotated[str, Field(min_length=1), AfterValidator(_id)]
 Id = Annotated[str, Field(min_length=1, max_length=1500)]

@@ -1,6 +1,7 @@
 """Settings of pack `appdata`."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
@@ -16,4 +17,9 @@ class AppDataSettings(Section):
 
     writes: bool = Field(
         default=False, description="Allow creating documents; also MCP_ENABLE_WRITES=true."
+    )
+    collections: Path | None = Field(
+        default=None,
+        description="TOML file with the collections that the tools may touch; if unset, the "
+        "built-in twelve.",
     )

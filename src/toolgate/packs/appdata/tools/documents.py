@@ -20,7 +20,15 @@ from toolgate.gate.fields import Whole
 from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.appdata.pack import APPDATA, CollectionName, DocumentId, shown
+from toolgate.packs.appdata.collections import Collection
+from toolgate.packs.appdata.pack import (
+    APPDATA,
+    CollectionName,
+    DocumentId,
+    WritableName,
+    known_to,
+    shown,
+)
 from toolgate.packs.appdata.world import AppDataWorld
 from toolgate.ports.documents import MOST_IN_VALUES, DocumentExists, Filter, Operator
 from toolgate.ports.rules import (
@@ -175,7 +183,7 @@ async def query_collection(ctx: Context[AppDataWorld], args: Query) -> Found:
 class NewDocument(Input):
     """What to store."""
 
-    collection: CollectionName
+    collection: WritableName
     data: dict[str, Any] = Field(description="The document's fields.")
     document_id: DocumentId | None = Field(
         default=None, description="The id to use; generated if omitted."
@@ -183,8 +191,11 @@ class NewDocument(Input):
 
     @field_validator("data")
     @classmethod
-    def _storable(cls, data: dict[str, Any]) -> dict[str, Any]:
+    def _storable(cls, data: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        collection = info.data.get("collection")
         problem = broken_fields_rule(data)
+        if not problem and collection:
+            problem = _broken_required_rule(data, known_to(info).by_name[collection])
         if not problem and len(orjson.dumps(data)) > MOST_DOCUMENT_BYTES:
             problem = f"must have at most {MOST_DOCUMENT_BYTES} bytes as JSON"
         if problem:
@@ -226,6 +237,13 @@ async def create_document(ctx: Context[AppDataWorld], args: NewDocument) -> Crea
             "Choose another document_id, or leave it out to have one made."
         ) from None
     return Created(id=made, success=True)
+
+
+def _broken_required_rule(data: dict[str, Any], collection: Collection) -> str | None:
+    """The rule a document breaks that lacks what each of its collection has."""
+    required = (one.name for one in collection.fields if one.required and one.name != "id")
+    missing = ", ".join(repr(name) for name in required if name not in data)
+    return f"must have {missing} (required in {collection.name})" if missing else None
 
 
 def _document(document_id: str, fields: dict[str, Any]) -> Document:

@@ -14,6 +14,7 @@ from toolgate.ports.documents import Fields
 
 ROLE_LEVELS = {"owner": 4, "admin": 3, "moderator": 2, "member": 1}
 MOST_ENTRIES = 1000
+USERS = "users"
 
 family = Family("permissions", APPDATA)
 
@@ -144,16 +145,21 @@ async def list_user_permissions(ctx: Context[AppDataWorld], args: User) -> Profi
     """
     profile = await _profile(ctx, args.user_id)
     if profile is None:
-        raise NotFound(f"Document {args.user_id} not found in users")
+        raise NotFound(f"Document {args.user_id} not found in {USERS}")
     return profile
 
 
 async def _profile(ctx: Context[AppDataWorld], user_id: str) -> Profile | None:
     """A user's record together with the entries below it (docs/decisions/0007)."""
-    record = await ctx.world.documents.get("users", user_id)
+    if USERS not in ctx.world.collections.by_name:
+        raise NotFound(
+            f"Permissions are read from collection '{USERS}', which this server does not have",
+            available_collections=list(ctx.world.collections.by_name),
+        )
+    record = await ctx.world.documents.get(USERS, user_id)
     if record is None:
         return None
-    below = await ctx.world.documents.query(f"users/{user_id}/permissions", [], MOST_ENTRIES)
+    below = await ctx.world.documents.query(f"{USERS}/{user_id}/permissions", [], MOST_ENTRIES)
     granted = [_entry({"appId": one.id, **one.fields}) for one in below]
     named = {one.appId for one in granted}
     own = [_entry(one) for one in _objects(record.get("permissions"))]

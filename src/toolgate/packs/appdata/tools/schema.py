@@ -1,5 +1,8 @@
 """Schema tools: the data model, without asking any store."""
 
+from functools import lru_cache
+from urllib.parse import quote
+
 from pydantic import Field
 
 from toolgate.gate.context import Context
@@ -7,7 +10,8 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Effect, Family, Input, Nothing, Output
-from toolgate.packs.appdata.collections import BY_NAME, COLLECTIONS
+from toolgate.packs.appdata.collections import Collection, Collections
+from toolgate.packs.appdata.collections import Field as CollectionField
 from toolgate.packs.appdata.pack import APPDATA, Id
 from toolgate.packs.appdata.world import AppDataWorld
 
@@ -36,11 +40,13 @@ async def list_collections(ctx: Context[AppDataWorld], args: Nothing) -> Summari
 
     Works without a connection to the store. Use `describe_collection` for the fields of one.
     """
-    return SUMMARIES
+    return summaries(ctx.world.collections)
 
 
-SUMMARIES = Summaries(
-    collections=[
+@lru_cache(maxsize=8)
+def summaries(collections: Collections) -> Summaries:
+    """Every collection in a line; made once for each file."""
+    every = [
         Summary(
             name=one.name,
             description=one.description,
@@ -48,9 +54,9 @@ SUMMARIES = Summaries(
             owner=one.owner,
             field_count=len(one.fields),
         )
-        for one in COLLECTIONS
+        for one in collections.every
     ]
-)
+    return Summaries(collections=every)
 
 
 class Which(Input):
@@ -88,10 +94,11 @@ async def describe_collection(ctx: Context[AppDataWorld], args: Which) -> Collec
 
     Works without a connection to the store. Use `list_collections` for the names.
     """
-    found = BY_NAME.get(args.collection_name)
+    known = ctx.world.collections.by_name
+    found = known.get(args.collection_name)
     if found is None:
         raise NotFound(
-            f"Collection '{args.collection_name}' not found", available_collections=list(BY_NAME)
+            f"Collection '{args.collection_name}' not found", available_collections=list(known)
         )
     return CollectionSchema(
         collection=found.name,
@@ -99,30 +106,37 @@ async def describe_collection(ctx: Context[AppDataWorld], args: Which) -> Collec
         document_type=found.document_type,
         owner=found.owner,
         fields={
-            one.name: FieldSchema(type=one.type, description=one.description)
-            for one in found.fields
+            one.name: FieldSchema(type=one.type, description=meaning(one)) for one in found.fields
         },
     )
 
 
-RESOURCES = (
-    Resource(
-        uri="cybereco://collections",
-        name="collections",
-        title="Collections",
-        description="All collections of the application.",
-        tool="list_collections",
-        arguments={},
-    ),
-    *(
-        Resource(
-            uri=f"cybereco://schema/{one.name}",
-            name=f"schema-{one.name}",
-            title=f"Schema of {one.name}",
-            description=one.description,
-            tool="describe_collection",
-            arguments={"collection_name": one.name},
-        )
-        for one in COLLECTIONS
-    ),
+def meaning(field: CollectionField) -> str:
+    """What a field holds, and that it is required where it is."""
+    return f"{field.description} (required)".lstrip() if field.required else field.description
+
+
+ALL = Resource(
+    uri="cybereco://collections",
+    name="collections",
+    title="Collections",
+    description="All collections of the application.",
+    tool="list_collections",
+    arguments={},
 )
+
+
+def resources(collections: Collections) -> tuple[Resource, ...]:
+    """The list of collections, and the schema of each."""
+    return (ALL, *(_schema_of(one) for one in collections.every))
+
+
+def _schema_of(collection: Collection) -> Resource:
+    return Resource(
+        uri=f"cybereco://schema/{quote(collection.name, safe='')}",
+        name=f"schema-{collection.name}",
+        title=f"Schema of {collection.name}",
+        description=collection.description,
+        tool="describe_collection",
+        arguments={"collection_name": collection.name},
+    )
