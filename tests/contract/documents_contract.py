@@ -586,6 +586,22 @@ async def filters_for_null_combine_with_others(room: Room) -> None:
     assert await room.ids(("kind", "==", "x"), ("n", "!=", None)) == "b"
 
 
+# Collections
+
+
+@case
+async def collections_are_listed_by_name_without_nested_ones(room: Room) -> None:
+    assert room.collection not in await room.store.collections()
+    later, nested = f"{room.collection}-later", f"{room.collection}/a/parts"
+    await room.add("a", {"n": 1}, collection=later)
+    for document_id in ("a", "b"):
+        await room.add(document_id, {"n": 1})
+    await room.add("x", {"n": 1}, collection=nested)
+    found = await room.store.collections()
+    assert [name for name in found if name.startswith(room.collection)] == [room.collection, later]
+    assert list(found) == sorted(found)
+
+
 # Order and limits
 
 

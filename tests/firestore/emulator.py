@@ -44,6 +44,7 @@ CANNOT = {
     "a_dotted_field_leads_into_maps": "fails: nested paths are not implemented",
     "field_names_may_be_odd": "takes the quotes of a field path for a part of the name",
     "field_names_inside_maps_may_be_odd": "fails: nested paths are not implemented",
+    "collections_are_listed_by_name_without_nested_ones": "fails: lists are not implemented",
 }
 """Cases of the contract the emulator gets wrong, each with what it does instead."""
 

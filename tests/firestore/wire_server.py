@@ -1,8 +1,9 @@
 """A Firestore server for tests: the real protocol, Firestore's own rules, in memory.
 
 It knows what the adapter uses (BatchGetDocuments, Commit with the precondition "does not exist
-yet", RunQuery with filters and a limit) and refuses the rest. Filters work on the values of the
-protocol and share no code with `toolgate.ports.filters`, so that each checks the other.
+yet", RunQuery with filters and a limit, ListCollectionIds) and refuses the rest. Filters work on
+the values of the protocol and share no code with `toolgate.ports.filters`, so that each checks the
+other.
 """
 
 import math
@@ -107,6 +108,11 @@ class WireServer:
                 "RunQuery": self._streaming(
                     self._run_query, messages.RunQueryRequest, messages.RunQueryResponse
                 ),
+                "ListCollectionIds": grpc.unary_unary_rpc_method_handler(
+                    self._answer_list_collections,
+                    request_deserializer=messages.ListCollectionIdsRequest.pb().FromString,
+                    response_serializer=messages.ListCollectionIdsResponse.pb().SerializeToString,
+                ),
                 "Commit": grpc.unary_unary_rpc_method_handler(
                     self._answer_commit,
                     request_deserializer=messages.CommitRequest.pb().FromString,
@@ -130,6 +136,9 @@ class WireServer:
 
     async def _answer_commit(self, asked: Message, context: Any) -> Message:
         return await self._guarded(self._commit, asked, context)
+
+    async def _answer_list_collections(self, asked: Message, context: Any) -> Message:
+        return await self._guarded(self._list_collections, asked, context)
 
     async def _guarded(self, answer: Callable[[Message], Any], asked: Message, context: Any) -> Any:
         self.calls.append(type(asked).__name__)
@@ -197,6 +206,12 @@ class WireServer:
         found.sort(key=lambda document: place(document, conditions))
         limit = asked_for.limit.value if asked_for.HasField("limit") else None
         return [self._query_answer(document) for document in found[:limit]]
+
+    def _list_collections(self, asked: Message) -> Message:
+        names = (name.removeprefix(f"{asked.parent}/") for name in self.documents)
+        answer = messages.ListCollectionIdsResponse.pb()()
+        answer.collection_ids.extend({name.partition("/")[0] for name in names})
+        return answer
 
     def _query_answer(self, document: Message) -> Message:
         answer = messages.RunQueryResponse.pb()()

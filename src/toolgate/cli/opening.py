@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
@@ -39,3 +39,12 @@ async def database(settings: "Settings", *, existing: bool = False) -> "AsyncGen
         yield opened
     finally:
         await opened.close()
+
+
+@asynccontextmanager
+async def world(settings: "Settings", pack: str, *, existing: bool) -> AsyncGenerator[Any]:
+    """The open ports of a pack, for a command of its own; with `existing`, no data is made."""
+    from toolgate.app import opened
+
+    async with opened(settings, existing=existing) as app:
+        yield app.worlds[pack].world

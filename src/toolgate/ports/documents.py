@@ -90,6 +90,10 @@ class DocumentStore(Protocol):
         """
         ...
 
+    async def collections(self) -> Sequence[str]:
+        """Return the names of the collections, sorted; none that belongs to a document."""
+        ...
+
     async def create(
         self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
     ) -> str:

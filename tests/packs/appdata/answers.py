@@ -44,6 +44,10 @@ class RecordingStore:
         self.calls.append(f"query {collection} limit {limit}")
         return []
 
+    async def collections(self) -> Sequence[str]:
+        self.calls.append("collections")
+        return []
+
     async def create(
         self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
     ) -> str:

@@ -4,8 +4,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import cli
 
 from toolgate.testing import Kit, opened_kit
+
+__all__ = ["cli"]
 
 
 @pytest.fixture(scope="module")

@@ -111,6 +111,12 @@ class FirestoreDocuments:
             found = await query.limit(limit).get(retry=self._retry, timeout=self._timeout)
             return [Stored(one.id, _fields(one)) for one in found]
 
+    async def collections(self) -> Sequence[str]:
+        """Return the names of the collections that are not nested."""
+        with _translated():
+            every = self._client().collections(retry=self._retry, timeout=self._timeout)
+            return sorted([one.id async for one in every])
+
     async def create(
         self,
         tx: Transaction,

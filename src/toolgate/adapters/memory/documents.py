@@ -32,6 +32,10 @@ class MemoryDocuments:
         )
         return [Stored(one.id, deepcopy(one.fields)) for one in islice(passing, limit)]
 
+    async def collections(self) -> Sequence[str]:
+        """Return the names of the collections that are not nested."""
+        return sorted(name for name, held in self._collections.items() if held and "/" not in name)
+
     async def create(
         self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
     ) -> str:

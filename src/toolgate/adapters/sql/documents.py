@@ -71,6 +71,14 @@ class SqlDocuments:
                 lambda connection: _passing(connection, candidates, filters, limit)
             )
 
+    async def collections(self) -> Sequence[str]:
+        """Return the names of the collections that are not nested."""
+        name = documents.c.collection
+        names = select(name).where(name.not_like("%/%")).distinct()
+        async with _answering():
+            found = await self._database.read(lambda connection: connection.scalars(names).all())
+        return sorted(found)
+
     async def create(
         self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
     ) -> str:

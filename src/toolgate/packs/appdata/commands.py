@@ -1,0 +1,109 @@
+"""`toolgate appdata`: propose a file of collections."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.options import ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.output import good, say
+from toolgate.cli.problems import ExitCode, Stop
+
+if TYPE_CHECKING:
+    from toolgate.sections import Settings
+
+Limit = Annotated[
+    int,
+    typer.Option(metavar="N", min=1, max=1000, help="Documents to look at in each collection."),
+]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="OUT", help="File to create; default: standard output."),
+]
+
+PATIENCE = 2.0
+"""Seconds after which a person wants to know how far it is."""
+
+
+def group() -> typer.Typer:
+    """The command group."""
+    app = typer.Typer(help="Serve your own collections.")
+    app.callback(invoke_without_command=True)(help_when_alone)
+    app.command("discover")(discover)
+    return app
+
+
+def discover(
+    ctx: typer.Context,
+    *,
+    limit: Limit = 20,
+    file: OutFile = None,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+) -> None:
+    """Propose a file for the setting appdata.collections from the documents in the store.
+
+    Types are those of the first documents of each collection; no values are copied. Nothing may be
+    written until the file says so.
+    """
+    if file is not None and file.exists():
+        raise Stop(f"{file} is there already. Name another with --file, or move it away.")
+    settings = load_settings(ctx, config, data)
+    with _progress() as seen:
+        text = opening.wait_for(lambda: _proposed(settings, limit, seen))
+    if not text:
+        raise Stop("There are no documents, so there is nothing to propose.", ExitCode.FAILED)
+    if file is None:
+        return say(text.rstrip("\n"))
+    with file.open("x", encoding="utf-8", newline="\n") as out:
+        out.write(text)
+    return say(f"{good('Done:')} {file} is written. Edit it, and set appdata.collections to it.")
+
+
+async def _proposed(settings: "Settings", limit: int, seen: Callable[[int, int], None]) -> str:
+    from toolgate.packs.appdata.discovery import proposed
+    from toolgate.packs.appdata.pack import APPDATA
+    from toolgate.packs.appdata.settings import AppDataSettings
+    from toolgate.sections import DatabaseSettings
+
+    # The file that the settings name may be the one that is to be made.
+    changed: dict[str, object] = {APPDATA.name: AppDataSettings()}
+    with ExitStack() as stack:
+        if settings.uses_firestore:  # toolgate's own data is not needed, and may not be there yet
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            changed |= {"data": Path(folder), "database": DatabaseSettings(url=None)}
+        trial = settings.model_copy(update=changed)
+        existing = not settings.uses_firestore
+        async with opening.world(trial, APPDATA.name, existing=existing) as world:
+            return await proposed(world.documents, limit, seen)
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[int, int], None]]:
+    """Takes how much is done of how much; on a terminal a bar shows it once it takes long."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    # Imported here: only a person who waits needs a bar.
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task("Collections")
+    shown_from = time.monotonic() + PATIENCE
+
+    def seen(done: int, total: int) -> None:
+        bar.update(task, completed=done, total=total)
+        if not bar.live.is_started and time.monotonic() >= shown_from:
+            bar.start()
+
+    try:
+        yield seen
+    finally:
+        bar.stop()
