@@ -3,7 +3,6 @@
 python -m tests.deploy.asking_server FILE
 """
 
-import signal
 import sys
 import warnings
 from functools import partial
@@ -14,15 +13,19 @@ from tests.conformance.plugin import offer
 
 from toolgate import serving
 from toolgate.settings import load
+from toolgate.stop_signals import StopSignals
+from toolgate.transports.connection_check import connection_class
 
 
 def main() -> None:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     settings = load(file=Path(sys.argv[1]))
     bound = serving.listening(settings)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signals = StopSignals()
+    signals.install()
     serving.Application = partial(serving.Application, plugins=[offer()])  # type: ignore[misc]
-    serving.run(settings, bound)
+    with signals.held():
+        serving.run(settings, bound, connection_class(known_heads=True), signals)
 
 
 if __name__ == "__main__":

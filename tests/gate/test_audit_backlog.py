@@ -9,6 +9,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from tests.gate.tools import ADMIN, a_tool, offer
 
+from toolgate.gate import audit
 from toolgate.gate.audit import MOST_WAITING
 from toolgate.gate.principal import Kind, Principal
 from toolgate.testing import Kit, opened_kit
@@ -20,7 +21,10 @@ TOGETHER = 500
 
 
 @pytest.fixture
-async def kit(tmp_path: Path, database_url: str) -> AsyncIterator[Kit]:
+async def kit(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Kit]:
+    monkeypatch.setattr(audit, "BATCH_SECONDS", 3600)  # rows are stored when a test says so
     plugins = offer(a_tool("list_things"))
     async with opened_kit(tmp_path, plugins=plugins, database__url=database_url) as opened:
         yield opened
