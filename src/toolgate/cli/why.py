@@ -92,11 +92,12 @@ def _explain(principal: str, tool: str, decision: "Decision", text: str | None) 
 
 def _rule_text(settings: "Settings", rule: str) -> str | None:
     """The rule as its author wrote it."""
-    from toolgate.gate.rules import built_in_rules, rules_in
+    from toolgate.app import offers_of
+    from toolgate.gate.rules import rules_in, shipped_rules
 
     own = rules_in(settings.policy.folder) if settings.policy.folder else {}
     begins = re.compile(rf'^@id\("{re.escape(rule)}"\).*?;[ \t]*$', re.DOTALL | re.MULTILINE)
-    for text in (built_in_rules() | own).values():
+    for text in (shipped_rules(offers_of(settings)) | own).values():
         if found := begins.search(text):
             return found.group()
     return None
