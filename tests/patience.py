@@ -22,6 +22,7 @@ DEADLINES: dict[str, Any] = {
     "toolgate.db.engine.ANSWER_SECONDS": (1.0, PATIENT),
     "toolgate.gate.limits.REDIS_SECONDS": PATIENT,
     "toolgate.identity.outside.SECONDS": PATIENT,
+    "toolgate.outbound.hops.CONNECT_SECONDS": PATIENT,
     "toolgate.readiness.ANSWER_SECONDS": PATIENT,
     "toolgate.transports.mcp.handover.PATIENCE": PATIENT,
 }

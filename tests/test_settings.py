@@ -202,7 +202,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "oauth.registration": ("false", False),
     "oauth.access_minutes": ("5", 5),
     "oauth.refresh_days": ("1", 1),
-    "oauth.private_client_documents": ("true", True),
+    "outbound.allow": ("a.example:80, [::1]:8", ("a.example:80", "[::1]:8")),
     "extend.tools": ("tools.json, tools.py", (Path("tools.json"), Path("tools.py"))),
     "extend.base_url": ("https://api.example", "https://api.example"),
     "extend.seconds": ("3", 3.0),
@@ -318,6 +318,12 @@ def test_an_unknown_setting_that_is_like_none_is_sent_to_the_documentation() -> 
         ("server.https", "maybe", "must be true or false, not 'maybe'."),
         ("server.host", 5, "must be a text, not 5."),
         ("server.allowed_hosts", 5, "must be a list of texts, or one text with commas, not 5."),
+        (
+            "outbound.allow",
+            "intranet.example",
+            "must be a list of texts, or one text with commas, not 'intranet.example'. "
+            "Each is HOST:PORT, as in intranet.example:8443.",
+        ),
         ("limits.seconds", 0, "must be a number above 0, not 0."),
         ("limits.connections", 1, "must be a whole number, 16 or more, not 1."),
         ("limits.connections", "x" * 99, f"must be a whole number, 16 or more, not '{'x' * 39}…."),

@@ -39,6 +39,7 @@ from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
 from toolgate.identity.outside import check as check_sign_in
 from toolgate.identity.users import Users
+from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import DocumentStore
 from toolgate.readiness import Check, Readiness
 from toolgate.sections import BadSettings, Settings
@@ -127,8 +128,10 @@ async def opened(
             database=database,
             documents=documents or _documents(settings, database),
             data=settings.data,
+            outbound=Outbound(settings.outbound.allow),
         )
         stack.push_async_callback(site.documents.close)
+        stack.push_async_callback(site.outbound.close)
         own = _own(settings)
         every = (*offers, own.offer) if own else offers
         worlds = await _worlds(stack, settings, site, every)
@@ -216,8 +219,6 @@ def _work(app: App) -> list[Work]:
 
 async def _close(app: App) -> None:
     await app.store_what_waits()
-    if app.own:
-        await app.own.close()
     await app.gate.limits.close()
 
 

@@ -1,11 +1,14 @@
 """Every setting, section by section."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+HOST_PORT = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}", re.ASCII)
 
 
 def _split(value: object) -> object:
@@ -28,8 +31,15 @@ def _read_json(value: object) -> object:
         return value
 
 
+def _host_ports(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(HOST_PORT.fullmatch(one) for one in values):
+        raise ValueError("not HOST:PORT")
+    return values
+
+
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(split_paths)]
+HostPorts = Annotated[Words, AfterValidator(_host_ports)]
 Numbers = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_read_json)]
 
 
@@ -296,9 +306,16 @@ class OAuth(Section):
     refresh_days: float = Field(
         default=30, gt=0, le=3650, description="Lifetime of an unused refresh token."
     )
-    private_client_documents: bool = Field(
-        default=False,
-        description="Allow client documents on private or local addresses (for tests).",
+
+
+class OutboundSettings(Section):
+    """Requests that toolgate sends to addresses which others choose."""
+
+    allow: HostPorts = Field(
+        default=(),
+        description="`HOST:PORT` that may be reached at the request of others (a client's "
+        "metadata document) although its address is private, also without TLS. All else must be "
+        "public, over HTTPS on port 443.",
     )
 
 
@@ -394,6 +411,7 @@ class Settings(Section):
     packs: PackSettings = PackSettings()
     sign_in: SignIn = SignIn()
     oauth: OAuth = OAuth()
+    outbound: OutboundSettings = OutboundSettings()
     extend: Extend = Extend()
     google: Google = Google()
     log: LogSettings = LogSettings()

@@ -18,7 +18,10 @@ WORDS = {
 }
 NUMBER = "a whole number, 0 or more"
 NUMBERS = f"a table of names, each with {NUMBER}"
-STEPS = {"admin_key": " `openssl rand -hex 32` makes one."}
+STEPS = {
+    "admin_key": " `openssl rand -hex 32` makes one.",
+    "outbound.allow": " Each is HOST:PORT, as in intranet.example:8443.",
+}
 
 
 def wrong_value(setting: str, field: Any, item: str, value: Any) -> str:

@@ -7,7 +7,6 @@ import pytest
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 
 from toolgate.extend.loading import BadTools, check_settings, load
-from toolgate.extend.outbound import Outbound
 from toolgate.sections import Extend
 from toolgate.settings import BadSettings
 
@@ -20,7 +19,7 @@ def problems(file: Path, text: str | None, **settings: Any) -> list[str]:
         file.write_text(text, encoding="utf-8")
     extend = Extend(**{"tools": file, "base_url": "http://localhost", **settings})
     with pytest.raises(BadTools) as refused:
-        load([file], extend, Outbound(seconds=1, most_bytes=1))
+        load([file], extend, 1)
     return [one.replace(str(file.parent) + "/", "") for one in refused.value.problems]
 
 

@@ -7,8 +7,9 @@ from tests.extend.conftest import Opened
 from tests.extend.raw_backend import Answer, raw_backend, response
 from tests.identity.certificates import contexts
 
-from toolgate.extend.clean_connections import clean_transport
-from toolgate.extend.outbound import Outbound
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.hops import Reach
+from toolgate.outbound.responses import Bounds
 
 pytestmark = pytest.mark.anyio
 
@@ -49,11 +50,11 @@ async def test_nor_are_those_of_a_tls_record_that_nobody_has_read(
     tmp_path: Path, answer: Answer, connections: int
 ) -> None:
     server, client = contexts("localhost", tmp_path)
-    outbound = Outbound(seconds=20, most_bytes=10_000, transport=lambda: clean_transport(client))
     with raw_backend(answer, server) as backend:
-        for _ in range(3):
-            url = f"https://localhost:{backend.port}/ask"
-            assert (await outbound.ask("ask", "GET", url, {}, None)).body == GOOD
-        await outbound.close()
+        async with Outbound(tls=client) as outbound:
+            for _ in range(3):
+                url = f"https://localhost:{backend.port}/ask"
+                fetched = await outbound.fetch(url, Bounds(seconds=20), reach=Reach.DIRECT)
+                assert fetched.body == GOOD
     assert len(backend.requests) == 3
     assert backend.connections == connections

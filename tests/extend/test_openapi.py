@@ -8,10 +8,10 @@ import pytest
 import yaml
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.upstream import Upstream
+from tests.identity.publisher import Answer, publishing
 from tests.servers import Server
 
 from toolgate.extend.loading import load
-from toolgate.extend.outbound import Outbound
 from toolgate.sections import Extend
 from toolgate.testing import opened_kit
 
@@ -79,7 +79,7 @@ def written(file: str = "tools.yaml") -> dict[str, Any]:
 
 def loaded(file: str = "tools.yaml") -> list[str]:
     settings = Extend(tools=(Path(file),), base_url="http://localhost")
-    offer = load([Path(file)], settings, Outbound(seconds=1, most_bytes=1024))
+    offer = load([Path(file)], settings, 1024)
     return [tool.name for tool in offer.tools]
 
 
@@ -174,6 +174,20 @@ def test_a_document_from_an_address(
     assert ended.err.endswith("/status/404 answered 404. Save the document as a file.\n")
     ended = cli("extend", "openapi", f"{upstream.url}/echo")
     assert ended.err.endswith('It is not OpenAPI 3.0 or 3.1: the key "openapi" must say so.\n')
+
+
+def test_a_document_that_has_moved(cli: Any) -> None:
+    with publishing() as published, publishing() as elsewhere:
+        published.answers["/old"] = Answer({}, 301, {"Location": "/new"})
+        published.answers["/new"] = Answer(SPEC.encode())
+        published.answers["/away"] = Answer({}, 302, {"Location": f"{elsewhere.url}/new"})
+        assert cli("extend", "openapi", f"{published.url}/old").code == 0
+        ended = cli("extend", "openapi", f"{published.url}/away", "--force")
+    assert len(loaded()) == 3
+    assert ended.err.endswith(
+        "cannot be read: The address must begin with https://. Save the document as a file.\n"
+    )
+    assert elsewhere.seen == [], "nobody but the operator chooses an address inside"
 
 
 def test_only_some_methods(cli: Any) -> None:

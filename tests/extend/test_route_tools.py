@@ -7,9 +7,9 @@ from tests.extend.conftest import Opened
 from tests.extend.upstream import Upstream
 from tests.gate.tools import PUBLIC, USER
 
-from toolgate.extend.outbound import Answered
 from toolgate.extend.routes import failure_of
 from toolgate.gate.principal import Kind, Principal, Role
+from toolgate.outbound.responses import Fetched
 from toolgate.transports.mcp.listing import listed_tool
 
 pytestmark = pytest.mark.anyio
@@ -125,7 +125,7 @@ async def test_further_fields_of_mcp_are_passed_on(opened: Opened) -> None:
     ],
 )
 def test_the_words_of_a_refusal_are_found(status: int, body: bytes, told: str) -> None:
-    assert str(failure_of("it", Answered(status, body))) == told
+    assert str(failure_of("it", Fetched("", status, {}, body))) == told
 
 
 @pytest.mark.parametrize(
@@ -218,11 +218,14 @@ async def test_no_body_is_an_empty_object(opened: Opened) -> None:
         assert (await kit.call("it")).body == {}
 
 
-async def test_a_route_that_is_not_there_is_unavailable(opened: Opened) -> None:
+async def test_a_route_that_is_not_there_is_unavailable(
+    opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
     async with opened(one("http://127.0.0.1:1/x")) as kit:
         outcome = await kit.call("it")
     assert outcome.status == 503
     assert outcome.body == {"error": "The route of it cannot be reached. Try again later."}
+    assert "it failed: ConnectError (request id test)" in caplog.text
 
 
 async def test_an_answer_must_be_what_was_promised(opened: Opened) -> None:

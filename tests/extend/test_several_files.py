@@ -9,7 +9,6 @@ from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.upstream import Upstream
 
 from toolgate.extend.loading import BadTools, load
-from toolgate.extend.outbound import Outbound
 from toolgate.gate.principal import Role, of_role
 from toolgate.sections import Extend
 from toolgate.settings import BadSettings
@@ -70,7 +69,7 @@ async def test_routes_and_handlers_work_side_by_side(
 def refused(files: list[Path], folder: Path) -> list[str]:
     settings = Extend(tools=tuple(files), base_url="http://localhost")
     with pytest.raises(BadTools) as wrong:
-        load(settings.tools, settings, Outbound(seconds=1, most_bytes=1))
+        load(settings.tools, settings, 1)
     return [one.replace(f"{folder}/", "") for one in wrong.value.problems]
 
 

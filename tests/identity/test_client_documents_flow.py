@@ -65,7 +65,7 @@ def started(home: Home, folders: pytest.TempPathFactory, **settings: Any) -> Gen
 
 @pytest.fixture(scope="module")
 def gate(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    allowed = {"oauth__private_client_documents": True}
+    allowed = {"outbound__allow": f"localhost:{home.publisher.port}"}
     with started(home, tmp_path_factory, **allowed) as server:
         yield server
 

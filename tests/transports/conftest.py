@@ -56,7 +56,9 @@ async def opened_web(
         for agent_type in AgentType:
             keys[agent_type.value] = (await kit.app.keys.create(agent_type=agent_type)).key
         app = kit.app
-        async with web_app(app.gate, app.credentials, app.settings, app.readiness()) as web:
+        async with web_app(
+            app.gate, app.credentials, app.settings, app.readiness(), app.site.outbound
+        ) as web:
             yield Web(kit, web, keys)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolgate.cli.opening import wait_for
 from toolgate.cli.options import help_when_alone
 from toolgate.cli.output import good, note, printable, say
 from toolgate.cli.problems import Stop
@@ -31,6 +32,7 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file
 EVERY = "GET,POST,PUT,PATCH,DELETE"
 MOST_BYTES = 16 * 1024 * 1024
 SECONDS = 30
+OK = 200
 FORMS = (".yaml", ".yml")
 
 
@@ -103,20 +105,25 @@ def _text(spec: str) -> bytes:
 
 
 def _fetched(url: str) -> bytes:
-    import httpx2
+    from toolgate.outbound.client import Outbound
+    from toolgate.outbound.hops import Reach
+    from toolgate.outbound.responses import Bounds, Fetched, FetchFailed
 
-    body = bytearray()
+    bounds = Bounds(
+        seconds=SECONDS, most_bytes=MOST_BYTES, statuses=None, redirects=5, compressed=True
+    )
+
+    async def fetch() -> Fetched:
+        async with Outbound() as outbound:
+            return await outbound.fetch(url, bounds, reach=Reach.PROXIED)
+
     try:
-        with httpx2.stream("GET", url, timeout=SECONDS, follow_redirects=True) as answer:
-            if not answer.is_success:
-                raise Stop(f"{url} answered {answer.status_code}. Save the document as a file.")
-            for part in answer.iter_bytes():
-                body += part
-                if len(body) > MOST_BYTES:
-                    raise Stop(f"{url} is longer than {MOST_BYTES:,} bytes.")
-    except (httpx2.HTTPError, httpx2.InvalidURL) as wrong:
-        raise Stop(f"{url} cannot be read: {wrong}.") from None
-    return bytes(body)
+        fetched = wait_for(fetch)
+    except FetchFailed as wrong:
+        raise Stop(f"{url} cannot be read: {wrong} Save the document as a file.") from None
+    if fetched.status != OK:
+        raise Stop(f"{url} answered {fetched.status}. Save the document as a file.")
+    return fetched.body
 
 
 def _parsed(spec: str, text: bytes) -> Any:
@@ -137,14 +144,12 @@ def _keep_good(made: "Imported") -> None:
     """Leave out what would be refused when the file is loaded, and say why."""
     from toolgate.extend.checking import Checking
     from toolgate.extend.declaring import Entry
-    from toolgate.extend.outbound import Outbound
     from toolgate.sections import Extend
 
     settings = Extend(base_url="http://localhost")
-    outbound = Outbound(seconds=SECONDS, most_bytes=MOST_BYTES)
     kept: list[dict[str, Any]] = []
     for tool in made.tools:
-        checking = Checking(Entry(tool, 1), settings, outbound)
+        checking = Checking(Entry(tool, 1), settings)
         if checking.tool():
             kept.append(tool)
         made.notes += [f"{tool['method']} {tool['path']}: {why}" for _, why in checking.problems]

@@ -9,7 +9,6 @@ from typing import Any, cast, get_type_hints
 from pydantic import BaseModel
 
 from toolgate.extend.declaring import Entry
-from toolgate.extend.outbound import Outbound
 from toolgate.extend.parameters import STYLES, InQuery
 from toolgate.extend.routes import Address, BadAddress, Given, RouteCall, address_of
 from toolgate.extend.schemas import BadSchema, Check, Schema, check_with, closed, is_json, reader_of
@@ -50,7 +49,6 @@ class Checking:
 
     entry: Entry
     settings: Extend
-    outbound: Outbound
     problems: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     _written: dict[str, str] = field(default_factory=dict[str, str])
     """How the user spelled a key that has two spellings."""
@@ -214,9 +212,7 @@ class Checking:
                 spelled = self._spelled("input_schema")
                 self._say("path", f"path has {{{name}}}, so {spelled} must list and require it")
         in_query = self._in_query(takes, address)
-        call = RouteCall(
-            self.entry.label, method, address, self.outbound, self.settings, promise, in_query
-        )
+        call = RouteCall(self.entry.label, method, address, self.settings, promise, in_query)
         return Made(
             call=call,
             reader=reader_of(check),
@@ -282,7 +278,7 @@ class Checking:
         assert handler is not None
         if answer and not gives:
             gives = output_schema(answer)
-        call = HandlerCall(self.entry.label, handler, self.outbound, answer, promise)
+        call = HandlerCall(self.entry.label, handler, answer, promise)
         if model is not None and has_scope_ids(model):
             self._say(None, "Scoped is for the tools of a pack, so check the id in the handler")
         if model is not None:

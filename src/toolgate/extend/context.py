@@ -5,9 +5,8 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolgate.extend.outbound import Outbound
+from toolgate.extend.world import OwnWorld
 from toolgate.gate.context import Context
-from toolgate.gate.offer import Site
 from toolgate.gate.principal import Principal
 from toolgate.ports.documents import DocumentStore, Fields, Filter, Stored
 
@@ -52,8 +51,8 @@ class HandlerContext:
     principal: Principal
     request_id: str
     _tool: str
-    _ctx: Context[Site]
-    _outbound: Outbound
+    _ctx: Context[OwnWorld]
+    _http: "httpx2.AsyncClient | None" = None
 
     @property
     def documents(self) -> Documents:
@@ -73,10 +72,12 @@ class HandlerContext:
 
     @property
     def http(self) -> "httpx2.AsyncClient":
-        """The shared HTTP client; it carries no credentials and keeps no cookies."""
-        return self._outbound.client()
+        """The call's own HTTP client, on shared connections; it keeps no cookies."""
+        if self._http is None:
+            self._http = self._ctx.world.outbound.client(self._ctx.world.seconds)
+        return self._http
 
 
-def handler_context(ctx: Context[Site], name: str, outbound: Outbound) -> HandlerContext:
+def handler_context(ctx: Context[OwnWorld], name: str) -> HandlerContext:
     """A call's context, as a user's own handler sees it."""
-    return HandlerContext(ctx.principal, ctx.request_id, name, ctx, outbound)
+    return HandlerContext(ctx.principal, ctx.request_id, name, ctx)

@@ -7,9 +7,9 @@ from pathlib import Path
 from toolgate.extend.checking import Checking
 from toolgate.extend.declaring import Entry
 from toolgate.extend.files import Unreadable, entries_of
-from toolgate.extend.outbound import Outbound
 from toolgate.extend.routes import BadAddress, origin_of
 from toolgate.extend.tools import OWN, OwnTool
+from toolgate.extend.world import OwnWorld
 from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.sections import BadSettings, Extend, Section
 
@@ -49,8 +49,13 @@ def check_settings(settings: Extend) -> None:
         raise BadSettings("Setting extend.key must be visible ASCII characters.")
 
 
-def load(files: Sequence[Path], settings: Extend, outbound: Outbound) -> AnyOffer:
-    """The tools of the files, in their order."""
+def load(files: Sequence[Path], settings: Extend, most_bytes: int) -> AnyOffer:
+    """The tools of the files, in their order; a route may answer `most_bytes`."""
+
+    @asynccontextmanager
+    async def world(site: Site, _: Section) -> AsyncGenerator[OwnWorld]:
+        yield OwnWorld(site.documents, site.outbound, settings.seconds, most_bytes)
+
     problems: list[Problem] = []
     tools: dict[str, tuple[Place, OwnTool]] = {}
     for file in files:
@@ -58,14 +63,14 @@ def load(files: Sequence[Path], settings: Extend, outbound: Outbound) -> AnyOffe
             if isinstance(one, Unreadable):
                 problems.append((file, one.line, f"{one.reason}."))
                 continue
-            checking = Checking(one, settings, outbound)
+            checking = Checking(one, settings)
             tool = checking.tool()
             problems += [(file, line, reason) for line, reason in checking.problems]
             if tool is not None:
                 problems += _kept(tools, (file, one.line), tool)
     if problems:
         raise BadTools(problems)
-    return Offer(pack=OWN, open=_site, tools=tuple(tool for _, tool in tools.values()))
+    return Offer(pack=OWN, open=world, tools=tuple(tool for _, tool in tools.values()))
 
 
 def _entries(file: Path) -> list[Entry | Unreadable]:
@@ -98,9 +103,3 @@ def _text(file: Path) -> str:
     except OSError as wrong:
         why = (wrong.strerror or str(wrong)).lower()
         raise Unreadable(None, f"{why} (setting extend.tools)") from None
-
-
-@asynccontextmanager
-async def _site(site: Site, settings: Section) -> AsyncGenerator[Site]:  # noqa: ARG001 (it has none)
-    """Handlers of the user's own see the application's documents."""
-    yield site

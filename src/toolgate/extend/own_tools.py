@@ -1,9 +1,8 @@
-"""A user's own tools and what they need while the gate is open."""
+"""A user's own tools, as long as the gate is open."""
 
 from collections.abc import Awaitable, Callable
 
 from toolgate.extend.loading import check_settings, load
-from toolgate.extend.outbound import Outbound
 from toolgate.extend.reloading import Reloader, a_second, digest_of
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.offer import AnyOffer
@@ -11,7 +10,7 @@ from toolgate.sections import Extend
 
 
 class Own:
-    """The tools of the files in `extend.tools`, and their way out.
+    """The tools of the files in `extend.tools`.
 
     Raises `BadSettings` for a file with problems.
     """
@@ -19,7 +18,7 @@ class Own:
     def __init__(self, settings: Extend, most_bytes: int) -> None:
         check_settings(settings)
         self._settings = settings
-        self._outbound = Outbound(seconds=settings.seconds, most_bytes=most_bytes)
+        self._most_bytes = most_bytes
         # Taken before the files are read, so that no change in between is missed.
         self._seen = digest_of(settings.tools)
         self.offer = self._load()
@@ -30,9 +29,5 @@ class Own:
         """Keeps the catalogue at what the files say."""
         return Reloader(self._settings.tools, self._load, catalogue, self._seen, pause)
 
-    async def close(self) -> None:
-        """Give connections back."""
-        await self._outbound.close()
-
     def _load(self) -> AnyOffer:
-        return load(self._settings.tools, self._settings, self._outbound)
+        return load(self._settings.tools, self._settings, self._most_bytes)

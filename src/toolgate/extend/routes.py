@@ -10,13 +10,13 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
-from toolgate.extend.outbound import Answered, Outbound
 from toolgate.extend.parameters import InQuery, query_of
 from toolgate.extend.schemas import Check
+from toolgate.extend.world import OwnWorld
 from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
-from toolgate.gate.offer import Site
 from toolgate.gate.principal import Principal
+from toolgate.outbound.responses import Fetched
 from toolgate.sections import Extend
 
 logger = logging.getLogger(__name__)
@@ -167,13 +167,12 @@ class RouteCall:
     tool: str
     method: str
     address: Address
-    outbound: Outbound
     settings: Extend
     check: Check | None
     in_query: Mapping[str, InQuery] = field(default_factory=dict[str, InQuery])
     """Arguments whose place and form the file names."""
 
-    async def __call__(self, ctx: Context[Site], args: dict[str, Any]) -> Given:
+    async def __call__(self, ctx: Context[OwnWorld], args: dict[str, Any]) -> Given:
         """Ask the route."""
         in_path = set(self.address.names)
         rest = {name: value for name, value in args.items() if name not in in_path}
@@ -191,10 +190,10 @@ class RouteCall:
         except UnicodeEncodeError:
             told = Problem("arguments", "format", "arguments hold text that is not valid Unicode")
             raise InvalidArguments([told]) from None
-        answered = await self.outbound.ask(self.tool, self.method, url, headers, content)
+        answered = await ctx.world.ask(self.tool, self.method, url, headers, content)
         return Given(self._read(answered))
 
-    def _read(self, answered: Answered) -> Any:
+    def _read(self, answered: Fetched) -> Any:
         if answered.status >= REFUSED:
             raise failure_of(self.tool, answered)
         if not OK <= answered.status < REDIRECT:
@@ -219,7 +218,7 @@ def fitting(tool: str, value: Any, check: Check | None) -> Any:
     return value
 
 
-def failure_of(tool: str, answered: Answered) -> GateError:
+def failure_of(tool: str, answered: Fetched) -> GateError:
     """What the caller is told of a status of 400 or more."""
     status = answered.status
     if status in CREDENTIALS:
@@ -242,7 +241,7 @@ def _sentence(tool: str, status: int) -> str:
     return f"The route of {tool} {verb} ({status})."
 
 
-def _error_text(answered: Answered) -> str | None:
+def _error_text(answered: Fetched) -> str | None:
     """The route's own words: `error`, `error.message`, `message`, or a refusal's plain text."""
     body = answered.body
     try:

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ValidationError
 
 from toolgate.extend.context import handler_context
 from toolgate.extend.declaring import Handler
-from toolgate.extend.outbound import Outbound
 from toolgate.extend.routes import Given, fitting
 from toolgate.extend.schemas import Check
+from toolgate.extend.world import OwnWorld
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.errors import RouteFailed
@@ -76,13 +76,12 @@ class HandlerCall:
 
     tool: str
     handler: Handler
-    outbound: Outbound
     model: type[BaseModel] | None
     check: Check | None
 
-    async def __call__(self, ctx: Context[Site], args: Any) -> Given:
+    async def __call__(self, ctx: Context[OwnWorld], args: Any) -> Given:
         """Ask the function."""
-        value = await self.handler(handler_context(ctx, self.tool, self.outbound), args)
+        value = await self.handler(handler_context(ctx, self.tool), args)
         if self.model is not None and not isinstance(value, self.model):
             value = self._modelled(value, self.model)
         if isinstance(value, BaseModel):

@@ -13,6 +13,7 @@ from toolgate.gate.from_request import FromRequest
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Pack, Tool
+from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import DocumentStore
 from toolgate.sections import Section
 
@@ -27,6 +28,8 @@ class Site:
     documents: DocumentStore
     data: Path
     """The data folder."""
+    outbound: Outbound
+    """The way out over HTTP."""
 
 
 class NotForDemo(RuntimeError):

@@ -1,15 +1,16 @@
 """Whom toolgate asks outside when a person signs in, as the settings say."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from toolgate.identity.fetching import SECONDS, Fetcher
-from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.client_documents import ClientDocuments
 from toolgate.identity.providers import Provider
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.hops import Reach
+from toolgate.outbound.json_fetcher import JsonFetcher
 from toolgate.sections import BadSettings, Settings, SignIn
 
+SECONDS = 5.0
+MOST_BYTES = 256 * 1024
 NEEDED = {
     "admin_key": (),
     "site": ("site_url", "firebase_project"),
@@ -25,19 +26,13 @@ class Outside:
     documents: ClientDocuments | None
 
 
-@asynccontextmanager
-async def outside(
-    settings: Settings, provider: Provider | None = None
-) -> AsyncGenerator[Outside, None]:
+def outside(settings: Settings, outbound: Outbound, provider: Provider | None = None) -> Outside:
     """Ready to ask; nothing is asked before somebody signs in."""
-    private = settings.oauth.private_client_documents
-    async with (
-        Fetcher(seconds=SECONDS) as fetcher,
-        GuardedFetcher(allow_private=private, seconds=SECONDS) as guarded,
-    ):
-        signs_in = provider or _provider(settings.sign_in, fetcher)
-        documents = ClientDocuments(guarded) if settings.oauth.client_documents else None
-        yield Outside(signs_in, documents)
+    guarded = JsonFetcher(outbound=outbound, seconds=SECONDS)
+    fetcher = replace(guarded, reach=Reach.PROXIED, most_bytes=MOST_BYTES)
+    signs_in = provider or _provider(settings.sign_in, fetcher)
+    described = ClientDocuments(guarded)
+    return Outside(signs_in, described if settings.oauth.client_documents else None)
 
 
 def check(sign_in: SignIn) -> None:
@@ -46,7 +41,7 @@ def check(sign_in: SignIn) -> None:
         _set(sign_in, name)
 
 
-def _provider(sign_in: SignIn, fetcher: Fetcher) -> Provider | None:
+def _provider(sign_in: SignIn, fetcher: JsonFetcher) -> Provider | None:
     """Only the provider that is configured is loaded: they bring cryptography along."""
     try:
         match sign_in.provider:

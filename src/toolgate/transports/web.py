@@ -15,6 +15,7 @@ from toolgate.identity.oauth.grant_list import end_former_key
 from toolgate.identity.oauth.server import Parts, endpoints
 from toolgate.identity.outside import Outside, outside
 from toolgate.identity.providers import Provider
+from toolgate.outbound.client import Outbound
 from toolgate.readiness import Readiness
 from toolgate.sections import Settings
 from toolgate.transports.address import MCP_PATHS, Addresses
@@ -47,22 +48,21 @@ async def web_app(
     credentials: Credentials,
     settings: Settings,
     readiness: Readiness,
+    outbound: Outbound,
     *,
     provider: Provider | None = None,
 ) -> AsyncGenerator[Edge, None]:
     """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
     await end_former_key(gate.database, credentials.keys.admin_mark)
-    async with outside(settings, provider) as others:
-        guesses = Guesses(gate.limits, credentials.origin)
-        parts = _parts(gate, credentials, guesses, settings, others)
-        peers, cookie = Peers(settings.server), settings.oauth.cookie
-        oauth = OAuth(gate, endpoints(parts), peers, cookie=cookie)
-        sdk = Sdk(gate, credentials, settings)
-        edge = _edge(
-            gate, credentials, guesses, settings, readiness=readiness, oauth=oauth, sdk=sdk
-        )
-        async with beside(sdk.run):
-            yield edge
+    guesses = Guesses(gate.limits, credentials.origin)
+    others = outside(settings, outbound, provider)
+    parts = _parts(gate, credentials, guesses, settings, others)
+    peers, cookie = Peers(settings.server), settings.oauth.cookie
+    oauth = OAuth(gate, endpoints(parts), peers, cookie=cookie)
+    sdk = Sdk(gate, credentials, settings)
+    edge = _edge(gate, credentials, guesses, settings, readiness=readiness, oauth=oauth, sdk=sdk)
+    async with beside(sdk.run):
+        yield edge
 
 
 def _edge(

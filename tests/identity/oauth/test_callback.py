@@ -41,7 +41,12 @@ async def web(tmp_path: Path) -> AsyncIterator[Web]:
     async with opened_kit(tmp_path, **settings) as kit:
         app = kit.app
         opened = web_app(
-            app.gate, app.credentials, app.settings, app.readiness(), provider=Elsewhere()
+            app.gate,
+            app.credentials,
+            app.settings,
+            app.readiness(),
+            app.site.outbound,
+            provider=Elsewhere(),
         )
         async with opened as served:
             yield Web(kit, served, {})

@@ -7,9 +7,10 @@ import anyio
 import pytest
 from tests.identity.publisher import Answer, Publisher, publishing
 
-from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.client_documents import MOST_REMEMBERED, ClientDocuments, described
 from toolgate.identity.oauth.clients import BadClient, Client
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.json_fetcher import JsonFetcher
 
 pytestmark = pytest.mark.anyio
 
@@ -37,9 +38,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def documents(clock: Clock) -> AsyncIterator[ClientDocuments]:
-    async with GuardedFetcher(allow_private=True) as fetcher:
-        yield ClientDocuments(fetcher, clock=clock)
+async def documents(clock: Clock, published: Publisher) -> AsyncIterator[ClientDocuments]:
+    async with Outbound([f"127.0.0.1:{published.port}"]) as outbound:
+        yield ClientDocuments(JsonFetcher(outbound=outbound), clock=clock)
 
 
 def publish(published: Publisher, headers: dict[str, str] | None = None, **fields: Any) -> str:
@@ -130,17 +131,19 @@ async def test_an_id_against_the_rules_is_refused_before_anything_is_fetched(
         asked.append(host)
         return []
 
-    async with GuardedFetcher(resolve=resolve) as fetcher:
+    async with Outbound(resolve=resolve) as outbound:
         with pytest.raises(BadClient, match="client_id must"):
-            await ClientDocuments(fetcher).client(client_id)
+            await ClientDocuments(JsonFetcher(outbound=outbound)).client(client_id)
     assert asked == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "169.254.169.254", "[::1]", "0x7f.1"])
 async def test_a_document_on_a_private_address_is_refused(host: str) -> None:
-    async with GuardedFetcher() as fetcher:
+    async with Outbound() as outbound:
         with pytest.raises(BadClient, match=r"could not be fetched: .* has no public address"):
-            await ClientDocuments(fetcher).client(f"https://{host}/client.json")
+            await ClientDocuments(JsonFetcher(outbound=outbound)).client(
+                f"https://{host}/client.json"
+            )
 
 
 async def test_a_document_behind_a_redirect_to_a_private_address_is_refused(

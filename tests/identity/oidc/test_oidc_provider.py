@@ -6,9 +6,11 @@ import pytest
 from tests.identity.oidc.provider import BACK, sign_in
 from tests.patience import PATIENT
 
-from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Profile, SignInFailed
 from toolgate.identity.providers.oidc import OidcProvider
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.hops import Reach
+from toolgate.outbound.json_fetcher import JsonFetcher
 
 pytestmark = pytest.mark.anyio
 
@@ -16,14 +18,14 @@ CLIENTS = [("confidential app", "a secret: 100% + more"), ("public", None)]
 
 
 @pytest.fixture
-async def fetcher() -> AsyncIterator[Fetcher]:
-    async with Fetcher(seconds=PATIENT) as opened:
-        yield opened
+async def fetcher() -> AsyncIterator[JsonFetcher]:
+    async with Outbound() as outbound:
+        yield JsonFetcher(outbound=outbound, reach=Reach.PROXIED, seconds=PATIENT)
 
 
 @pytest.mark.parametrize(("client_id", "secret"), CLIENTS)
 async def test_a_person_signs_in(
-    issuer: str, fetcher: Fetcher, client_id: str, secret: str | None
+    issuer: str, fetcher: JsonFetcher, client_id: str, secret: str | None
 ) -> None:
     provider = OidcProvider(issuer, client_id, secret, fetcher=fetcher)
     begun = await provider.begin("state-1", BACK)
@@ -34,7 +36,7 @@ async def test_a_person_signs_in(
 
 
 async def test_an_email_the_provider_did_not_verify_is_left_out(
-    issuer: str, fetcher: Fetcher
+    issuer: str, fetcher: JsonFetcher
 ) -> None:
     provider = OidcProvider(issuer, *CLIENTS[0], fetcher=fetcher)
     begun = await provider.begin("state-1", BACK)
@@ -43,7 +45,7 @@ async def test_an_email_the_provider_did_not_verify_is_left_out(
     assert profile == Profile(uid="unverified", email=None, name="UNVERIFIED")
 
 
-async def test_a_person_refuses(issuer: str, fetcher: Fetcher) -> None:
+async def test_a_person_refuses(issuer: str, fetcher: JsonFetcher) -> None:
     provider = OidcProvider(issuer, *CLIENTS[0], fetcher=fetcher)
     begun = await provider.begin("state-1", BACK)
     brought = await sign_in(begun.url, None)
@@ -52,7 +54,7 @@ async def test_a_person_refuses(issuer: str, fetcher: Fetcher) -> None:
         await provider.finish(brought, begun.remembered, BACK)
 
 
-async def test_a_code_works_once(issuer: str, fetcher: Fetcher) -> None:
+async def test_a_code_works_once(issuer: str, fetcher: JsonFetcher) -> None:
     provider = OidcProvider(issuer, *CLIENTS[0], fetcher=fetcher)
     begun = await provider.begin("state-1", BACK)
     brought = await sign_in(begun.url, "jane")
@@ -62,7 +64,7 @@ async def test_a_code_works_once(issuer: str, fetcher: Fetcher) -> None:
 
 
 async def test_a_code_is_bound_to_the_verifier_and_the_way_back(
-    issuer: str, fetcher: Fetcher
+    issuer: str, fetcher: JsonFetcher
 ) -> None:
     provider = OidcProvider(issuer, *CLIENTS[0], fetcher=fetcher)
     begun = await provider.begin("state-1", BACK)
@@ -74,7 +76,7 @@ async def test_a_code_is_bound_to_the_verifier_and_the_way_back(
             await provider.finish(brought, remembered, back)
 
 
-async def test_a_wrong_secret_signs_nobody_in(issuer: str, fetcher: Fetcher) -> None:
+async def test_a_wrong_secret_signs_nobody_in(issuer: str, fetcher: JsonFetcher) -> None:
     provider = OidcProvider(issuer, CLIENTS[0][0], "wrong", fetcher=fetcher)
     begun = await provider.begin("state-1", BACK)
     brought = await sign_in(begun.url, "jane")
@@ -82,7 +84,7 @@ async def test_a_wrong_secret_signs_nobody_in(issuer: str, fetcher: Fetcher) -> 
         await provider.finish(brought, begun.remembered, BACK)
 
 
-async def test_an_answer_must_name_this_provider(issuer: str, fetcher: Fetcher) -> None:
+async def test_an_answer_must_name_this_provider(issuer: str, fetcher: JsonFetcher) -> None:
     provider = OidcProvider(issuer, *CLIENTS[0], fetcher=fetcher)
     begun = await provider.begin("state-1", BACK)
     brought = await sign_in(begun.url, "jane")
@@ -93,7 +95,7 @@ async def test_an_answer_must_name_this_provider(issuer: str, fetcher: Fetcher) 
     assert (await provider.finish(brought, begun.remembered, BACK)).uid == "jane"
 
 
-async def test_an_issuer_spelled_otherwise_is_refused(issuer: str, fetcher: Fetcher) -> None:
+async def test_an_issuer_spelled_otherwise_is_refused(issuer: str, fetcher: JsonFetcher) -> None:
     provider = OidcProvider(f"{issuer}/", *CLIENTS[0], fetcher=fetcher)
     with pytest.raises(SignInFailed, match="names another issuer"):
         await provider.begin("state-1", BACK)

@@ -22,9 +22,11 @@ from tests.identity.providers.tokens import (
 from tests.identity.publisher import Answer, Publisher, Seen, publishing
 from tests.patience import PATIENT
 
-from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Begun, Profile, SignInFailed
 from toolgate.identity.providers.oidc import OidcProvider
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.hops import Reach
+from toolgate.outbound.json_fetcher import JsonFetcher
 
 pytestmark = pytest.mark.anyio
 
@@ -93,13 +95,13 @@ def upstream(key: RSAKey) -> Iterator[Upstream]:
 
 
 @pytest.fixture
-async def fetcher() -> AsyncIterator[Fetcher]:
-    async with Fetcher(seconds=PATIENT) as opened:
-        yield opened
+async def fetcher() -> AsyncIterator[JsonFetcher]:
+    async with Outbound() as outbound:
+        yield JsonFetcher(outbound=outbound, reach=Reach.PROXIED, seconds=PATIENT)
 
 
 @pytest.fixture
-def provider(upstream: Upstream, fetcher: Fetcher) -> OidcProvider:
+def provider(upstream: Upstream, fetcher: JsonFetcher) -> OidcProvider:
     return OidcProvider(upstream.issuer, CLIENT, "secret", fetcher=fetcher)
 
 
@@ -150,7 +152,7 @@ async def test_the_code_is_exchanged_with_the_secret_in_a_header(
 
 
 async def test_without_a_secret_only_the_client_id_is_sent(
-    upstream: Upstream, fetcher: Fetcher
+    upstream: Upstream, fetcher: JsonFetcher
 ) -> None:
     provider = OidcProvider(upstream.issuer, CLIENT, fetcher=fetcher)
     assert (await finish(provider, upstream)).uid == "jane"
@@ -382,7 +384,7 @@ async def test_the_document_is_asked_for_once(provider: OidcProvider, upstream: 
     assert upstream.published.asked("/keys") == 1
 
 
-async def test_a_provider_that_is_away_is_told_plainly(fetcher: Fetcher) -> None:
+async def test_a_provider_that_is_away_is_told_plainly(fetcher: JsonFetcher) -> None:
     with publishing() as published:
         url = published.url
     provider = OidcProvider(url, CLIENT, fetcher=fetcher)
@@ -395,4 +397,4 @@ async def test_a_provider_that_is_away_is_told_plainly(fetcher: Fetcher) -> None
 
 def test_an_issuer_in_the_open_is_refused_at_the_start() -> None:
     with pytest.raises(ValueError, match=r"^Setting sign_in\.oidc_issuer: must begin with https"):
-        OidcProvider("http://login.example", CLIENT, fetcher=Fetcher())
+        OidcProvider("http://login.example", CLIENT, fetcher=JsonFetcher(outbound=Outbound()))

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,10 +20,12 @@ from tests.identity.providers.tokens import (
 from tests.identity.publisher import Answer, Publisher, publishing
 from tests.patience import PATIENT
 
-from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Profile, SignInFailed
 from toolgate.identity.providers.signing_keys import SigningKeys
 from toolgate.identity.providers.site import SiteProvider
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.hops import Reach
+from toolgate.outbound.json_fetcher import JsonFetcher
 
 pytestmark = pytest.mark.anyio
 
@@ -50,13 +53,13 @@ def published(key: RSAKey) -> Iterator[Publisher]:
 
 
 @pytest.fixture
-async def fetcher() -> AsyncIterator[Fetcher]:
-    async with Fetcher(seconds=PATIENT) as opened:
-        yield opened
+async def fetcher() -> AsyncIterator[JsonFetcher]:
+    async with Outbound() as outbound:
+        yield JsonFetcher(outbound=outbound, reach=Reach.PROXIED, seconds=PATIENT)
 
 
 @pytest.fixture
-def site(published: Publisher, fetcher: Fetcher) -> SiteProvider:
+def site(published: Publisher, fetcher: JsonFetcher) -> SiteProvider:
     return SiteProvider(SITE, PROJECT, f"{published.url}/keys", fetcher=fetcher)
 
 
@@ -90,7 +93,7 @@ async def test_the_browser_is_sent_to_the_site(site: SiteProvider) -> None:
     assert query == {"redirect_uri": [BACK], "state": ["state-1"], "mcp": ["true"]}
 
 
-async def test_a_site_with_a_query_of_its_own_keeps_it(fetcher: Fetcher) -> None:
+async def test_a_site_with_a_query_of_its_own_keeps_it(fetcher: JsonFetcher) -> None:
     site = SiteProvider(f"{SITE}?lang=de", PROJECT, "https://keys.example/", fetcher=fetcher)
     query = parse_qs(urlsplit((await site.begin("s", BACK)).url).query)
     assert (query["lang"], query["state"]) == (["de"], ["s"])
@@ -213,7 +216,7 @@ def test_addresses_in_the_open_are_refused_at_the_start(
     site_url: str, keys_url: str, setting: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^Setting {setting}: must begin with https://"):
-        SiteProvider(site_url, PROJECT, keys_url, fetcher=Fetcher())
+        SiteProvider(site_url, PROJECT, keys_url, fetcher=JsonFetcher(outbound=Outbound()))
 
 
 class TestKeys:
@@ -224,7 +227,7 @@ class TestKeys:
         return [1000.0]
 
     @pytest.fixture
-    def keys(self, published: Publisher, fetcher: Fetcher, clock: list[float]) -> SigningKeys:
+    def keys(self, published: Publisher, fetcher: JsonFetcher, clock: list[float]) -> SigningKeys:
         return SigningKeys(fetcher, f"{published.url}/keys", clock=lambda: clock[0])
 
     @pytest.mark.parametrize(
@@ -306,13 +309,13 @@ class TestKeys:
         with pytest.raises(SignInFailed, match="keys of the sign-in are not available"):
             await keys.key("first")
 
-    async def test_slow_keys_end_in_time(self, published: Publisher) -> None:
+    async def test_slow_keys_end_in_time(self, published: Publisher, fetcher: JsonFetcher) -> None:
         over = threading.Event()
         published.answers["/keys"] = Answer(b"{" for _ in iter(lambda: over.wait(30), True))
         try:
-            async with Fetcher(seconds=0.2) as hasty:
-                with pytest.raises(SignInFailed, match=r"did not answer within 0\.2 s"):
-                    await SigningKeys(hasty, f"{published.url}/keys").key("first")
+            hasty = replace(fetcher, seconds=0.2)
+            with pytest.raises(SignInFailed, match=r"did not answer within 0\.2 s"):
+                await SigningKeys(hasty, f"{published.url}/keys").key("first")
         finally:
             over.set()
 

@@ -10,25 +10,26 @@ from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 from toolgate.gate.errors import printable
-from toolgate.identity.fetching import Fetched, FetchFailed
-from toolgate.identity.guarded import GuardedFetcher
 from toolgate.identity.oauth.client_names import shown_name
 from toolgate.identity.oauth.clients import BadClient, Client
 from toolgate.identity.oauth.redirects import broken_rule
 from toolgate.identity.shared_requests import Shared
+from toolgate.outbound.json_fetcher import JsonFetcher, JsonObject
+from toolgate.outbound.responses import FetchFailed
 
 LEAST_SECONDS = 60.0
 MOST_SECONDS = 3600.0
 MOST_REMEMBERED = 1000
 MOST_REDIRECTS = 20
 MOST_ADDRESS = 2000
+HTTP_PORT = 80
 
 
 class ClientDocuments:
     """Finds clients by the address of their document."""
 
     def __init__(
-        self, fetcher: GuardedFetcher, *, clock: Callable[[], float] = time.monotonic
+        self, fetcher: JsonFetcher, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._fetcher = fetcher
         self._clock = clock
@@ -52,7 +53,7 @@ class ClientDocuments:
         self._remember(client, fetched)
         return client
 
-    def _remember(self, client: Client, fetched: Fetched) -> None:
+    def _remember(self, client: Client, fetched: JsonObject) -> None:
         seconds = LEAST_SECONDS if fetched.fresh_seconds is None else fetched.fresh_seconds
         until = self._clock() + min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
         self._remembered.pop(client.id, None)
@@ -62,8 +63,9 @@ class ClientDocuments:
 
     def _check_id(self, client_id: str) -> None:
         parts = _split("client_id", client_id)
-        schemes = ("https", "http") if self._fetcher.allow_private else ("https",)
-        if parts.scheme not in schemes or not parts.hostname:
+        host, allows = parts.hostname, self._fetcher.outbound.allows
+        plain = parts.scheme == "http" and host and allows(host, parts.port or HTTP_PORT)
+        if not host or (parts.scheme != "https" and not plain):
             raise BadClient("client_id must be an address that begins with https://.")
         if parts.path in {"", "/"}:
             raise BadClient("client_id must have a path, as in https://app.example/client.json.")

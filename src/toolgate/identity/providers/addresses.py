@@ -4,8 +4,9 @@ import hmac
 from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit
 
-from toolgate.identity.fetching import LOOPBACK
 from toolgate.identity.providers import SignInFailed
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def is_safe(url: object) -> bool:

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from toolgate.identity.fetching import Fetcher, FetchFailed
 from toolgate.identity.providers import ProviderDown, SignInFailed
 from toolgate.identity.providers.addresses import is_safe
 from toolgate.identity.shared_requests import Shared
+from toolgate.outbound.json_fetcher import JsonFetcher
+from toolgate.outbound.responses import FetchFailed
 
 PATH = "/.well-known/openid-configuration"
 KEPT_SECONDS = 3600.0
@@ -31,7 +32,7 @@ class Discovery:
     """Reads the document of one issuer, and keeps it for an hour."""
 
     def __init__(
-        self, fetcher: Fetcher, issuer: str, *, clock: Callable[[], float] = time.monotonic
+        self, fetcher: JsonFetcher, issuer: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._fetcher = fetcher
         self._issuer = issuer

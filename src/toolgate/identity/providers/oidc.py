@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
-from toolgate.identity.fetching import Fetched, Fetcher, FetchFailed
 from toolgate.identity.providers import Begun, Profile, ProviderDown, SignInFailed
 from toolgate.identity.providers.addresses import check_state, required, with_query
 from toolgate.identity.providers.discovery import Discovery, Metadata
 from toolgate.identity.providers.id_tokens import Expected, profile, verified
 from toolgate.identity.providers.signing_keys import SigningKeys
+from toolgate.outbound.json_fetcher import JsonFetcher, JsonObject
+from toolgate.outbound.responses import FetchFailed
 
 ALGORITHMS = ("RS256", "ES256", "PS256", "EdDSA", "Ed25519")
 """Signatures with a key pair only: none and HS* are not among them, whatever a token says."""
@@ -35,7 +36,7 @@ class OidcProvider:
     """Sends the browser to the provider and exchanges the code it brings back."""
 
     def __init__(
-        self, issuer: str, client_id: str, client_secret: str | None = None, *, fetcher: Fetcher
+        self, issuer: str, client_id: str, client_secret: str | None = None, *, fetcher: JsonFetcher
     ) -> None:
         self._client_id = client_id
         self._client_secret = client_secret
@@ -132,7 +133,7 @@ def _check_sender(query: Mapping[str, str], metadata: Metadata) -> None:
         raise SignInFailed("This answer is from another provider. Start again.")
 
 
-async def _reached(asking: Any) -> Fetched:
+async def _reached(asking: Any) -> JsonObject:
     try:
         return await asking
     except FetchFailed as problem:

@@ -8,9 +8,10 @@ from typing import Any, cast
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from toolgate.identity.fetching import Fetcher, FetchFailed
 from toolgate.identity.providers import ProviderDown, SignInFailed
 from toolgate.identity.shared_requests import Shared
+from toolgate.outbound.json_fetcher import JsonFetcher
+from toolgate.outbound.responses import FetchFailed
 
 PublicKey = RSAKey | ECKey | OKPKey
 
@@ -28,7 +29,7 @@ class SigningKeys:
     """The public keys of a JWK set, kept as long as its server says."""
 
     def __init__(
-        self, fetcher: Fetcher, url: str, *, clock: Callable[[], float] = time.monotonic
+        self, fetcher: JsonFetcher, url: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._fetcher = fetcher
         self._url = url

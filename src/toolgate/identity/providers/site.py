@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from toolgate.identity.fetching import Fetcher
 from toolgate.identity.providers import Begun, Profile, SignInFailed
 from toolgate.identity.providers.addresses import check_state, required, with_query
 from toolgate.identity.providers.id_tokens import Expected, is_past, profile, verified
 from toolgate.identity.providers.signing_keys import SigningKeys
+from toolgate.outbound.json_fetcher import JsonFetcher
 
 ISSUER = "https://securetoken.google.com"
 ALGORITHMS = ("RS256",)
@@ -17,7 +17,7 @@ MOST_UID = 128
 class SiteProvider:
     """Sends the browser to the app's site; it comes back with `code=ID_TOKEN`."""
 
-    def __init__(self, site_url: str, project: str, keys_url: str, *, fetcher: Fetcher) -> None:
+    def __init__(self, site_url: str, project: str, keys_url: str, *, fetcher: JsonFetcher) -> None:
         self._site_url = required("sign_in.site_url", site_url)
         self._project = project
         self._keys = SigningKeys(fetcher, required("sign_in.firebase_keys_url", keys_url))

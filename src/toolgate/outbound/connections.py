@@ -1,17 +1,18 @@
-"""Connections to backends that are used again only while nothing is left on them.
+"""Connections, and which of them are used again: only those on which nothing is left.
 
-A backend that sends more than one whole response (a body longer than its Content-Length, an answer
+A server that sends more than one whole response (a body longer than its Content-Length, an answer
 too many) leaves bytes behind. The pool's own check sees those in the socket, not those already
 read from it: they would be taken for the answer to the next call, which may be another caller's.
 """
 
 import ssl
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 import httpx2
 
-KEPT, KEPT_SECONDS, MOST = 20, 5.0, 100
+KEPT, KEPT_SECONDS, MOST, MOST_SINGLE = 20, 5.0, 100, 32
 
 
 class CleanConnection(httpcore2.AsyncHTTPConnection):
@@ -45,18 +46,9 @@ def _tls_left_over(tls: ssl.SSLObject | None) -> bool:
 class CleanPool(httpcore2.AsyncConnectionPool):
     """A pool of such connections."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
-        super().__init__(
-            ssl_context=context,
-            max_connections=MOST,
-            max_keepalive_connections=KEPT,
-            keepalive_expiry=KEPT_SECONDS,
-        )
-
     def create_connection(self, origin: httpcore2.Origin) -> CleanConnection:
         """A new connection."""
-        return CleanConnection(origin, self._context, KEPT_SECONDS)
+        return CleanConnection(origin, self._ssl_context, KEPT_SECONDS)
 
 
 class CleanTransport(httpx2.AsyncHTTPTransport):
@@ -64,9 +56,26 @@ class CleanTransport(httpx2.AsyncHTTPTransport):
 
     def __init__(self, context: ssl.SSLContext) -> None:
         super().__init__(verify=context, trust_env=False)
-        self._pool = CleanPool(context)
+        self._pool = CleanPool(context, None, MOST, KEPT, KEPT_SECONDS)
 
 
-def clean_transport(context: ssl.SSLContext | None = None) -> httpx2.AsyncHTTPTransport:
-    """A transport; unless a context is given, with the machine's certificate authorities."""
-    return CleanTransport(context or httpx2.create_ssl_context(trust_env=False))
+def single_use(context: ssl.SSLContext, proxy: str | None = None) -> httpx2.AsyncHTTPTransport:
+    """A transport that uses no connection twice: two names can have one address."""
+    limits = httpx2.Limits(max_connections=MOST_SINGLE, max_keepalive_connections=0)
+    return httpx2.AsyncHTTPTransport(verify=context, trust_env=False, proxy=proxy, limits=limits)
+
+
+class Lent(httpx2.AsyncBaseTransport):
+    """A transport for a client that must not close it."""
+
+    def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
+        self.handle_async_request = transport.handle_async_request
+
+
+def proxy_for(url: httpx2.URL) -> str | None:
+    """The proxy that the machine's environment names for an address."""
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(url.host) or proxy_bypass(url.netloc.decode("ascii")):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"

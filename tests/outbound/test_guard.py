@@ -5,7 +5,8 @@ import ipaddress
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from tests.identity.certificates import contexts
 from tests.identity.publisher import Answer, Publisher, publishing
 from tests.patience import PATIENT
 
-from toolgate.identity.fetching import FetchFailed
-from toolgate.identity.guarded import SPECIAL_V4, GuardedFetcher, is_public
+from toolgate.outbound.addresses import SPECIAL_V4, is_public
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.json_fetcher import JsonFetcher
+from toolgate.outbound.responses import FetchFailed
 
 pytestmark = pytest.mark.anyio
 
@@ -63,16 +66,16 @@ INSIDE = [
 ]
 
 
-@pytest.fixture
-def published() -> Iterator[Publisher]:
-    with publishing() as publisher:
-        yield publisher
+@asynccontextmanager
+async def guarded(*allow: str, seconds: float = 5, **how: Any) -> AsyncGenerator[JsonFetcher]:
+    async with Outbound(allow, **how) as outbound:
+        yield JsonFetcher(outbound=outbound, seconds=seconds)
 
 
 @pytest.fixture
-async def lenient() -> AsyncIterator[GuardedFetcher]:
-    """Reaches loopback, as tests must; everything else is as strict as ever."""
-    async with GuardedFetcher(allow_private=True, seconds=PATIENT) as fetcher:
+async def lenient(published: Publisher) -> AsyncIterator[JsonFetcher]:
+    """Reaches the test's own server; everything else is as strict as ever."""
+    async with guarded(f"127.0.0.1:{published.port}", seconds=PATIENT) as fetcher:
         yield fetcher
 
 
@@ -159,7 +162,7 @@ def test_however_an_inside_address_is_spelled_nothing_is_fetched(
     ]
 
     async def fetch_all() -> None:
-        async with GuardedFetcher() as fetcher:
+        async with guarded() as fetcher:
             for host in spelled:
                 with pytest.raises(FetchFailed, match=r"has no public address|not a valid URL"):
                     await fetcher.get(f"https://{host}/client.json")
@@ -187,7 +190,7 @@ def test_however_an_inside_address_is_spelled_nothing_is_fetched(
 async def test_an_address_against_the_rules_is_refused(
     url: str, reason: str, connections: list[str]
 ) -> None:
-    async with GuardedFetcher() as fetcher:
+    async with guarded() as fetcher:
         with pytest.raises(FetchFailed, match=reason):
             await fetcher.get(url)
     assert connections == []
@@ -197,7 +200,7 @@ async def test_an_address_against_the_rules_is_refused(
 async def test_a_name_for_an_inside_address_is_refused(
     address: str, connections: list[str]
 ) -> None:
-    async with GuardedFetcher(resolve=answering([address])) as fetcher:
+    async with guarded(resolve=answering([address])) as fetcher:
         with pytest.raises(FetchFailed, match=r"client\.example has no public address"):
             await fetcher.get(f"https://{NAME}/client.json")
     assert connections == []
@@ -206,14 +209,14 @@ async def test_a_name_for_an_inside_address_is_refused(
 async def test_one_inside_address_among_public_ones_is_enough_to_refuse(
     connections: list[str],
 ) -> None:
-    async with GuardedFetcher(resolve=answering([PUBLIC[0], "10.0.0.1"])) as fetcher:
+    async with guarded(resolve=answering([PUBLIC[0], "10.0.0.1"])) as fetcher:
         with pytest.raises(FetchFailed, match="has no public address"):
             await fetcher.get(f"https://{NAME}/client.json")
     assert connections == []
 
 
 async def test_a_name_that_does_not_exist_is_told_like_one_inside() -> None:
-    async with GuardedFetcher(resolve=answering([])) as fetcher:
+    async with guarded(resolve=answering([])) as fetcher:
         with pytest.raises(FetchFailed, match=r"^client\.example has no public address\.$"):
             await fetcher.get(f"https://{NAME}/client.json")
 
@@ -222,7 +225,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
     connections: list[str],
 ) -> None:
     rebinding = answering([PUBLIC[0]], ["127.0.0.1"])
-    async with GuardedFetcher(resolve=rebinding) as fetcher:
+    async with guarded(resolve=rebinding) as fetcher:
         with pytest.raises(FetchFailed, match="could not be reached"):
             await fetcher.get(f"https://{NAME}/client.json")
         assert connections == [PUBLIC[0]]
@@ -232,7 +235,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
 
 
 async def test_every_checked_address_is_tried(connections: list[str]) -> None:
-    async with GuardedFetcher(resolve=answering(PUBLIC)) as fetcher:
+    async with guarded(resolve=answering(PUBLIC)) as fetcher:
         with pytest.raises(FetchFailed, match="could not be reached"):
             await fetcher.get(f"https://{NAME}/client.json")
     assert connections == PUBLIC
@@ -243,7 +246,7 @@ async def test_tls_and_host_are_those_of_the_name(tmp_path: Path) -> None:
     resolver = answering(["127.0.0.1"], ["10.0.0.1"])
     with publishing(server) as published:
         published.answers["/client.json"] = Answer({"it": "works"})
-        async with GuardedFetcher(allow_private=True, resolve=resolver, tls=client) as fetcher:
+        async with guarded(f"{NAME}:{published.port}", resolve=resolver, tls=client) as fetcher:
             fetched = await fetcher.get(f"https://{NAME}:{published.port}/client.json?a=b")
     assert fetched.body == {"it": "works"}
     assert published.names == [NAME]
@@ -257,8 +260,8 @@ async def test_a_certificate_of_another_name_or_authority_is_refused(
     server, client = contexts("other.example" if trusted else NAME, tmp_path)
     with publishing(server) as published:
         published.answers["/client.json"] = Answer({})
-        async with GuardedFetcher(
-            allow_private=True,
+        async with guarded(
+            f"{NAME}:{published.port}",
             resolve=answering(["127.0.0.1"]),
             tls=client if trusted else None,
         ) as fetcher:
@@ -269,7 +272,7 @@ async def test_a_certificate_of_another_name_or_authority_is_refused(
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_to_an_inside_address_is_not_followed(
-    status: int, published: Publisher, lenient: GuardedFetcher
+    status: int, published: Publisher, lenient: JsonFetcher
 ) -> None:
     elsewhere = {"Location": f"{published.url}/inside.json"}
     published.answers["/client.json"] = Answer({}, status, elsewhere)
@@ -281,7 +284,7 @@ async def test_a_redirect_to_an_inside_address_is_not_followed(
 
 @pytest.mark.parametrize("length", [{}, {"Content-Length": "1000000000"}])
 async def test_a_huge_body_is_cut_off(
-    length: dict[str, str], published: Publisher, lenient: GuardedFetcher
+    length: dict[str, str], published: Publisher, lenient: JsonFetcher
 ) -> None:
     sent: list[int] = []
 
@@ -297,7 +300,7 @@ async def test_a_huge_body_is_cut_off(
 
 
 async def test_a_body_as_large_as_allowed_is_read(
-    published: Publisher, lenient: GuardedFetcher
+    published: Publisher, lenient: JsonFetcher
 ) -> None:
     whole = b'{"a":"' + b"x" * (64 * 1024 - 8) + b'"}'
     published.answers["/client.json"] = Answer(whole)
@@ -308,7 +311,7 @@ async def test_a_body_as_large_as_allowed_is_read(
 
 
 async def test_a_compressed_body_is_not_unpacked(
-    published: Publisher, lenient: GuardedFetcher
+    published: Publisher, lenient: JsonFetcher
 ) -> None:
     bomb = gzip.compress(b'{"a":"' + b"0" * 20_000_000 + b'"}')
     assert len(bomb) < 64 * 1024
@@ -329,7 +332,7 @@ async def test_a_slow_body_ends_in_time(kind: str, published: Publisher) -> None
 
     published.answers["/client.json"] = Answer(slowly())
     try:
-        async with GuardedFetcher(allow_private=True, seconds=0.3) as fetcher:
+        async with guarded(f"127.0.0.1:{published.port}", seconds=0.3) as fetcher:
             with pytest.raises(FetchFailed, match=r"did not answer within 0\.3 s"):
                 await fetcher.get(f"{published.url}/client.json")
     finally:
@@ -341,7 +344,7 @@ async def test_a_slow_resolver_ends_in_time() -> None:
         await anyio.sleep_forever()
         return []
 
-    async with GuardedFetcher(resolve=never, seconds=0.1) as fetcher:
+    async with guarded(resolve=never, seconds=0.1) as fetcher:
         with pytest.raises(FetchFailed, match=r"did not answer within 0\.1 s"):
             await fetcher.get(f"https://{NAME}/client.json")
 
@@ -360,7 +363,7 @@ async def test_a_slow_resolver_ends_in_time() -> None:
     ],
 )
 async def test_what_is_not_a_json_object_is_refused(
-    answer: Answer, reason: str, published: Publisher, lenient: GuardedFetcher
+    answer: Answer, reason: str, published: Publisher, lenient: JsonFetcher
 ) -> None:
     published.answers["/client.json"] = answer
     with pytest.raises(FetchFailed, match=reason):
@@ -381,14 +384,14 @@ async def test_what_is_not_a_json_object_is_refused(
     ],
 )
 async def test_how_long_an_answer_may_be_kept(
-    headers: dict[str, str], seconds: float | None, published: Publisher, lenient: GuardedFetcher
+    headers: dict[str, str], seconds: float | None, published: Publisher, lenient: JsonFetcher
 ) -> None:
     published.answers["/client.json"] = Answer({}, headers=headers)
     assert (await lenient.get(f"{published.url}/client.json")).fresh_seconds == seconds
 
 
 async def test_json_of_a_kind_of_its_own_is_json(
-    published: Publisher, lenient: GuardedFetcher
+    published: Publisher, lenient: JsonFetcher
 ) -> None:
     kind = {"Content-Type": "application/client+json; charset=utf-8"}
     published.answers["/client.json"] = Answer({"a": 1}, headers=kind)

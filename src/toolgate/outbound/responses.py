@@ -1,0 +1,92 @@
+"""What may come back, and reading it: bounded in status, type, encoding and size."""
+
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpx2
+
+GZIP = "gzip"
+
+
+class FetchFailed(Exception):
+    """Nothing usable was fetched; the message is fit for a page."""
+
+
+class TookTooLong(FetchFailed):
+    """There was no whole response in time."""
+
+
+class TooLarge(FetchFailed):
+    """The response has more bytes than wanted."""
+
+
+class Compressed(FetchFailed):
+    """The response has a content encoding that was not asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a response may be, and how long it may take, redirects included."""
+
+    seconds: float = 5.0
+    most_bytes: int = 64 * 1024
+    """Of the body; of a compressed one, also when it is unpacked."""
+    statuses: Collection[int] | None = (200,)
+    content_types: Sequence[str] = ()
+    """Patterns, as in `application/*+json`, the usual one first; none for any."""
+    redirects: int = 0
+    """How many are followed, of GET and HEAD only."""
+    compressed: bool = False
+    """Whether gzip is asked for, and unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A whole response."""
+
+    url: str
+    """Where it came from, after redirects."""
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+async def read(response: "httpx2.Response", host: str, bounds: Bounds) -> bytes:
+    """The body of a response that is still on its way; raise `FetchFailed` unless it fits."""
+    _check(response, host, bounds)
+    unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if _encoding(response) == GZIP else None
+    body = bytearray()
+    try:
+        async for chunk in response.aiter_raw():
+            # Unpacking is what makes a small response a large one.
+            left = bounds.most_bytes - len(body) + 1
+            body += unpack.decompress(chunk, left) if unpack else chunk
+            if len(body) > bounds.most_bytes:
+                raise TooLarge(f"{host} sent more than {bounds.most_bytes:,} bytes.")
+    except zlib.error:
+        raise FetchFailed(f"{host} did not send valid gzip.") from None
+    if unpack and not unpack.eof:
+        raise FetchFailed(f"{host} did not send valid gzip.")
+    return bytes(body)
+
+
+def _check(response: "httpx2.Response", host: str, bounds: Bounds) -> None:
+    status, types = response.status_code, bounds.content_types
+    if bounds.statuses is not None and status not in bounds.statuses:
+        if response.is_redirect:
+            raise FetchFailed(f"{host} answered with a redirect; redirects are not followed.")
+        raise FetchFailed(f"{host} answered with status {status}.")
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if types and not any(fnmatchcase(kind, one) for one in types):
+        name = types[0].rpartition("/")[2].upper()
+        raise FetchFailed(f"{host} did not send {name} ({types[0]}).")
+    if _encoding(response) not in {"identity", GZIP if bounds.compressed else "identity"}:
+        raise Compressed(f"{host} sent a compressed answer, which was not asked for.")
+
+
+def _encoding(response: "httpx2.Response") -> str:
+    return response.headers.get("content-encoding", "identity").strip().lower()
