@@ -13,7 +13,7 @@ from tests.databases import (
     postgres_room,
     postgres_server,
 )
-from tests.patience import DEADLINES, hold_the_minute, lengthen
+from tests.patience import DEADLINES, OF_CLIENTS, hold_the_minute, lengthen
 from tests.servers import server
 
 __all__ = [
@@ -33,7 +33,7 @@ sys.dont_write_bytecode = False
 # How long an example takes depends on the machine, so it is never a reason to fail.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
-lengthen(DEADLINES)
+lengthen(DEADLINES | OF_CLIENTS)
 hold_the_minute()
 
 

@@ -34,6 +34,9 @@ OF_SERVERS: dict[str, Any] = {
 }
 """Those of a server that is a process of its own."""
 
+OF_CLIENTS: dict[str, Any] = {"mcp.client.session.DISCOVER_TIMEOUT_SECONDS": PATIENT}
+"""Of the SDK: a client that waited so long takes the server for one of the older protocol."""
+
 
 def hold_the_minute() -> None:
     """Let all that is counted by the minute be counted in one, unless a test sets the clock."""

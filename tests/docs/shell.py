@@ -19,6 +19,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,6 +37,7 @@ from toolgate.settings import load
 BIN = Path(sys.executable).parent
 SHOWN = "127.0.0.1:8765"
 SERVE = "toolgate serve --demo"
+SAID_SECONDS = 20.0
 KEY = re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 URL = re.compile(r"(https?)://(127\.0\.0\.1:\d+)\s")
@@ -83,7 +85,7 @@ class Shell:
     def _console(self, block: Block) -> None:
         lines = [f"{{ {self._here(command)}\n}} >{n}.out 2>{n}.err"
                  for n, (command, _) in enumerate(block.commands)]  # fmt: skip
-        self._run(["bash", "-c", "\n".join([*self._exports, *lines, "true"])])
+        self._run(["bash", "-c", "\n".join([*self._exports, *lines, "true"])], len(lines))
         for n, (command, shown) in enumerate(block.commands):
             real = self._taken(f"{n}.out") + self._taken(f"{n}.err")
             assert fits(shown, real), f"$ {command}\nshown:\n{shown}\nreal:\n{real}"
@@ -97,14 +99,14 @@ class Shell:
             text = re.sub(r"postgresql://\S+", self._postgresql, text)
         return re.sub(r"(TOOLGATE_KEY=)tg_…", rf"\g<1>{self._environment.get('KEY', '')}", text)
 
-    def _run(self, command: list[str]) -> str:
+    def _run(self, command: list[str], commands: int = 1) -> str:
         done = subprocess.run(
             command,
             cwd=self.folder,
             env=self._environment | self._exported(),
             capture_output=True,
             text=True,
-            timeout=PATIENT,
+            timeout=commands * PATIENT,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -145,8 +147,19 @@ class Shell:
         self._stack.callback(copying.join)
         self._stack.callback(stop, server)
         self._await_server(server, greeting)
-        said = greeting.read_text(encoding="utf-8").replace(self._address, SHOWN)
+        said = self._greeted(greeting, shown)
         assert fits(shown, said, whole=False), said
+        if key := KEY.search(said):
+            self._environment["KEY"] = key[0]
+
+    def _greeted(self, greeting: Path, shown: str) -> str:
+        """What the server says, once that is what the page shows; its screen may be copied late."""
+        deadline = time.monotonic() + SAID_SECONDS
+        while True:
+            said = greeting.read_text(encoding="utf-8").replace(self._address, SHOWN)
+            if fits(shown, said, whole=False) or time.monotonic() > deadline:
+                return said
+            pause()
 
     def _await_server(self, server: subprocess.Popen[Any], greeting: Path) -> None:
         while not (found := URL.search(greeting.read_text(encoding="utf-8"))):
@@ -156,8 +169,6 @@ class Shell:
         ca = self.folder / ".toolgate/tls/ca.pem"
         verify = ssl.create_default_context(cafile=ca) if found[1] == "https" else True
         wait_until_ready(f"{found[1]}://{self._address}", server, verify)
-        if key := KEY.search(greeting.read_text(encoding="utf-8")):
-            self._environment["KEY"] = key[0]
 
 
 def _copy_screen(terminal: int, file: Path) -> None:

@@ -14,6 +14,7 @@ from docs.generate import ENDPOINTS, FOLDER, error_classes, stale, subcommands
 from tests.docs.pages import PAGES, ROOT, blocks, fits, links
 from tests.docs.shell import Shell
 from tests.gate.tools import shipped, words
+from tests.patience import PATIENT
 from typer.main import get_command
 
 from toolgate import packs
@@ -23,6 +24,8 @@ from toolgate.gate.limits import Limits
 from toolgate.gate.rules import check, rules_of
 from toolgate.sections import LimitSettings
 from toolgate.settings import every_setting, names
+
+pytestmark = pytest.mark.timeout(10 * PATIENT)
 
 GENERATED = set(FOLDER.glob("*.md"))
 WRITTEN = [page for page in PAGES if page not in GENERATED]
