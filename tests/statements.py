@@ -9,6 +9,9 @@ from sqlalchemy import Engine, event
 
 from toolgate.db.prepared import Compiled
 
+BESIDE_CALLS = "FROM switches"
+"""Asked twice a second, whatever is called."""
+
 
 @contextmanager
 def noted_statements() -> Iterator[list[str]]:
@@ -16,12 +19,14 @@ def noted_statements() -> Iterator[list[str]]:
     statements: list[str] = []
 
     def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-        statements.append(statement)
+        if BESIDE_CALLS not in statement:
+            statements.append(statement)
 
     looked_up = Compiled.first
 
     def first(self: Compiled, *given: Any) -> Any:
-        statements.append(self.text)
+        if BESIDE_CALLS not in self.text:
+            statements.append(self.text)
         return looked_up(self, *given)
 
     event.listen(Engine, "before_cursor_execute", note)

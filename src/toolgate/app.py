@@ -20,6 +20,7 @@ from toolgate.db.schemas import Schema
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, Opened
 from toolgate.gate.limits import Limits
+from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.offer import AnyOffer, Site
 from toolgate.gate.pipeline import Gate
@@ -137,6 +138,7 @@ async def opened(
         worlds = await _worlds(stack, settings, site, every)
         app = _assembled(settings, site, offers, worlds, own)
         stack.push_async_callback(_close, app)
+        await app.gate.switches.load()
         async with beside(*_work(app)):
             yield app
     finally:
@@ -175,13 +177,15 @@ def _assembled(
         changing=own is not None and settings.extend.reload,
     )
     database = site.database
+    policy = policy_of(settings, catalogue)
     gate = Gate(
         catalogue=catalogue,
-        policy=policy_of(settings, catalogue),
+        policy=policy,
         limits=_limits(settings, catalogue),
         audit=AuditLog(database),
         database=database,
         metrics=Metrics(),
+        switches=LiveSwitches(database, policy, catalogue),
         log_requests=settings.log.requests,
     )
     _watch_rules(settings, catalogue)
@@ -209,7 +213,7 @@ def _own(settings: Settings) -> "Own | None":
 
 def _work(app: App) -> list[Work]:
     """What runs beside the calls."""
-    work: list[Work] = [app.gate.audit.run, app.sealer.run]
+    work: list[Work] = [app.gate.audit.run, app.sealer.run, app.gate.switches.run]
     if app.gate.database.dialect == "sqlite":
         work.append(app.gate.database.keep_small)
     if app.own and app.gate.catalogue.changing:
@@ -245,12 +249,18 @@ def _tool_names(names: Iterable[str], setting: str, catalogue: Catalogue) -> lis
     return [tool.name for tool in found.values() if tool]
 
 
+def _disabled(settings: Settings, catalogue: Catalogue) -> frozenset[str]:
+    """The packs, and the tools by their own names, that the settings switch off."""
+    named = frozenset(settings.policy.disabled)
+    whole = named & {tool.pack.name for tool in catalogue}
+    return whole.union(_tool_names(named - whole, "policy.disabled", catalogue))
+
+
 def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
     """The rules that ship and the operator's own, checked."""
     own = rules_in(settings.policy.folder) if settings.policy.folder else {}
     switches = switches_of(settings)
-    disabled = _tool_names(settings.policy.disabled, "policy.disabled", catalogue)
-    switches["disabled"] = Switch(frozenset(disabled), switches["disabled"].meaning)
+    switches["disabled"] = Switch(_disabled(settings, catalogue), switches["disabled"].meaning)
     policy = Policy(shipped_rules(catalogue.offers) | own, switches)
     if not catalogue.changing:
         refuse(unknown_names(rules_of(own), policy.vocabulary, catalogue))

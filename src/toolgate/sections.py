@@ -222,7 +222,9 @@ class PolicySettings(Section):
         default=False, description="Allow a project manager to allow further sandbox images."
     )
     disabled: Words = Field(
-        default=(), description="Tools that are switched off; they exist for nobody."
+        default=(),
+        description="Tools and packs that are switched off; they exist for nobody. "
+        "`toolgate switch` adds to them while servers run.",
     )
 
 

@@ -21,6 +21,7 @@ from toolgate.cli import (
     packs,
     serve,
     stdio,
+    switch,
     tools,
     why,
 )
@@ -76,6 +77,7 @@ def commands() -> typer.Typer:
     app.command("why")(why.why)
     app.add_typer(keys.group(), name="keys")
     app.add_typer(grants.group(), name="grants")
+    app.add_typer(switch.group(), name="switch")
     app.add_typer(audit.group(), name="audit")
     app.command("connect")(connect.connect)
     app.command("doctor")(doctor.doctor)

@@ -63,6 +63,16 @@ keys = Table(
     Column("job_id", Text),
 )
 
+# What operators turn while servers run; `epoch` is the number of the last change.
+switches = Table(
+    "switches",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", JSON, nullable=False),
+    Column("epoch", Sequence, nullable=False),
+    Column("changed_at", Time, nullable=False),
+)
+
 # Always empty: each check of `db/health.py` deletes its row before the commit.
 write_checks = Table("write_checks", metadata, Column("id", String(32), primary_key=True))
 

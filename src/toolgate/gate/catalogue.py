@@ -31,9 +31,9 @@ UNOPENED = Opened()
 class Catalogue:
     """All tools by name, in the order they were offered; dots and underscores are one spelling.
 
-    A user's own tool takes the place of a built-in one of its name. The own tools can change
-    while the gate is open; `epoch` then counts up, so that what was made from the old ones
-    can be made again.
+    A user's own tool takes the place of a built-in one of its name. The own tools, and which tools
+    are switched off, can change while the gate is open; `epoch` then counts up, so that what was
+    made from the old ones can be made again.
     """
 
     def __init__(
@@ -61,6 +61,10 @@ class Catalogue:
     async def renew(self, own: AnyOffer) -> None:
         """Put these tools of the user's in the place of the former ones, and tell who listens."""
         self._arrange(own)
+        await self.announce()
+
+    async def announce(self) -> None:
+        """Tell who listens that other tools are there, or are seen, than before."""
         self.epoch += 1
         for tell in self.listeners:
             await tell()

@@ -28,6 +28,7 @@ from toolgate.gate.errors import (
 )
 from toolgate.gate.failures import FailureLog
 from toolgate.gate.limits import Limits
+from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.parsing import nearest, parse
 from toolgate.gate.policy import NO_RULE, Decision, Policy
@@ -59,6 +60,7 @@ class Gate:
     audit: AuditLog
     database: Database
     metrics: Metrics
+    switches: LiveSwitches
     failures: FailureLog = field(default_factory=FailureLog)
     log_requests: bool = False
 
@@ -88,6 +90,7 @@ class Gate:
                 if self.audit.blocked:
                     await self.audit.make_room()
             else:
+                await self.switches.check()
                 write = Write(call, tool, decision, started, self.database, self.audit)
                 work = write.perform(args, allowed.result_bytes)
                 outcome = await bounded(allowed.turns, allowed.deadlines, work)

@@ -7,7 +7,7 @@ and may it *call* the tool now.
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cedarpy
@@ -55,10 +55,19 @@ class Policy:
         text = "\n".join(rule.text for rule in self._each)
         self._rules = cedarpy.PolicySet.from_str(text)
         self._annotations = _annotations(text)
+        self._switches = switches
         self._context = context(switches)
         self._known: dict[tuple[Any, ...], Decision] = {}
         self.failures: dict[str, None] = {}
         """Rules that failed while they were evaluated, and why; each is logged once."""
+
+    def disable(self, names: frozenset[str]) -> None:
+        """Switch these tools and packs off, beside those of the settings, and no others."""
+        fixed = self._switches["disabled"]
+        assert isinstance(fixed.value, frozenset)
+        every = replace(fixed, value=fixed.value | names)
+        self._context = context({**self._switches, "disabled": every})
+        self._known.clear()
 
     def decide(self, principal: Principal, tool: AnyTool) -> Decision:
         """The decision for this caller and this tool."""

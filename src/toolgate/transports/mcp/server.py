@@ -41,9 +41,7 @@ Result = TypeVar("Result")
 
 
 class GateServer(Server[Any]):
-    """The SDK's server; it also tells older clients whether the list of tools can change."""
-
-    tools_change = False
+    """The SDK's server; it also tells older clients that the list of tools can change."""
 
     def create_initialization_options(
         self,
@@ -53,7 +51,7 @@ class GateServer(Server[Any]):
     ) -> InitializationOptions:
         """What a client that shakes hands is told."""
         return super().create_initialization_options(
-            notification_options or NotificationOptions(tools_changed=self.tools_change),
+            notification_options or NotificationOptions(tools_changed=True),
             experimental_capabilities,
             extensions,
         )
@@ -95,7 +93,6 @@ def build_server(
         on_get_prompt=masked(prompts.get_prompt),
         on_completion=masked(prompts.complete),
     )
-    server.tools_change = gate.catalogue.changing
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, masked(set_level))
     server.middleware.append(requests.checked)
     server.middleware.append(

@@ -1,0 +1,109 @@
+"""`toolgate switch`: tools and packs off and on again, while servers run."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolgate.cli import opening
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.output import say, say_json, table
+from toolgate.cli.problems import Stop
+from toolgate.cli.tools import every_tool, tool_named
+
+if TYPE_CHECKING:
+    from toolgate.gate.live_switches import SwitchedOff
+    from toolgate.settings import Settings
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A tool, or a pack for all its tools.")]
+
+SETTING = "policy.disabled"
+
+
+def group() -> typer.Typer:
+    """The command group."""
+    app = typer.Typer(help="Switch tools and packs off and on while servers run.")
+    app.callback(invoke_without_command=True)(help_when_alone)
+    app.command("off")(off)
+    app.command("on")(on)
+    app.command("list")(list_)
+    return app
+
+
+def off(
+    ctx: typer.Context,
+    name: Name,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Switch a tool or a pack off. Running servers know within a second; calls that run finish."""
+    settings = load_settings(ctx, config, data)
+    catalogue, _ = every_tool(settings)
+    packs = {tool.pack.name for tool in catalogue}
+    known = name if name in packs else tool_named(catalogue, name).name
+    changed = opening.wait_for(lambda: _switch(settings, known, off=True))
+    if as_json:
+        return say_json({"name": known, "off": True, "changed": changed})
+    say(f"{known} is switched off{'' if changed else ' already'}.")
+
+
+def on(
+    ctx: typer.Context,
+    name: Name,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Switch a tool or a pack on again. Running servers know within a second."""
+    settings = load_settings(ctx, config, data)
+    changed = opening.wait_for(lambda: _on(settings, name))
+    fixed = name in settings.policy.disabled
+    if changed is None:
+        why = f"{name} is switched off by the setting {SETTING}. Remove it there."
+        none = f"{name!r} is not switched off. `toolgate switch list` shows what is."
+        raise Stop(why if fixed else none)
+    if as_json:
+        return say_json({"name": changed, "off": fixed, "changed": True})
+    say(f"{changed} is switched {f'off by the setting {SETTING} only' if fixed else 'on'}.")
+
+
+async def _on(settings: "Settings", name: str) -> str | None:
+    """The name under which it was off; None where it was not.
+
+    A tool that is no longer installed can be switched on, too.
+    """
+    listed = await _read(settings)
+    found = [one for one in listed.names if name in (one, one.replace(".", "_"))]
+    return found[0] if found and await _switch(settings, found[0], off=False) else None
+
+
+def list_(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what is switched off, and by what."""
+    settings = load_settings(ctx, config, data)
+    live = opening.wait_for(lambda: _read(settings))
+    rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
+    rows += [(name, "toolgate switch") for name in sorted(live.names)]
+    if as_json:
+        return say_json([{"name": name, "by": by} for name, by in rows])
+    if not rows:
+        return say("Nothing is switched off.")
+    table(("name", "by"), rows)
+
+
+async def _read(settings: "Settings") -> "SwitchedOff":
+    from toolgate.gate.live_switches import switched_off
+
+    async with opening.database(settings, existing=True) as database:
+        return await database.read(switched_off)
+
+
+async def _switch(settings: "Settings", name: str, *, off: bool) -> bool:
+    from toolgate.gate.live_switches import switch
+
+    async with opening.database(settings, existing=True) as database:
+        return await database.write(lambda connection: switch(connection, name, off=off))

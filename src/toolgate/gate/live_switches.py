@@ -1,0 +1,134 @@
+"""Switches that an operator turns while servers run; each of them knows within a second.
+
+They are rows of one small table. Every change counts its `epoch` up, so one cheap statement tells
+a worker whether there is something new. It is asked beside the calls, never by one.
+
+Where the table cannot be read, what was known last holds, and writes are refused until it can be
+read again: they might be what was just switched off.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from sqlalchemy import Connection, func, insert, select, text, update
+
+from toolgate.db.engine import Database
+from toolgate.db.outages import Outage
+from toolgate.db.prepared import Prepared
+from toolgate.db.tables import switches
+from toolgate.gate.catalogue import Catalogue
+from toolgate.gate.errors import Unavailable
+from toolgate.gate.operators import note_operator
+from toolgate.gate.policy import Policy
+from toolgate.gate.records import timestamp
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 0.5
+"""Between two looks: with the time that a look takes, less than a second."""
+DISABLED = "disabled"
+"""The switch whose value lists tools and packs that are off."""
+LOCK = 0x7001_6A80
+NEWEST = Prepared(select(func.max(switches.c.epoch).label("epoch")))
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchedOff:
+    """The tools and packs that are off, by the names they were switched off by."""
+
+    names: frozenset[str] = frozenset()
+    epoch: int = 0
+
+
+async def a_moment() -> None:
+    """Between two looks."""
+    await anyio.sleep(SECONDS)
+
+
+class LiveSwitches:
+    """Keeps a gate's policy at what the table says."""
+
+    def __init__(
+        self,
+        database: Database,
+        policy: Policy,
+        catalogue: Catalogue,
+        pause: Callable[[], Awaitable[None]] = a_moment,
+    ) -> None:
+        self._database = database
+        self._policy = policy
+        self._catalogue = catalogue
+        self._pause = pause
+        self._outage = Outage(logger, "Reading the switches")
+        self._checking = anyio.Lock()
+        self.known = SwitchedOff()
+        self.unread = False
+        """Whether the table could not be read; writes are refused meanwhile."""
+
+    async def check(self) -> None:
+        """Raise `Unavailable` where it is not known what is switched off, nor to be found out."""
+        if self.unread and not self._checking.locked():  # one tries; the others do not wait for it
+            async with self._checking:
+                await self.look()
+        if self.unread:
+            raise Unavailable("The switches cannot be read, so nothing is written. Try again.")
+
+    async def load(self) -> None:
+        """Take what the table says; raises what the database raises."""
+        self.known = await self._database.read(switched_off)
+        self._policy.disable(self.known.names)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await self._pause()
+            try:
+                await self.look()
+            except Exception:
+                logger.exception("a change of the switches could not be announced")
+
+    async def look(self) -> bool:
+        """Take what is new, and tell who listens; whether something was."""
+        try:
+            found = await self._database.look_up(NEWEST, {})
+            is_new = (found.epoch or 0) != self.known.epoch
+            if is_new:
+                async with self._database.answering():
+                    await self.load()
+        except Exception as problem:
+            self.unread = True
+            self._outage.failed(problem)
+            return False
+        self.unread = False
+        self._outage.worked()
+        if is_new:
+            names = ", ".join(sorted(self.known.names)) or "nothing"
+            logger.warning("Switched off by an operator: %s.", names)
+            await self._catalogue.announce()
+        return is_new
+
+
+def switched_off(connection: Connection) -> SwitchedOff:
+    """What is off, according to the table."""
+    rows = connection.execute(select(switches)).all()
+    names: Iterable[Any] = next((row.value for row in rows if row.name == DISABLED), ())
+    return SwitchedOff(frozenset(map(str, names)), max((row.epoch for row in rows), default=0))
+
+
+def switch(connection: Connection, name: str, *, off: bool) -> bool:
+    """Switch a tool or a pack off, or on again, and audit it; False where it is so already."""
+    if connection.dialect.name == "postgresql":  # on SQLite, who writes is alone
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    now = switched_off(connection)
+    if (name in now.names) == off:
+        return False
+    names = now.names | {name} if off else now.names - {name}
+    row = {"value": sorted(names), "epoch": now.epoch + 1, "changed_at": timestamp()}
+    changed = update(switches).where(switches.c.name == DISABLED).values(row)
+    if not connection.execute(changed).rowcount:
+        connection.execute(insert(switches), [{"name": DISABLED, **row}])
+    note_operator(connection, f"switch.{'off' if off else 'on'}:{name}")
+    return True
