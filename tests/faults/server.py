@@ -140,7 +140,7 @@ def _ready(running: Running) -> bool:
         return False
 
 
-def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(true: Callable[[], bool], seconds: float = PATIENT) -> None:
     """Wait for something that will be so; fail when it is not in time."""
     deadline = time.monotonic() + seconds
     while not true():
