@@ -6,10 +6,12 @@ This is the only file outside a pack that names one.
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.sections import BadSettings
+
+if TYPE_CHECKING:
+    from toolgate.gate.offer import AnyOffer
 
 BUILT_IN = ("appdata", "backend", "content")
 GROUP = "toolgate.packs"
@@ -34,12 +36,12 @@ def known() -> list[str]:
     return [name for name, _ in sources()]
 
 
-def load(names: Iterable[str] | None = None) -> tuple[AnyOffer, ...]:
+def load(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
     """What the packs of these names bring, or all that ship; others are not even imported."""
     return tuple(_load(name) for name in dict.fromkeys(BUILT_IN if names is None else names))
 
 
-def _load(name: str) -> AnyOffer:
+def _load(name: str) -> "AnyOffer":
     if name in BUILT_IN:
         return import_module(f"{__name__}.{name}").OFFER
     found = entry_points(group=GROUP, name=name)
@@ -47,7 +49,10 @@ def _load(name: str) -> AnyOffer:
         raise UnknownPack(
             f"Setting packs.enabled: there is no pack {name!r}. There are: {', '.join(known())}."
         )
+    # Imported here: naming packs should cost nothing.
+    from toolgate.gate.offer import Offer  # noqa: PLC0415
+
     offer: Any = next(iter(found)).load()
     if not isinstance(offer, Offer) or offer.pack.name != name:
         raise UnknownPack(f"The entry point of pack {name!r} is not an Offer of that name.")
-    return cast(AnyOffer, offer)
+    return cast("AnyOffer", offer)
