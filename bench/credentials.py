@@ -24,6 +24,7 @@ from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import opaque
 from toolgate.identity.users import Users
+from toolgate.ports.users import NAMESPACE
 
 HERE = "http://127.0.0.1/mcp"
 RESOURCES = frozenset({HERE})
@@ -47,7 +48,7 @@ async def _opaque(file: Path, many: int) -> None:
     database = Database(f"sqlite:///{file}")
     await upgrade(database)
     keys = Keys(database)
-    credentials = Credentials(database, keys, Users(SqlDocuments(database), database))
+    credentials = Credentials(database, keys, Users(SqlDocuments(database, NAMESPACE), database))
     kept = await _fill(database, many)
 
     async def seen() -> None:

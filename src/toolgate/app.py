@@ -5,18 +5,19 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from limits.errors import ConfigurationError
 
 from toolgate import packs
-from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.background import beside
 from toolgate.data_folder import make_ready
 from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
 from toolgate.db.schemas import Schema
+from toolgate.document_stores import DocumentStores
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, Opened
 from toolgate.gate.limits import Limits
@@ -41,7 +42,7 @@ from toolgate.identity.keys import Keys
 from toolgate.identity.outside import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.outbound.client import Outbound
-from toolgate.ports.documents import DocumentStore
+from toolgate.ports import users
 from toolgate.readiness import Check, Readiness
 from toolgate.sections import BadSettings, Settings
 from toolgate.transports.address import Addresses
@@ -57,6 +58,8 @@ logger = logging.getLogger(__name__)
 WRITTEN_SECONDS = 5.0
 """How long a write that succeeded, or an answer of a store that may cost money, is believed."""
 Work = Callable[[], Coroutine[Any, Any, None]]
+SiteOf = Callable[[str], Site]
+"""What a pack of this name is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,8 @@ class App:
     keys: Keys
     credentials: Credentials
     sealer: Sealer
-    site: Site
+    documents: DocumentStores
+    outbound: Outbound
     worlds: Mapping[str, Opened]
     """The open ports of each pack."""
     own: "Own | None" = None
@@ -83,9 +87,13 @@ class App:
                 Check("database", database.check_writing, good_for=WRITTEN_SECONDS),
                 Check("audit", gate.audit.check),
                 Check("counters", gate.limits.check),
-                Check("documents", self.site.documents.check, good_for=WRITTEN_SECONDS),
+                Check("documents", self.documents.check, good_for=WRITTEN_SECONDS),
             ]
         )
+
+    def site_of(self, pack: str) -> Site:
+        """What a pack is given."""
+        return _site(self.settings, self.documents, self.outbound, pack)
 
     async def store_what_waits(self) -> None:
         """Store and seal the last audit rows, unless the database does not answer."""
@@ -113,30 +121,22 @@ async def opened(
     plugins: Sequence[AnyOffer] = (),
     *,
     existing: bool = False,
-    documents: DocumentStore | None = None,
 ) -> AsyncGenerator[App, None]:
-    """Open everything, with `existing` no new data; on leaving, store what waits and close.
-
-    `documents` takes the place of the store that the settings name.
-    """
+    """Open everything, with `existing` no new data; on leaving, store what waits and close."""
     offers = (*offers_of(settings), *plugins)
     stack = AsyncExitStack()
     try:
         database = Database(settings.database_url, seconds=settings.limits.seconds)
         stack.push_async_callback(database.close)
         await make_ready(database, settings.data, schemas_of(offers), existing=existing)
-        site = Site(
-            database=database,
-            documents=documents or _documents(settings, database),
-            data=settings.data,
-            outbound=Outbound(settings.outbound.allow),
-        )
-        stack.push_async_callback(site.documents.close)
-        stack.push_async_callback(site.outbound.close)
+        documents = DocumentStores(settings, database)
+        stack.push_async_callback(documents.close)
+        outbound = Outbound(settings.outbound.allow)
+        stack.push_async_callback(outbound.close)
         own = _own(settings)
-        every = (*offers, own.offer) if own else offers
-        worlds = await _worlds(stack, settings, site, every)
-        app = _assembled(settings, site, offers, worlds, own)
+        site_of = partial(_site, settings, documents, outbound)
+        worlds = await _worlds(stack, settings, site_of, offers, own)
+        app = _assembled(settings, documents, outbound, offers, worlds, own)
         stack.push_async_callback(_close, app)
         await app.gate.switches.load()
         async with beside(*_work(app)):
@@ -147,22 +147,37 @@ async def opened(
 
 
 async def _worlds(
-    stack: AsyncExitStack, settings: Settings, site: Site, offers: Iterable[AnyOffer]
+    stack: AsyncExitStack,
+    settings: Settings,
+    site_of: SiteOf,
+    offers: Iterable[AnyOffer],
+    own: "Own | None",
 ) -> dict[str, Opened]:
     """The ports of each pack; they are closed in the opposite order."""
-    apart = {Target.OUTSIDE} if site.documents.joins_transaction else set(Target) - {Target.TABLES}
+    sites = [(offer, site_of(offer.pack.name)) for offer in offers]
+    if own:
+        sites.append((own.offer, site_of(packs.READ_BY_OWN_TOOLS)))
     worlds: dict[str, Opened] = {}
-    for offer in offers:
+    for offer, site in sites:
         if offer.open is not None:
             section = settings.section(offer.pack.name)
             world = await stack.enter_async_context(offer.open(site, section))
-            worlds[offer.pack.name] = Opened(world, frozenset(apart))
+            worlds[offer.pack.name] = Opened(world, _apart(site))
     return worlds
 
 
-def _assembled(
+def _apart(site: Site) -> frozenset[Target]:
+    """What a pack writes that cannot join a transaction of the database."""
+    joins = (
+        {Target.TABLES, Target.DOCUMENTS} if site.documents.joins_transaction else {Target.TABLES}
+    )
+    return frozenset(Target) - joins
+
+
+def _assembled(  # noqa: PLR0917 (each is a part of the whole)
     settings: Settings,
-    site: Site,
+    documents: DocumentStores,
+    outbound: Outbound,
     offers: Sequence[AnyOffer],
     worlds: Mapping[str, Opened],
     own: "Own | None",
@@ -176,7 +191,7 @@ def _assembled(
         opened=worlds,
         changing=own is not None and settings.extend.reload,
     )
-    database = site.database
+    database = documents.database
     policy = policy_of(settings, catalogue)
     gate = Gate(
         catalogue=catalogue,
@@ -194,9 +209,10 @@ def _assembled(
         settings=settings,
         gate=gate,
         keys=keys,
-        credentials=Credentials(database, keys, Users(site.documents, database)),
+        credentials=Credentials(database, keys, Users(documents.of(users.NAMESPACE), database)),
         sealer=Sealer(database),
-        site=site,
+        documents=documents,
+        outbound=outbound,
         worlds=worlds,
         own=own,
     )
@@ -226,18 +242,12 @@ async def _close(app: App) -> None:
     await app.gate.limits.close()
 
 
-def _documents(settings: Settings, database: Database) -> DocumentStore:
-    if not settings.uses_firestore:
-        return SqlDocuments(database)
-    # Heavy, so imported only when it is configured.
-    from toolgate.adapters.firestore import FirestoreDocuments  # noqa: PLC0415
-
-    url = settings.documents.url or ""
-    return FirestoreDocuments(
-        project=url.removeprefix("firestore://") or None,
-        credentials_file=settings.google.credentials_file,
-        service_account_json=settings.google.service_account,
-        emulator_host=settings.google.emulator_host,
+def _site(settings: Settings, documents: DocumentStores, outbound: Outbound, pack: str) -> Site:
+    return Site(
+        database=documents.database,
+        documents=documents.of(pack),
+        data=settings.data,
+        outbound=outbound,
     )
 
 

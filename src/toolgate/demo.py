@@ -18,7 +18,7 @@ async def load(app: App) -> dict[str, int]:
             continue
         name = offer.pack.name
         try:
-            stored[name] = await offer.demo(app.worlds[name].world, app.site)
+            stored[name] = await offer.demo(app.worlds[name].world, app.site_of(name))
         except NotForDemo as refusal:
             refused.append(str(refusal))
     if refused:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -113,11 +113,22 @@ class DatabaseSettings(Section):
     )
 
 
-class Documents(Section):
-    """Where the application's documents are stored."""
+def place(description: str) -> Any:
+    """A setting that says where documents are."""
+    return Field(
+        default=None,
+        pattern=r"^(database:|firestore://[^/]*(/[^/]+)?)$",
+        examples=["firestore://PROJECT", "firestore://PROJECT/DATABASE", "database:"],
+        description=description,
+    )
 
-    url: str | None = Field(
-        default=None, description="`firestore://PROJECT`; if unset, they are in the database."
+
+class Documents(Section):
+    """Where documents are stored; each pack that keeps some adds a key of its name."""
+
+    url: str | None = place(
+        "`firestore://PROJECT[/DATABASE]`, or `database:` for the database of toolgate, which is "
+        "also meant if nothing is set and there are no Google credentials."
     )
 
 
@@ -426,10 +437,3 @@ class Settings(Section):
     def database_url(self) -> str:
         """The database's address; the embedded one unless told otherwise."""
         return self.database.url or f"sqlite:///{self.data / 'toolgate.db'}"
-
-    @property
-    def uses_firestore(self) -> bool:
-        """Firestore is chosen by its address, or by the presence of its credentials."""
-        if self.documents.url is not None:
-            return self.documents.url.startswith("firestore://")
-        return bool(self.google.credentials_file or self.google.service_account)

@@ -40,6 +40,8 @@ def expected(field: Any) -> str:
         return f"one of: {', '.join(get_args(kind))}"
     if get_origin(kind) is dict:
         return NUMBERS
+    if field.examples:
+        return " or ".join(field.examples)
     return f"{WORDS.get(kind, 'of another type')}{_bounds(field.metadata)}"
 
 

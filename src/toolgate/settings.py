@@ -13,7 +13,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeGuard, cast, get_args
@@ -22,7 +22,8 @@ from pydantic import ValidationError, create_model
 
 from toolgate import env_file, packs
 from toolgate.gate.offer import AnyOffer
-from toolgate.sections import BadSettings, Section, Settings, split_paths
+from toolgate.ports import users
+from toolgate.sections import BadSettings, Documents, Section, Settings, place, split_paths
 from toolgate.setting_errors import wrong_value
 
 FILE_NAME = "toolgate.toml"
@@ -53,19 +54,37 @@ def load(
     used = file_used(file, environment)
     # Which packs there are decides which settings there are.
     first = _tree(Settings, used, environment, given).get("packs", {})
-    model = model_of(packs.load(_validated(Settings, {"packs": first}).packs.enabled))
-    return _validated(model, _tree(model, used, environment, given))
+    offers = packs.load(_validated(Settings, {"packs": first}).packs.enabled)
+    model = model_of(offers)
+    tree = _tree(model, used, environment, given)
+    for name in {*packs.known()}.difference(offer.pack.name for offer in offers):
+        _leave_out(tree, name)
+    return _validated(model, tree)
 
 
-def model_of(offers: Iterable[AnyOffer]) -> type[Settings]:
+def model_of(offers: Sequence[AnyOffer]) -> type[Settings]:
     """The settings there are with these packs; the same type for the same packs."""
-    return _model(tuple((one.pack.name, one.settings) for one in offers if one.settings))
+    sections = tuple((one.pack.name, one.settings) for one in offers if one.settings)
+    return _model(sections, tuple(one.pack.name for one in offers if one.documents))
 
 
 @cache
-def _model(sections: tuple[tuple[str, type[Section]], ...]) -> type[Settings]:
+def _model(
+    sections: tuple[tuple[str, type[Section]], ...], keeping_documents: tuple[str, ...]
+) -> type[Settings]:
     fields: dict[str, Any] = {name: (section, section()) for name, section in sections}
+    documents = _documents_of(keeping_documents)
+    fields["documents"] = (documents, documents())
     return create_model("Settings", __base__=Settings, __doc__=Settings.__doc__, **fields)
+
+
+def _documents_of(packs_keeping_some: tuple[str, ...]) -> type[Documents]:
+    """Where the documents of each pack are; those of users are read without their pack too."""
+    places: dict[str, Any] = {
+        name: (str | None, place(f"The same for pack `{name}` alone; if unset, `documents.url`."))
+        for name in dict.fromkeys((*packs_keeping_some, users.NAMESPACE))
+    }
+    return create_model("Documents", __base__=Documents, __doc__=Documents.__doc__, **places)
 
 
 def every_setting() -> type[Settings]:
@@ -238,10 +257,15 @@ def _put(tree: dict[str, Any], name: str, value: Any) -> None:
     _put(cast("dict[str, Any]", inner), key, value)
 
 
+def _leave_out(tree: dict[str, Any], pack: str) -> None:
+    """Pass over the settings of a pack that is not in use."""
+    tree.pop(pack, None)
+    documents = tree.get("documents")
+    if isinstance(documents, dict) and pack != users.NAMESPACE:
+        cast("dict[str, Any]", documents).pop(pack, None)
+
+
 def _validated(model: type[Settings], tree: dict[str, Any]) -> Settings:
-    for name in packs.known():
-        if name not in model.model_fields:
-            tree.pop(name, None)  # the section of a pack that is not in use
     try:
         return model.model_validate(tree)
     except ValidationError as invalid:

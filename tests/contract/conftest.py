@@ -81,7 +81,7 @@ async def store(
                 yield documents
         case _:
             assert database is not None
-            yield SqlDocuments(database)
+            yield SqlDocuments(database, "tests")
 
 
 @asynccontextmanager

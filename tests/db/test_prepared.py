@@ -29,7 +29,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     opened = Database(database_url)
     await upgrade(opened)
     await opened.write(lambda c: c.execute(insert(keys), [ROW]))
-    stored = {"collection": "users", "id": "u1", "fields": FIELDS}
+    stored = {"namespace": "tests", "collection": "users", "id": "u1", "fields": FIELDS}
     await opened.write(lambda c: c.execute(insert(documents), [stored]))
     yield opened
     await opened.close()

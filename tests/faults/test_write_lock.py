@@ -79,7 +79,7 @@ async def test_a_read_that_was_running_is_not_answered_without_its_row(
         # For the row; the read itself has all the time this test may need.
         kit.app.gate.database.patience = SOON
         give_time(kit, 10 * PATIENT)
-        documents = kit.app.site.documents
+        documents = kit.app.documents.of("appdata")
         get, go_on, begun = documents.get, asyncio.Event(), asyncio.Event()
 
         async def slow(*given: Any) -> Any:

@@ -182,12 +182,13 @@ def over(kit: Kit, store: DocumentStore) -> Kit:
         for name, one in app.worlds.items()
     }
     gate = replace(app.gate, catalogue=Catalogue(app.gate.catalogue.offers, opened=worlds))
-    site = replace(app.site, documents=store)
-    return Kit(replace(app, gate=gate, site=site, worlds=worlds))
+    return Kit(replace(app, gate=gate, worlds=worlds))
 
 
 async def is_stored(kit: Kit, document_id: str = "stored") -> bool:
-    return await kit.app.site.documents.get("apps", document_id) is not None
+    """Whether any pack has this document."""
+    worlds = [one.world for one in kit.app.worlds.values() if hasattr(one.world, "documents")]
+    return any([await one.documents.get("apps", document_id) is not None for one in worlds])
 
 
 async def only_row(kit: Kit) -> dict[str, Any]:

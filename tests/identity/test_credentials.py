@@ -22,6 +22,7 @@ from toolgate.identity.credentials import Credentials, InsufficientScope
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import opaque
 from toolgate.identity.users import Users
+from toolgate.ports.users import NAMESPACE
 
 pytestmark = pytest.mark.anyio
 
@@ -89,7 +90,7 @@ class Door:
 async def door(database_url: str) -> AsyncIterator[Door]:
     database = Database(database_url)
     await upgrade(database)
-    documents = SqlDocuments(database)
+    documents = SqlDocuments(database, NAMESPACE)
     keys = Keys(database, ADMIN_KEY)
     yield Door(database, documents, keys, Credentials(database, keys, Users(documents, database)))
     await database.close()

@@ -13,7 +13,7 @@ from toolgate.identity.providers import Profile, SignInFailed
 from toolgate.identity.users import Users, begun
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.ports.rules import broken_fields_rule
-from toolgate.ports.users import new_record
+from toolgate.ports.users import NAMESPACE, new_record
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 
 async def test_first_sign_ins_at_once_make_one_record(database: Database) -> None:
-    documents = SqlDocuments(database)
+    documents = SqlDocuments(database, NAMESPACE)
     users = Users(documents, database)
     async with anyio.create_task_group() as sign_ins:
         for _ in range(10):
@@ -56,7 +56,7 @@ def test_a_record_begins_with_plain_defaults() -> None:
 
 
 async def test_an_id_that_cannot_be_used_signs_nobody_in(database: Database) -> None:
-    users = Users(SqlDocuments(database), database)
+    users = Users(SqlDocuments(database, NAMESPACE), database)
     for uid in ("", "a/b", ".."):
         with pytest.raises(SignInFailed):
             await users.signed_in(Profile(uid))
@@ -68,6 +68,6 @@ async def test_a_store_that_does_not_answer_makes_no_admin(
     async def silent(*_: object) -> None:
         raise StoreUnavailable("no")
 
-    documents = SqlDocuments(database)
+    documents = SqlDocuments(database, NAMESPACE)
     monkeypatch.setattr(documents, "get", silent)
     assert await Users(documents, database).is_admin("root") is False

@@ -84,7 +84,7 @@ async def kit(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit]:
 async def planted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit]:
     """The same few ids in every collection, and below one document; each says where it lives."""
     async with opened_kit(tmp_path_factory.mktemp("planted")) as opened:
-        store = opened.app.site.documents
+        store = opened.app.documents.of("appdata")
         async with opened.app.gate.database.transaction() as tx:
             for collection in (*BUILT_IN.by_name, "users/abc123/permissions", "secrets", ""):
                 for name in ("abc123", "hub", "x'y", "%", "_"):
@@ -219,7 +219,7 @@ good_filters = st.one_of(
 
 async def only(kit: Kit, stored: list[Fields]) -> None:
     """Make these the documents of one collection."""
-    store = kit.app.site.documents
+    store = kit.app.documents.of("appdata")
     async with kit.app.gate.database.transaction() as tx:
         await tx.run(
             lambda c: c.execute(documents.delete().where(documents.c.collection == "groups"))

@@ -165,9 +165,11 @@ def _readable_by_others(file: Path) -> bool:
 
 def check_extras(settings: "Settings") -> Check:
     """The packages that the settings ask for are installed."""
+    from toolgate.document_stores import uses_firestore
+
     needed = {
         "postgres": settings.database_url.startswith("postgres"),
-        "firestore": settings.uses_firestore,
+        "firestore": uses_firestore(settings),
         "redis": "redis" in settings.limits.store,
     }
     there = {name for name, module in EXTRAS.items() if _installed(module)}

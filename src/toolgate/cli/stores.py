@@ -38,15 +38,28 @@ async def check_store(settings: "Settings") -> Check:
         try:
             with anyio.fail_after(STORE_SECONDS):
                 async with opened(trial) as app:
-                    await app.site.documents.check()
+                    await app.documents.check()
                     tools = len(app.gate.catalogue)
         except TimeoutError:
-            told = f"No answer within {STORE_SECONDS} s. Check documents.url and the network."
+            told = f"No answer within {STORE_SECONDS} s. Check documents.* and the network."
             return Check("documents", State.FAIL, told)
         except Exception as error:
             return problem("documents", error)
-    where = "Firestore answers" if settings.uses_firestore else "kept in the database"
-    return Check("documents", State.OK, f"{where}; {tools} tools.")
+    return Check("documents", State.OK, f"{_places(settings)}; {tools} tools.")
+
+
+def _places(settings: "Settings") -> str:
+    """Where documents are, pack by pack where that differs."""
+    from toolgate.document_stores import firestore_of, packs_with_documents
+
+    places = {pack: firestore_of(settings, pack) for pack in packs_with_documents(settings)}
+    told = {
+        pack: f"{place} answers" if place else "kept in the database"
+        for pack, place in places.items()
+    }
+    if len(set(told.values())) == 1:
+        return told.popitem()[1]
+    return ", ".join(f"{pack}: {where}" for pack, where in told.items())
 
 
 async def check_counters(settings: "Settings") -> Check:

@@ -35,12 +35,14 @@ documents = Table(
     "documents",
     metadata,
     Column("seq", Sequence, primary_key=True, autoincrement=True),
+    # The pack whose documents these are.
+    Column("namespace", Text, nullable=False),
     Column("collection", Text, nullable=False),
     Column("id", Text, nullable=False),
     # JSON, not JSONB: the order of a document's fields is its author's.
     Column("fields", JSON, nullable=False),
-    UniqueConstraint("collection", "id"),
-    Index(None, "collection", "seq"),
+    UniqueConstraint("namespace", "collection", "id"),
+    Index(None, "namespace", "collection", "seq"),
     sqlite_autoincrement=True,
 )
 

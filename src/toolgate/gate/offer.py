@@ -26,6 +26,7 @@ class Site:
 
     database: Database
     documents: DocumentStore
+    """The pack's own."""
     data: Path
     """The data folder."""
     outbound: Outbound
@@ -58,6 +59,8 @@ class Offer(Generic[World, Settings]):
     open: Callable[[Site, Settings], AbstractAsyncContextManager[World]] | None = None
     """Opens its ports, and closes them with the server."""
     schema: Schema | None = None
+    documents: bool = False
+    """Whether it keeps documents; `documents.NAME` is then the setting that says where."""
     rules: str | None = None
     """Cedar."""
     demo: LoadDemo[World] | None = None

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from toolgate.gate.offer import AnyOffer
 
 BUILT_IN = ("appdata", "backend", "content")
+READ_BY_OWN_TOOLS = "appdata"
+"""The pack whose documents a user's own tools read."""
 GROUP = "toolgate.packs"
 """Entry points of this group name the `OFFER` of a pack in another package."""
 

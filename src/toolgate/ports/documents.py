@@ -2,7 +2,7 @@
 
 A document is a JSON object with an id of its own. A collection is a name, or a path
 with an odd number of segments (`users/abc123/permissions`) for documents that belong
-to another document.
+to another document. Each pack has documents of its own, in the namespace of its name.
 """
 
 from collections.abc import Sequence

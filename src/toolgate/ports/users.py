@@ -8,7 +8,11 @@ from typing import Any, cast
 
 Record = dict[str, Any]
 
+NAMESPACE = "backend"
+"""The pack whose `users` say who is an admin; sign-ins make their records there."""
 USERS = "users"
+ROLES = "roles"
+"""The field that gives a user more rights."""
 SECRET = {"api": ("privateKey",)}
 """What never leaves the store."""
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -74,7 +78,7 @@ def _take_email_from_the_top(whole: Record) -> None:
 
 def is_admin(record: Record | None) -> bool:
     """Whether the record makes its user an admin; nothing but a plain true does."""
-    roles = (record or {}).get("roles")
+    roles = (record or {}).get(ROLES)
     return isinstance(roles, dict) and cast("Record", roles).get("admin") is True
 
 

@@ -8,6 +8,7 @@ from tests.identity.oauth.flow import PREFIX, Flow, hidden, query_of, registered
 from tests.transports.conftest import Web
 
 from toolgate.identity.providers import Begun, Profile, SignInFailed
+from toolgate.ports.users import NAMESPACE
 from toolgate.testing import Kit, opened_kit
 from toolgate.transports.web import web_app
 
@@ -77,7 +78,7 @@ async def signed_in(flow: Flow, uid: str) -> str:
 
 
 async def record(kit: Kit, uid: str) -> dict[str, object] | None:
-    return await kit.app.site.documents.get("users", uid)
+    return await kit.app.documents.of(NAMESPACE).get("users", uid)
 
 
 async def test_the_first_sign_in_makes_the_persons_record(web: Web, flow: Flow) -> None:
@@ -105,7 +106,7 @@ async def test_a_signed_in_person_is_a_user(web: Web, flow: Flow) -> None:
 
 
 async def test_a_person_whose_record_says_admin_is_one(web: Web, flow: Flow) -> None:
-    documents, database = web.kit.app.site.documents, web.kit.app.gate.database
+    documents, database = web.kit.app.documents.of(NAMESPACE), web.kit.app.gate.database
     async with database.transaction() as tx:
         await documents.create(tx, "users", {"roles": {"admin": True}}, "root")
     token = await signed_in(flow, "root")

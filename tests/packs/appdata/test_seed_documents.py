@@ -303,7 +303,7 @@ async def test_the_limit_is_twenty_unless_given(writing: Kit) -> None:
 async def test_no_query_answers_more_than_a_hundred(writing: Kit) -> None:
     async with writing.app.gate.database.transaction() as tx:
         for n in range(120):
-            await writing.app.site.documents.create(tx, "groups", {"n": n}, None)
+            await writing.app.documents.of("appdata").create(tx, "groups", {"n": n}, None)
     found = await writing.call("query_collection", collection="groups", limit=1000)
     assert (found.body["limit"], found.body["count"]) == (100, 100)
 

@@ -24,7 +24,7 @@ async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
 
 
 async def keep(kit: Kit, uid: str, record: dict[str, Any]) -> None:
-    documents = kit.app.site.documents
+    documents = kit.app.documents.of("backend")
     async with kit.app.gate.database.transaction() as tx:
         await documents.create(tx, "users", record, uid)
 

@@ -72,12 +72,14 @@ class FirestoreDocuments:
         self,
         *,
         project: str | None = None,
+        database: str | None = None,
         credentials_file: Path | None = None,
         service_account_json: str | None = None,
         emulator_host: str | None = None,
         timeout_seconds: float = 10.0,
     ) -> None:
         self._project = project
+        self._database = database
         self._credentials_file = credentials_file
         self._service_account_json = service_account_json
         self._emulator_host = emulator_host
@@ -161,7 +163,7 @@ class FirestoreDocuments:
         else:
             credentials = self._service_account()
             project = self._project or credentials.project_id
-        client: Any = AsyncClient(project=project, credentials=credentials)
+        client: Any = AsyncClient(project=project, credentials=credentials, database=self._database)
         # The client takes the emulator from the environment alone, and only here can it be told
         # otherwise: what was configured counts, in both directions.
         client._emulator_host = self._emulator_host

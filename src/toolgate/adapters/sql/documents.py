@@ -1,4 +1,4 @@
-"""Documents in a table of the gate's database.
+"""Documents in a table of the gate's database, each in the namespace of its pack.
 
 The database narrows the candidates where its JSON functions can; `ports.filters` has the last
 word on each, so both databases answer alike.
@@ -33,22 +33,25 @@ PAGE = 500
 AWAY = "The document store does not answer. Try again later."
 ONE = Prepared(
     select(documents.c.fields).where(
-        documents.c.collection == bindparam("collection"), documents.c.id == bindparam("id")
+        documents.c.namespace == bindparam("namespace"),
+        documents.c.collection == bindparam("collection"),
+        documents.c.id == bindparam("id"),
     )
 )
 
 
 class SqlDocuments:
-    """Writes join the gate's transaction."""
+    """The documents of one namespace. Writes join the gate's transaction."""
 
     joins_transaction = True
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, namespace: str) -> None:
         self._database = database
+        self._namespace = namespace
 
     async def get(self, collection: str, document_id: str) -> Fields | None:
         """Return the fields of one document, or None."""
-        wanted = {"collection": collection, "id": document_id}
+        wanted = {"namespace": self._namespace, "collection": collection, "id": document_id}
         try:
             found = await self._database.look_up(ONE, wanted)
         except (DBAPIError, OSError) as problem:
@@ -61,7 +64,7 @@ class SqlDocuments:
         """Return at most `limit` documents that pass, in the order of creation."""
         candidates: Select[Any, Any, Any] = (
             select(documents.c.seq, documents.c.id, documents.c.fields)
-            .where(documents.c.collection == collection)
+            .where(documents.c.namespace == self._namespace, documents.c.collection == collection)
             .order_by(documents.c.seq)
         )
         for one in filters:
@@ -84,7 +87,8 @@ class SqlDocuments:
     ) -> str:
         """Store a new document and return its id."""
         new_id = document_id or "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
-        row = {"collection": collection, "id": new_id, "fields": fields}
+        where = {"namespace": self._namespace, "collection": collection}
+        row = {**where, "id": new_id, "fields": fields}
         async with _answering():
             await tx.run(lambda connection: _insert(connection, row))
         return new_id

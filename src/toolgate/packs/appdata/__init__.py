@@ -38,6 +38,7 @@ OFFER = Offer(
     in_world=in_world,
     settings=AppDataSettings,
     open=opened,
+    documents=True,
     rules=(resources.files(__name__) / "rules.cedar").read_text(encoding="utf-8"),
     demo=demo.load,
     commands="toolgate.packs.appdata.commands:group",

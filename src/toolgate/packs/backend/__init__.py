@@ -21,4 +21,5 @@ OFFER = Offer(
     tools=(*users.family.tools, *operations.family.tools),
     settings=BackendSettings,
     open=opened,
+    documents=True,
 )

@@ -8,7 +8,7 @@ from toolgate.ports.documents import DocumentStore
 
 @dataclass(frozen=True, slots=True)
 class BackendWorld:
-    """The application's documents, users among them."""
+    """The pack's documents, the records of users among them."""
 
     documents: DocumentStore
     uuid_namespace: UUID

@@ -1,0 +1,117 @@
+"""Where documents are: each pack's in a namespace of its own, each place opened once."""
+
+from dataclasses import dataclass
+
+from toolgate.adapters.shared_documents import SharedDocuments
+from toolgate.adapters.sql.documents import SqlDocuments
+from toolgate.db.engine import Database
+from toolgate.ports import users
+from toolgate.ports.documents import DocumentStore
+from toolgate.sections import Settings
+
+SCHEME = "firestore://"
+DEFAULT_DATABASE = "(default)"
+
+
+@dataclass(frozen=True, slots=True)
+class Firestore:
+    """A Firestore database."""
+
+    project: str | None
+    """None for the service account's own."""
+    database: str
+
+    def __str__(self) -> str:
+        database = "" if self.database == DEFAULT_DATABASE else f"/{self.database}"
+        return f"{SCHEME}{self.project or ''}{database}"
+
+    def may_be(self, other: "Firestore | None") -> bool:
+        """Whether both are, or could be, the same one."""
+        if other is None or self.database != other.database:
+            return False
+        return self.project == other.project or None in (self.project, other.project)
+
+
+def firestore_of(settings: Settings, namespace: str) -> Firestore | None:
+    """The Firestore database with the documents of a pack; None if they are in the database.
+
+    It is chosen by its address or, where no place is set at all, by the presence of credentials.
+    """
+    places = settings.documents.__dict__
+    url: str | None = places.get(namespace) or settings.documents.url
+    if url is None and not any(places.values()) and has_credentials(settings):
+        url = SCHEME
+    if url is None or not url.startswith(SCHEME):
+        return None
+    project, _, database = url.removeprefix(SCHEME).partition("/")
+    return Firestore(project or None, database or DEFAULT_DATABASE)
+
+
+def has_credentials(settings: Settings) -> bool:
+    """Whether there are credentials for Google Cloud."""
+    return bool(settings.google.credentials_file or settings.google.service_account)
+
+
+def packs_with_documents(settings: Settings) -> list[str]:
+    """The packs whose documents can have a place of their own."""
+    return [name for name in type(settings.documents).model_fields if name != "url"]
+
+
+def uses_firestore(settings: Settings) -> bool:
+    """Whether any documents are in Firestore."""
+    return any(firestore_of(settings, name) for name in packs_with_documents(settings))
+
+
+class DocumentStores:
+    """The documents of every pack, apart from those of the others.
+
+    Two packs with the same Firestore database have the same documents.
+    """
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self.database = database
+        self._of: dict[str, DocumentStore] = {}
+        self._in: dict[Firestore | None, DocumentStore] = {}
+
+    def of(self, namespace: str) -> DocumentStore:
+        """The documents of a pack."""
+        if namespace not in self._of:
+            self._of[namespace] = self._opened(namespace)
+        return self._of[namespace]
+
+    async def check(self) -> None:
+        """Raise `StoreUnavailable` unless every place answers."""
+        for store in self._in.values():
+            await store.check()
+
+    async def close(self) -> None:
+        """Give connections back."""
+        for store in self._in.values():
+            await store.close()
+
+    def _opened(self, namespace: str) -> DocumentStore:
+        place = firestore_of(self._settings, namespace)
+        if place is None:
+            store = SqlDocuments(self.database, namespace)
+            self._in.setdefault(None, store)
+            return store
+        if place not in self._in:
+            self._in[place] = _firestore(place, self._settings)
+        store = self._in[place]
+        of_users = firestore_of(self._settings, users.NAMESPACE)
+        shared = namespace != users.NAMESPACE and place.may_be(of_users)
+        return SharedDocuments(store) if shared else store
+
+
+def _firestore(place: Firestore, settings: Settings) -> DocumentStore:
+    # Heavy, so imported only when it is configured.
+    from toolgate.adapters.firestore import FirestoreDocuments  # noqa: PLC0415
+
+    return FirestoreDocuments(
+        project=place.project,
+        database=place.database,
+        credentials_file=settings.google.credentials_file,
+        service_account_json=settings.google.service_account,
+        emulator_host=settings.google.emulator_host,
+    )
