@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from toolgate.document_stores import uses_firestore
 from toolgate.settings import (
     BadSettings,
     Settings,
@@ -158,6 +159,8 @@ VALUES: dict[str, tuple[str, Any]] = {
     "server.allowed_origins": ("https://a.example", ("https://a.example",)),
     "database.url": ("sqlite:///x.db", "sqlite:///x.db"),
     "documents.url": ("firestore://p", "firestore://p"),
+    "documents.appdata": ("firestore://p/d", "firestore://p/d"),
+    "documents.backend": ("database:", "database:"),
     "limits.calls_per_minute": ("0", 0),
     "limits.refusals_per_minute": ("5", 5),
     "limits.guesses_per_minute": ("5", 5),
@@ -269,13 +272,16 @@ def test_writes_stay_off_when_they_are_switched_off_in_words(text: str) -> None:
         ({"google.service_account": "{}"}, True),
         ({"google.emulator_host": "localhost:1"}, False),
         ({"documents.url": "firestore://p"}, True),
-        ({"documents.url": "sql", "google.service_account": "{}"}, False),
+        ({"documents.url": "database:", "google.service_account": "{}"}, False),
+        ({"documents.backend": "database:", "google.service_account": "{}"}, False),
+        ({"documents.appdata": "firestore://p"}, True),
+        ({"documents.url": "firestore://p", "documents.appdata": "database:"}, True),
     ],
 )
 def test_firestore_is_chosen_by_its_address_or_its_credentials(
     settings: dict[str, Any], firestore: bool
 ) -> None:
-    assert load(environment={}, flags=settings).uses_firestore == firestore
+    assert uses_firestore(load(environment={}, flags=settings)) == firestore
 
 
 # Wrong ones -----------------------------------------------------------------------------------

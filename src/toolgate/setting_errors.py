@@ -41,7 +41,7 @@ def expected(field: Any) -> str:
     if get_origin(kind) is dict:
         return NUMBERS
     if field.examples:
-        return " or ".join(field.examples)
+        return f"one of: {', '.join(field.examples)}"
     return f"{WORDS.get(kind, 'of another type')}{_bounds(field.metadata)}"
 
 

@@ -9,6 +9,7 @@ from tests.firestore import emulator
 from tests.firestore.wire_server import Refusal, WireServer
 
 from toolgate import demo
+from toolgate.document_stores import uses_firestore
 from toolgate.settings import load
 from toolgate.testing import opened_kit
 
@@ -66,7 +67,7 @@ async def test_bad_credentials_give_the_seeds_error_and_schema_tools_work(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
     chosen = load(flags={"data": tmp_path, "appdata.writes": True}, environment=variables)
-    assert chosen.uses_firestore
+    assert uses_firestore(chosen)
     given = {
         "documents__url": chosen.documents.url,
         "google__credentials_file": chosen.google.credentials_file,

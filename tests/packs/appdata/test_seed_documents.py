@@ -665,8 +665,9 @@ async def test_a_write_to_a_store_that_does_not_answer_says_why(writing: Kit) ->
 
 
 async def count(kit: Kit) -> int:
+    of_this_pack = documents.select().where(documents.c.namespace == "appdata")
     return await kit.app.gate.database.read(
-        lambda connection: len(connection.execute(documents.select()).all())
+        lambda connection: len(connection.execute(of_this_pack).all())
     )
 
 

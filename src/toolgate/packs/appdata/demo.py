@@ -6,10 +6,12 @@ before changing.
 
 from collections.abc import Iterator
 
+from toolgate.gate.demo_documents import store_demo
 from toolgate.gate.offer import NotForDemo, Site
 from toolgate.packs.appdata.collections import BUILT_IN
+from toolgate.packs.appdata.pack import APPDATA
 from toolgate.packs.appdata.world import AppDataWorld
-from toolgate.ports.documents import DocumentExists, Fields
+from toolgate.ports.documents import Fields
 
 _JANE = "abc123"
 _ADMIN = "hub-admin"
@@ -384,32 +386,9 @@ DEMO: tuple[tuple[str, str, Fields], ...] = tuple(
 
 
 async def load(world: AppDataWorld, site: Site) -> int:
-    """Store the demo documents that are not there yet; return how many were stored.
-
-    Refuses a store where somebody's own documents lie beside an incomplete demo.
-    """
+    """Store the demo documents that are not there yet; return how many were stored."""
     if world.collections is not BUILT_IN:
         raise NotForDemo(
             "appdata.collections names your own file, so no demo documents were loaded."
         )
-    documents = world.documents
-    if not documents.joins_transaction:
-        raise NotForDemo("Documents are in Firestore, so no demo data was loaded.")
-    wanted = {(collection, id) for collection, id, _ in DEMO}
-    present = {
-        (collection, one.id)
-        for collection in {*BUILT_IN.by_name, *(collection for collection, _ in wanted)}
-        for one in await documents.query(collection, [], len(DEMO))
-    }
-    if present - wanted and wanted - present:
-        raise NotForDemo("The database holds documents already, so no demo data was loaded.")
-    stored = 0
-    async with site.database.transaction() as tx:
-        for collection, id, fields in DEMO:
-            if (collection, id) not in present:
-                try:
-                    await documents.create(tx, collection, fields, id)
-                    stored += 1
-                except DocumentExists:
-                    continue
-    return stored
+    return await store_demo(APPDATA, site, DEMO, BUILT_IN.by_name)

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from toolgate.gate.offer import Offer, Site
+from toolgate.packs.backend import demo
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.tools import operations, users
@@ -22,4 +23,5 @@ OFFER = Offer(
     settings=BackendSettings,
     open=opened,
     documents=True,
+    demo=demo.load,
 )

@@ -10,7 +10,7 @@ an admin.
 import logging
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from alembic import op
@@ -112,8 +112,8 @@ def of_sign_in(uid: str, record: dict[str, Any]) -> bool:
 
 
 def _says_admin(record: dict[str, Any]) -> bool:
-    roles = record.get("roles")
-    return isinstance(roles, dict) and roles.get("admin") is True
+    roles: Any = record.get("roles")
+    return isinstance(roles, dict) and cast("dict[str, Any]", roles).get("admin") is True
 
 
 def _move(seq: int) -> None:

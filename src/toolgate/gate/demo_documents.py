@@ -1,0 +1,43 @@
+"""Demo data that is documents."""
+
+from collections.abc import Iterable, Sequence
+
+from toolgate.gate.offer import NotForDemo, Site
+from toolgate.gate.tool import Pack
+from toolgate.ports.documents import DocumentExists, Fields
+
+Document = tuple[str, str, Fields]
+"""Collection, id and fields."""
+
+
+async def store_demo(
+    pack: Pack, site: Site, demo: Sequence[Document], collections: Iterable[str] = ()
+) -> int:
+    """Store the demo documents that are not there yet; return how many were stored.
+
+    Raises `NotForDemo` where somebody's own documents, in these collections or in those of the
+    demo, lie beside an incomplete demo.
+    """
+    documents = site.documents
+    if not documents.joins_transaction:
+        told = f"Documents of pack {pack.name} are in Firestore"
+        raise NotForDemo(f"{told}, so no demo data was loaded into it.")
+    wanted = {(collection, id) for collection, id, _ in demo}
+    present = {
+        (collection, one.id)
+        for collection in {*collections, *(collection for collection, _ in wanted)}
+        for one in await documents.query(collection, [], len(demo) + 1)
+    }
+    if present - wanted and wanted - present:
+        told = f"Pack {pack.name} holds documents already"
+        raise NotForDemo(f"{told}, so no demo data was loaded into it.")
+    stored = 0
+    async with site.database.transaction() as tx:
+        for collection, id, fields in demo:
+            if (collection, id) not in present:
+                try:
+                    await documents.create(tx, collection, fields, id)
+                    stored += 1
+                except DocumentExists:
+                    continue
+    return stored

@@ -1,0 +1,66 @@
+"""Demo users: one of each kind that tools tell apart, and Jane Doe, whom other packs know too."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from toolgate.gate.demo_documents import Document, store_demo
+from toolgate.gate.offer import Site
+from toolgate.packs.backend.pack import BACKEND
+from toolgate.packs.backend.world import BackendWorld
+from toolgate.ports.users import USERS, moment, new_record
+
+JOINED = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
+LONG_AGO, FAR_AWAY = datetime(2025, 6, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC)
+Record = dict[str, Any]
+
+
+def _user(uid: str, name: str, email: str | None = None, **parts: Record) -> Document:
+    record = new_record(uid, email or f"{uid.strip('_')}@example.com", name, JOINED)
+    return USERS, uid, record | parts
+
+
+def _premium(status: str, expires: datetime, *, cancelling: bool = False) -> Record:
+    usual = new_record("")["subscription"]
+    payment = {
+        "processor": "test",
+        "orderId": "0000-0000-0001",
+        "resourceId": f"sub-{status}-{expires:%Y}",
+        "frequency": "monthly",
+        "price": 4.99,
+        "startDate": moment(JOINED),
+    }
+    return usual | {
+        "product": {"id": "premium", "name": "Premium"},
+        "status": status,
+        "expires": moment(expires),
+        "cancellation": {"pending": cancelling, "date": moment(expires)}
+        if cancelling
+        else usual["cancellation"],
+        "payment": usual["payment"] | payment,
+    }
+
+
+def _users() -> tuple[Document, ...]:
+    active = _premium("active", FAR_AWAY)
+    cancelling = _premium("active", FAR_AWAY, cancelling=True)
+    admin = new_record("")["roles"] | {"admin": True}
+    return (
+        _user("abc123", "Jane Doe", "jane@example.com"),
+        _user("_test-admin", "Ada Admin", roles=admin),
+        _user("_test-basic", "Alex Basic"),
+        _user("_test-premium-active", "Pat Premium", subscription=active),
+        _user("_test-premium-expired", "Eli Expired", subscription=_premium("cancelled", LONG_AGO)),
+        _user(
+            "_test-premium-suspended", "Sue Spended", subscription=_premium("suspended", FAR_AWAY)
+        ),
+        _user("_test-premium-cancelling", "Cam Celling", subscription=cancelling),
+        _user("_test-referrer", "Rae Ferrer", affiliate={"code": "TESTREF", "referrals": []}),
+    )
+
+
+DEMO = _users()
+
+
+async def load(world: BackendWorld, site: Site) -> int:
+    """Store the demo users that are not there yet; return how many were stored."""
+    return await store_demo(BACKEND, site, DEMO)
