@@ -90,6 +90,15 @@ async def test_a_typed_handler(opened: Opened, caplog: pytest.LogCaptureFixture)
     assert "Did you mean 'days'?" in wrong.body["error"]
 
 
+async def test_a_handler_reads_the_documents_of_the_application(opened: Opened) -> None:
+    async with opened(TOOLS, "tools.py", demo_data=True) as kit:
+        counted = await kit.call("newsletter_stats", USER)
+        users = await kit.app.documents.of("appdata").query("users", [], 100)
+        others = await kit.app.documents.of("backend").query("users", [], 100)
+    assert counted.body["total"] == 30 + len(users)
+    assert len(users) != len(others)
+
+
 async def test_a_handler_with_plain_schemas_calls_out(opened: Opened, upstream: Upstream) -> None:
     async with opened(TOOLS, "tools.py") as kit:
         good = await kit.call("ask", url=f"{upstream.url}/status/404")
