@@ -11,11 +11,12 @@ from tests.firestore.wire_server import Refusal, WireServer
 from tests.gate.tools import a_tool, offer, storing
 from tests.loops import one_loop
 
+from toolgate import demo
 from toolgate.adapters.firestore import FirestoreDocuments
 from toolgate.app import App
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
-from toolgate.gate.principal import Role
+from toolgate.gate.principal import Role, of_role
 from toolgate.gate.tool import Effect, Nothing, Output, Target
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.settings import BadSettings, load
@@ -77,6 +78,16 @@ async def test_a_document_of_another_pack_makes_nobody_an_admin(tmp_path: Path) 
         assert await roles(kit.app, "root") == {"user", "admin"}
         hidden = await kit.call("get_document", collection="users", document_id="root")
         assert hidden.status == 404, "nor does it see the records of users"
+
+
+async def test_demo_data_is_loaded_into_each_pack_that_is_empty(tmp_path: Path) -> None:
+    async with opened_kit(tmp_path, writes=True) as kit:
+        await create(kit, "mine", {"a": 1})
+        with pytest.raises(demo.NotForDemo, match="Pack appdata holds documents") as refused:
+            await demo.load(kit.app)
+        assert "backend" not in str(refused.value)
+        jane = await kit.call("get_user", as_=of_role(Role.USER, "key:1", "abc123"))
+        assert jane.body["user"]["auth"]["email"] == "jane@example.com"
 
 
 async def test_a_pack_of_another_package_has_documents_of_its_own(tmp_path: Path) -> None:

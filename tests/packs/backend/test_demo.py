@@ -30,16 +30,6 @@ def test_one_demo_user_is_an_admin() -> None:
     assert [uid for _, uid, record in DEMO if is_admin(record)] == ["_test-admin"]
 
 
-async def test_what_another_pack_holds_does_not_matter(tmp_path: Path) -> None:
-    async with opened_kit(tmp_path, writes=True) as kit:
-        await kit.call("create_document", collection="users", document_id="mine", data={"a": 1})
-        with pytest.raises(NotForDemo, match="Pack appdata holds documents already") as refused:
-            await demo.load(kit.app)
-        assert "backend" not in str(refused.value)
-        jane = await get_user(kit, "abc123")
-        assert jane["auth"] == {"uid": "abc123", "email": "jane@example.com", "temporary": False}
-
-
 async def test_demo_users_are_not_put_beside_people_who_signed_in(tmp_path: Path) -> None:
     async with opened_kit(tmp_path) as kit:
         async with kit.app.gate.database.transaction() as tx:
