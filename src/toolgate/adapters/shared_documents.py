@@ -19,6 +19,7 @@ class SharedDocuments:
         self.joins_transaction = store.joins_transaction
         self.get = store.get
         self.query = store.query
+        self.collections = store.collections
         self.check = store.check
         self.close = store.close
         self._create = store.create

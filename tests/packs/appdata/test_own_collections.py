@@ -137,7 +137,7 @@ async def test_permissions_are_not_read_from_users_that_the_file_does_not_have(
 async def test_demo_documents_are_not_loaded_and_it_is_said(shop: Kit) -> None:
     with pytest.raises(demo.NotForDemo, match=r"appdata\.collections names your own file"):
         await demo.load(shop.app)
-    assert await shop.app.site.documents.collections() == []
+    assert await shop.app.documents.of("appdata").collections() == []
 
 
 async def test_resources_and_prompts_follow_the_file_over_mcp(tmp_path: Path) -> None:

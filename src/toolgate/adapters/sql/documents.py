@@ -77,7 +77,8 @@ class SqlDocuments:
     async def collections(self) -> Sequence[str]:
         """Return the names of the collections that are not nested."""
         name = documents.c.collection
-        names = select(name).where(name.not_like("%/%")).distinct()
+        ours = documents.c.namespace == self._namespace
+        names = select(name).where(ours, name.not_like("%/%")).distinct()
         async with _answering():
             found = await self._database.read(lambda connection: connection.scalars(names).all())
         return sorted(found)

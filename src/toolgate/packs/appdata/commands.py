@@ -67,6 +67,7 @@ def discover(
 
 
 async def _proposed(settings: "Settings", limit: int, seen: Callable[[int, int], None]) -> str:
+    from toolgate.document_stores import firestore_of
     from toolgate.packs.appdata.discovery import proposed
     from toolgate.packs.appdata.pack import APPDATA
     from toolgate.packs.appdata.settings import AppDataSettings
@@ -74,13 +75,13 @@ async def _proposed(settings: "Settings", limit: int, seen: Callable[[int, int],
 
     # The file that the settings name may be the one that is to be made.
     changed: dict[str, object] = {APPDATA.name: AppDataSettings()}
+    in_firestore = firestore_of(settings, APPDATA.name) is not None
     with ExitStack() as stack:
-        if settings.uses_firestore:  # toolgate's own data is not needed, and may not be there yet
+        if in_firestore:  # toolgate's own data is not needed, and may not be there yet
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             changed |= {"data": Path(folder), "database": DatabaseSettings(url=None)}
         trial = settings.model_copy(update=changed)
-        existing = not settings.uses_firestore
-        async with opening.world(trial, APPDATA.name, existing=existing) as world:
+        async with opening.world(trial, APPDATA.name, existing=not in_firestore) as world:
             return await proposed(world.documents, limit, seen)
 
 
