@@ -26,7 +26,7 @@ async def main():
     from toolgate.transports.web import web_app
     settings = load(flags={"data": sys.argv[1]}, environment={})
     async with opened(settings) as app:
-        async with web_app(app.gate, app.credentials, settings, app.readiness(), app.site.outbound):
+        async with web_app(app.gate, app.credentials, settings, app.readiness(), app.outbound):
             used = resource.getrusage(resource.RUSAGE_SELF)
             print(json.dumps({
                 "cpu": used.ru_utime + used.ru_stime,

@@ -81,7 +81,7 @@ class Application:
 
     async def _start(self, table: ConnectionTable) -> Edge:
         app = await self._open.enter_async_context(opened(self._settings, self._plugins))
-        web = web_app(app.gate, app.credentials, self._settings, app.readiness(), app.site.outbound)
+        web = web_app(app.gate, app.credentials, self._settings, app.readiness(), app.outbound)
         self._web = edge = await self._open.enter_async_context(web)
         when_told_to_stop(lambda: self._drain(app.gate.limits.allowances, table))
         # What lives now lives as long as the process: keep the collector away from it.

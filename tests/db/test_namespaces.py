@@ -21,7 +21,7 @@ from toolgate.identity.users import begun
 
 pytestmark = pytest.mark.anyio
 
-BEFORE = GATE.revisions[GATE.revisions.index("0012") - 1]
+BEFORE = GATE.revisions[GATE.revisions.index("0013") - 1]
 ADMIN = {"admin": True, "betaTester": False, "developer": False}
 JANE, ROOT, EVE = (begun(Profile(uid, f"{uid}@example.com")) for uid in ("jane", "root", "eve"))
 

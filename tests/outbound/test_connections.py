@@ -45,7 +45,7 @@ async def test_one_tls_context_serves_every_way_out(
     published.answers["/it"] = Answer({})
     url, allow = f"{published.url}/it", f"127.0.0.1:{published.port}"
     async with opened_kit(tmp_path, outbound__allow=allow) as kit:
-        outbound = kit.app.site.outbound
+        outbound = kit.app.outbound
         assert made == [], "nothing is made before it is needed"
         for reach in [*Reach, *Reach]:
             await outbound.fetch(url, patient(), reach=reach)

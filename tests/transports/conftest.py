@@ -57,7 +57,7 @@ async def opened_web(
             keys[agent_type.value] = (await kit.app.keys.create(agent_type=agent_type)).key
         app = kit.app
         async with web_app(
-            app.gate, app.credentials, app.settings, app.readiness(), app.site.outbound
+            app.gate, app.credentials, app.settings, app.readiness(), app.outbound
         ) as web:
             yield Web(kit, web, keys)
 

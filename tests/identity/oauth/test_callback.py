@@ -46,7 +46,7 @@ async def web(tmp_path: Path) -> AsyncIterator[Web]:
             app.credentials,
             app.settings,
             app.readiness(),
-            app.site.outbound,
+            app.outbound,
             provider=Elsewhere(),
         )
         async with opened as served:

@@ -15,8 +15,8 @@ from typing import Any, cast
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0012"
-down_revision = "0011"
+revision = "0013"
+down_revision = "0012"
 
 logger = logging.getLogger(__name__)
 
