@@ -51,3 +51,8 @@ def _log_as_it_was() -> None:
         logger = logging.getLogger(name)
         logger.setLevel(logging.NOTSET)
         logger.propagate, logger.disabled = True, False
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Names for cases with bytes: what is made anew in every process would be another case there."""
+    return argname if isinstance(val, bytes) else None
