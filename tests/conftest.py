@@ -54,5 +54,5 @@ def _log_as_it_was() -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Names for cases with bytes: what is made anew in every process would be another case there."""
+    """Names for cases with bytes: those made anew in each process would be other cases there."""
     return argname if isinstance(val, bytes) else None
