@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from toolgate.adapters.shared_documents import SharedDocuments
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.db.engine import Database
 from toolgate.ports import users
@@ -100,8 +99,11 @@ class DocumentStores:
             self._in[place] = _firestore(place, self._settings)
         store = self._in[place]
         of_users = firestore_of(self._settings, users.NAMESPACE)
-        shared = namespace != users.NAMESPACE and place.may_be(of_users)
-        return SharedDocuments(store) if shared else store
+        if namespace == users.NAMESPACE or not place.may_be(of_users):
+            return store
+        from toolgate.adapters.shared_documents import SharedDocuments  # noqa: PLC0415
+
+        return SharedDocuments(store)
 
 
 def _firestore(place: Firestore, settings: Settings) -> DocumentStore:
