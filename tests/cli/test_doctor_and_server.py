@@ -85,7 +85,7 @@ def test_a_file_that_is_gone_or_replaced_while_the_server_runs_fails(
     assert f"A toolgate answers at {running.url}, but is not ready: " in says
     assert "If the database's file was deleted or replaced, restart the server." in says
     state, says = found(report, "database")
-    assert state == ("ok" if replaced else "fail")
+    assert state == ("ok" if replaced else "fail"), says
     assert replaced or f"is gone, and the toolgate at {running.url} has lost its database" in says
 
 

@@ -10,7 +10,7 @@ from tests.transports.lines import (
     BODY_SECONDS,
     HEAD_SECONDS,
     IDLE_SECONDS,
-    PATIENT,
+    LONG_LIMITS,
     Line,
     written,
 )
@@ -43,7 +43,7 @@ async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
 @pytest.fixture(params=CLASSES)
 async def connect(web: Web, request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
     """New connections to a server that may have few."""
-    table = ConnectionTable(PATIENT.model_copy(update={"connections": CAPACITY}))
+    table = ConnectionTable(LONG_LIMITS.model_copy(update={"connections": CAPACITY}))
     lines: list[Line] = []
 
     def connect(peer: str = "192.0.2.1") -> Line:

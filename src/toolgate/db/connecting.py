@@ -7,7 +7,8 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -59,6 +60,8 @@ def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> En
     }
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, **options, connect_args={"check_same_thread": False})
+        if url.database not in (None, "", ":memory:"):
+            event.listen(engine, "do_connect", _make_no_second(Path(url.database)))
         event.listen(engine, "connect", _open_sqlite)
         event.listen(engine, "connect", _write_sqlite if writes else _read_sqlite)
         if writes:
@@ -70,6 +73,20 @@ def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> En
     event.listen(engine, "checkin", _take_back)
     event.listen(engine, "handle_error", _without_values)
     return engine
+
+
+def _make_no_second(file: Path) -> Callable[..., None]:
+    """Refuses to connect once the file is gone: SQLite would make an empty one in its place."""
+    there = file.exists()
+
+    def look(*_: Any) -> None:
+        nonlocal there
+        if file.exists():
+            there = True
+        elif there:
+            raise sqlite3.OperationalError("the database file is gone")
+
+    return look
 
 
 def interrupt_of(connection: Connection) -> Interrupt:

@@ -47,6 +47,7 @@ class DatabaseHealth:
 
         The row is deleted in its own transaction, which still has to be written to the disk.
         """
+        self.check_file()  # a new connection would make an empty file where there is none
         row = {"id": secrets.token_hex(16)}
 
         def write(connection: Connection) -> None:
