@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table
 
 from toolgate.db.engine import Database
 from toolgate.packs.content.sql import tables
-from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.sql.upserts import store
 
 NEEDLE = "Zebra Crossing"
 NEEDLES = 300

@@ -19,7 +19,7 @@ from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.upgrades import upgrade
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import opaque

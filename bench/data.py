@@ -16,7 +16,7 @@ from bench.racing import tell
 from toolgate.db.engine import Database
 from toolgate.db.schemas import GATE
 from toolgate.db.upgrades import upgrade
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.seals import MOST_ROWS
 from toolgate.identity.keys import PREFIX
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from toolgate.gate import counting, summaries
+from toolgate.gate import sliding_window, summaries
 
 PATIENT = 90.0
 CLOCK = time.time
@@ -18,10 +18,10 @@ DEADLINES: dict[str, Any] = {
     "mcp.client.session.DISCOVER_TIMEOUT_SECONDS": PATIENT,
     "toolgate.app.CLOSE_SECONDS": PATIENT,
     "toolgate.background.STOP_SECONDS": PATIENT,
-    "toolgate.db.connecting.BUSY_SECONDS": PATIENT,
+    "toolgate.db.connections.BUSY_SECONDS": PATIENT,
     "toolgate.db.engine.ANSWER_SECONDS": (1.0, PATIENT),
     "toolgate.gate.limits.REDIS_SECONDS": PATIENT,
-    "toolgate.identity.outside.SECONDS": PATIENT,
+    "toolgate.identity.upstreams.SECONDS": PATIENT,
     "toolgate.outbound.hops.CONNECT_SECONDS": PATIENT,
     "toolgate.readiness.ANSWER_SECONDS": PATIENT,
     "toolgate.transports.mcp.handover.PATIENCE": PATIENT,
@@ -29,8 +29,8 @@ DEADLINES: dict[str, Any] = {
 """Deadlines of the product that tell a fault from a slow answer; on a busy machine, wrongly."""
 OF_SERVERS: dict[str, Any] = {
     "toolgate.identity.oauth.grants.CODE_SECONDS": 10 * PATIENT,
-    "toolgate.serving.HEALTHCHECK_SECONDS": PATIENT,
-    "toolgate.stopping.CLOSE_SECONDS": PATIENT,
+    "toolgate.http_server.HEALTHCHECK_SECONDS": PATIENT,
+    "toolgate.shutdown.CLOSE_SECONDS": PATIENT,
 }
 """Those of a server that is a process of its own."""
 
@@ -44,7 +44,7 @@ def hold_the_minute() -> None:
     def now() -> float:
         return 1_800_000_000.0 if time.time is CLOCK else time.time()
 
-    for module in (counting, summaries):
+    for module in (sliding_window, summaries):
         module.time = SimpleNamespace(time=now)  # type: ignore[attr-defined]
 
 

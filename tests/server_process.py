@@ -16,7 +16,7 @@ from tests.patience import DEADLINES, OF_SERVERS, hold_the_minute, lengthen
 from toolgate import demo
 from toolgate.app import opened
 from toolgate.gate.principal import AgentType, Role
-from toolgate.serving import certified, listening, run
+from toolgate.http_server import certified, listening, run
 from toolgate.settings import Settings, load
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection_check import connection_class

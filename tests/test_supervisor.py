@@ -4,7 +4,7 @@ import pytest
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from toolgate.stopping import Supervisor
+from toolgate.shutdown import Supervisor
 
 
 class Worker:

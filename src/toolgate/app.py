@@ -39,7 +39,7 @@ from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Target
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
-from toolgate.identity.outside import check as check_sign_in
+from toolgate.identity.upstreams import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.outbound.client import Outbound
 from toolgate.ports import users

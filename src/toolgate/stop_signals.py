@@ -1,6 +1,6 @@
 """SIGTERM and Ctrl-C while the server starts: they end the process, with exit code 0.
 
-Once it runs, uvicorn takes these signals, and the server drains (`stopping.py`).
+Once it runs, uvicorn takes these signals, and the server drains (`shutdown.py`).
 """
 
 import signal

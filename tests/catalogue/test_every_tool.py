@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from tests.catalogue.refresh import SNAPSHOTS, snapshot
 
 from toolgate import packs
+from toolgate.gate.arguments import parse
 from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateTool
-from toolgate.gate.parsing import parse
 from toolgate.gate.principal import Role, of_role
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from toolgate.serving import Application
+from toolgate.http_server import Application
 from toolgate.settings import load
 from toolgate.transports.connections import Connection
 

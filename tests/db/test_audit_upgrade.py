@@ -14,7 +14,7 @@ from toolgate.db.engine import Database
 from toolgate.db.schemas import GATE
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.seals import ADDED, BEGINNING, ENTRY, Sealer, seal_hash
-from toolgate.gate.verifying import verify
+from toolgate.gate.verification import verify
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from tests.patience import PATIENT
 from tests.statements import noted_statements
 
 from toolgate.db import upgrades
-from toolgate.db.connecting import BUSY_MILLISECONDS, READER_BUSY_MILLISECONDS
+from toolgate.db.connections import BUSY_MILLISECONDS, READER_BUSY_MILLISECONDS
 from toolgate.db.engine import BadDatabaseUrl, Database
 from toolgate.db.schemas import GATE
 from toolgate.db.tables import metadata

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from toolgate.db import connecting, wal
+from toolgate.db import connections, wal
 from toolgate.db.engine import Database
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ async def test_the_log_is_shortened_when_it_is_large_and_no_reader_needs_it(
 async def test_a_log_that_was_large_is_cut_when_it_begins_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "MOST_WAL_BYTES", MOST)
+    monkeypatch.setattr(connections, "MOST_WAL_BYTES", MOST)
     file, log = tmp_path / "one.db", tmp_path / "one.db-wal"
     database = Database(f"sqlite:///{file}")
     await database.write(lambda c: c.execute(text("CREATE TABLE t (n TEXT)")))

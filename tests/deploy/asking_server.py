@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp.shared.exceptions import MCPDeprecationWarning
 from tests.conformance.plugin import offer
 
-from toolgate import serving
+from toolgate import http_server
 from toolgate.settings import load
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection_check import connection_class
@@ -20,12 +20,12 @@ from toolgate.transports.connection_check import connection_class
 def main() -> None:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     settings = load(file=Path(sys.argv[1]))
-    bound = serving.listening(settings)
+    bound = http_server.listening(settings)
     signals = StopSignals()
     signals.install()
-    serving.Application = partial(serving.Application, plugins=[offer()])  # type: ignore[misc]
+    http_server.Application = partial(http_server.Application, plugins=[offer()])  # type: ignore[misc]
     with signals.held():
-        serving.run(settings, bound, connection_class(known_heads=True), signals)
+        http_server.run(settings, bound, connection_class(known_heads=True), signals)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tests.servers import ROOT, stop, wait_until_ready
 
 from toolgate.sections import Server
 from toolgate.settings import OWN, PREFIX, borrowed, every_setting, load, names
-from toolgate.stopping import ANSWER_SECONDS, CLOSE_SECONDS
+from toolgate.shutdown import ANSWER_SECONDS, CLOSE_SECONDS
 from toolgate.transports.peers import Peers
 
 VARIABLE = re.compile(rf"\b{PREFIX}[A-Z_]+\b")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 
-from toolgate.extend.loading import BadTools, check_settings, load
+from toolgate.extend.loader import BadTools, check_settings, load
 from toolgate.sections import Extend
 from toolgate.settings import BadSettings
 

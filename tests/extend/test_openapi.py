@@ -11,7 +11,7 @@ from tests.extend.upstream import Upstream
 from tests.identity.publisher import Answer, publishing
 from tests.servers import Server
 
-from toolgate.extend.loading import load
+from toolgate.extend.loader import load
 from toolgate.sections import Extend
 from toolgate.testing import opened_kit
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.upstream import Upstream
 
-from toolgate.extend.loading import BadTools, load
+from toolgate.extend.loader import BadTools, load
 from toolgate.gate.principal import Role, of_role
 from toolgate.sections import Extend
 from toolgate.settings import BadSettings

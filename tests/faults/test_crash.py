@@ -11,7 +11,7 @@ from tests.databases import running_postgres
 from tests.faults.server import Crowd, Running, kept_in, served, until
 
 from toolgate.db.engine import Database
-from toolgate.gate.verifying import Verdict, verify
+from toolgate.gate.verification import Verdict, verify
 
 pytestmark = pytest.mark.anyio
 

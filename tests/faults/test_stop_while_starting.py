@@ -15,21 +15,21 @@ from tests.servers import ROOT
 
 KEY = secrets.token_hex(16)
 BEFORE_THE_GREETING = [
-    "toolgate.serving:listening",
+    "toolgate.http_server:listening",
     "toolgate.transports.limited_httptools:LimitedHttpTools.on_headers_complete",
     "toolgate.app:opened",
     "toolgate.app:_close",
     "toolgate.cli.serve:_greet",
 ]
 AFTER_IT = [
-    "toolgate.serving:run",
+    "toolgate.http_server:run",
     "uvicorn.config:Config.__init__",
 ]
 ALONE = [
     "uvicorn.server:Server.run",
-    "toolgate.stopping:Server.capture_signals",
+    "toolgate.shutdown:Server.capture_signals",
     "uvicorn.server:Server.startup",
-    "toolgate.serving:Application._start",
+    "toolgate.http_server:Application._start",
     "uvicorn.server:Server.main_loop",
 ]
 WITH_WORKERS = [

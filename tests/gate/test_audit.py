@@ -29,10 +29,10 @@ from tests.patience import PATIENT
 
 from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.db.engine import Database
+from toolgate.gate.audit_records import STARTED
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import Conflict, Unauthenticated
 from toolgate.gate.principal import AgentType, Kind, Principal
-from toolgate.gate.records import STARTED
 from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Effect, Input
 from toolgate.testing import Kit, opened_kit

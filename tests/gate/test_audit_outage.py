@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from tests.gate.tools import USER
 
-from toolgate.gate.records import Ended, Record, record_of
+from toolgate.gate.audit_records import Ended, Record, record_of
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

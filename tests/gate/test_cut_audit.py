@@ -8,7 +8,7 @@ from tests.gate.test_seals import add_rows, copied, found, rebuilt, tamper
 from toolgate.db.engine import Database
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.seals import Sealer
-from toolgate.gate.verifying import Finding, verify
+from toolgate.gate.verification import Finding, verify
 
 pytestmark = pytest.mark.anyio
 

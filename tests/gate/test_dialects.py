@@ -12,7 +12,6 @@ import pytest
 from pydantic import Field
 from tests.gate.tools import PACKS, PUBLIC, Run, Said, a_tool, answering, offer, raising
 
-from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import (
     Conflict,
     Forbidden,
@@ -38,6 +37,7 @@ from toolgate.gate.errors import (
     UnknownTool,
     UnsupportedMediaType,
 )
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.tool import Effect, Input, Output
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.testing import opened_kit

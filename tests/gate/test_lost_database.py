@@ -13,7 +13,7 @@ from tests.patience import PATIENT
 
 from toolgate.db.outages import told
 from toolgate.gate.audit import AuditUnavailable
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
 

@@ -15,9 +15,9 @@ from toolgate.db.tables import audit
 from toolgate.db.upgrades import upgrade
 from toolgate.gate import seals
 from toolgate.gate.audit import AuditLog
-from toolgate.gate.records import STARTED, Record, timestamp
+from toolgate.gate.audit_records import STARTED, Record, timestamp
 from toolgate.gate.seals import Sealer
-from toolgate.gate.verifying import Finding, verify
+from toolgate.gate.verification import Finding, verify
 
 pytestmark = pytest.mark.anyio
 __all__ = ["database"]

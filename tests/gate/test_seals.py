@@ -14,9 +14,9 @@ from toolgate.db.tables import audit, audit_head, audit_seals
 from toolgate.db.upgrades import upgrade
 from toolgate.gate import seals
 from toolgate.gate.audit import AuditLog
-from toolgate.gate.records import Record, new_id, timestamp
+from toolgate.gate.audit_records import Record, new_id, timestamp
 from toolgate.gate.seals import BEGINNING, ENTRY, Sealer, digest, seal_hash
-from toolgate.gate.verifying import Verdict, verify
+from toolgate.gate.verification import Verdict, verify
 
 pytestmark = pytest.mark.anyio
 

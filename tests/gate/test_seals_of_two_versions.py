@@ -12,7 +12,7 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import audit_head, audit_seals
 from toolgate.gate import seals
 from toolgate.gate.seals import Sealer
-from toolgate.gate.verifying import verify
+from toolgate.gate.verification import verify
 
 pytestmark = pytest.mark.anyio
 __all__ = ["database"]

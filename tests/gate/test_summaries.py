@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from toolgate.gate.audit_records import Ended, Record
 from toolgate.gate.principal import Kind, Principal
-from toolgate.gate.records import Ended, Record
 from toolgate.gate.summaries import MOST_PARTS, PART_SECONDS, SEVERAL, WINDOW, Summaries
 
 MANY = MOST_PARTS + 20

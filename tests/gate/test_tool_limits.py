@@ -10,9 +10,9 @@ from pydantic import Field
 from tests.gate.tools import Said, a_tool, answering, is_stored, offer, only_row, storing
 from tests.patience import PATIENT
 
-from toolgate.gate.answers import Outcome
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.limits import Allowances, Limits
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Nothing, ToolLimits
 from toolgate.sections import LimitSettings

@@ -10,11 +10,11 @@ import anyio
 from pydantic import ConfigDict
 
 from toolgate import packs
-from toolgate.gate.answers import Outcome
 from toolgate.gate.catalogue import AnyTool, Catalogue, Opened
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS
 from toolgate.gate.offer import AnyOffer, Offer, Site
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.rule_schema import Switches, Vocabulary, switches_of, vocabulary
 from toolgate.gate.rules import shipped_rules

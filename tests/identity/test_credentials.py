@@ -15,8 +15,8 @@ from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.upgrades import upgrade
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Role
-from toolgate.gate.records import timestamp
 from toolgate.identity import credentials as module
 from toolgate.identity.credentials import Credentials, InsufficientScope
 from toolgate.identity.keys import Keys

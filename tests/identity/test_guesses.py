@@ -9,9 +9,9 @@ import pytest
 from tests.identity.oauth.flow import Flow, registered
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
-from toolgate.gate.counting import Counter
 from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Role
+from toolgate.gate.sliding_window import Counter
 from toolgate.identity.credentials import Known
 
 pytestmark = pytest.mark.anyio

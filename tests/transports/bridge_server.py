@@ -22,7 +22,7 @@ from toolgate import demo
 from toolgate.app import opened
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
-from toolgate.serving import Application, listening
+from toolgate.http_server import Application, listening
 from toolgate.settings import Settings, load
 
 

@@ -22,9 +22,9 @@ from tests.transports.mcp_requests import ERAS, LEGACY, MODERN, Request, initial
 from tests.transports.peers import Peer, call, message, piped
 
 from toolgate.db.tables import keys as key_table
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
-from toolgate.gate.records import timestamp
 from toolgate.identity import credentials
 from toolgate.identity.keys import Keys, NewKey
 from toolgate.transports import heads, stream_credentials

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
 from toolgate.cli.output import bad, facts, good, named_itself, printable, say, say_json, table
 from toolgate.cli.problems import ExitCode, Stop
@@ -16,7 +16,7 @@ from toolgate.cli.tools import known_tool
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
-    from toolgate.gate.verifying import Verdict
+    from toolgate.gate.verification import Verdict
     from toolgate.settings import Settings
 
 Follow = Annotated[bool, typer.Option("--follow", help="Keep printing new rows.")]
@@ -64,7 +64,7 @@ def audit(
         return
     settings = load_settings(ctx, config, data)
     show = _show_json if as_json else _show_lines if follow else _show_table
-    opening.wait_for(
+    environment.wait_for(
         lambda: _show(settings, {"tool": tool, "principal": principal}, limit, follow, show)
     )
 
@@ -78,7 +78,7 @@ async def _show(
 ) -> None:
     from toolgate.gate.trail import count, rows
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         found = await rows(database, limit=limit, **only)
         if only["tool"] and not await rows(database, limit=1, tool=only["tool"]):
             known_tool(settings, only["tool"])
@@ -182,7 +182,7 @@ def verify(
     """
     noted = _hash(head) if head is not None else None
     settings = load_settings(ctx, config, data)
-    verdict = opening.wait_for(lambda: _verify(settings, noted))
+    verdict = environment.wait_for(lambda: _verify(settings, noted))
     intact = not verdict.findings
     if as_json or given(ctx).as_json:
         say_json({"intact": intact} | asdict(verdict))
@@ -205,14 +205,14 @@ def _hash(text: str) -> bytes:
 
 
 async def _verify(settings: "Settings", head: bytes | None) -> "Verdict":
-    from toolgate.gate.verifying import verify
+    from toolgate.gate.verification import verify
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         return await verify(database, head)
 
 
 def _tell(verdict: "Verdict", *, noted: bool) -> None:
-    from toolgate.gate.verifying import NOT_IN_CHAIN
+    from toolgate.gate.verification import NOT_IN_CHAIN
 
     if verdict.findings:
         many = len(verdict.findings)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.arguments import read_arguments
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import note, on_terminal
@@ -17,7 +17,7 @@ from toolgate.cli.progress import progress_line
 
 if TYPE_CHECKING:
     from toolgate.app import App
-    from toolgate.gate.answers import Outcome
+    from toolgate.gate.outcomes import Outcome
     from toolgate.gate.principal import Principal
     from toolgate.settings import Settings
 
@@ -65,7 +65,7 @@ def call(
     """
     settings = load_settings(ctx, config, data)
     wanted = Wanted(name, pairs or [], json_text, dry_run, principal)
-    outcome, code = opening.wait_for(lambda: _call(settings, wanted))
+    outcome, code = environment.wait_for(lambda: _call(settings, wanted))
     _print(outcome)
     if dry_run:
         note("dry run: nothing was stored")

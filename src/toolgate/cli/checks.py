@@ -108,7 +108,7 @@ async def check_modes(settings: "Settings", config: Path | None) -> Check:
 
 def check_port(settings: "Settings", server: "RunningServer | None") -> Check:
     """The port is free, or a toolgate answers there and is ready."""
-    from toolgate.serving import listening
+    from toolgate.http_server import listening
 
     if server is not None:
         return _check_ready(server)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import say, say_json
 
@@ -28,7 +28,7 @@ def upgrade(
 ) -> None:
     """Upgrade the database to the newest schema, in one transaction."""
     settings = load_settings(ctx, config, data)
-    before, after, changed = opening.wait_for(lambda: _upgrade(settings))
+    before, after, changed = environment.wait_for(lambda: _upgrade(settings))
     if as_json:
         say_json({"from": before, "to": after})
     elif not changed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from toolgate.cli import checks, opening, stores
+from toolgate.cli import checks, environment, stores
 from toolgate.cli.checks import Check, State
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import bad, doubtful, good, say, say_json
@@ -37,7 +37,7 @@ def doctor(
     except BadSettings as wrong:
         found = [Check("settings", State.FAIL, str(wrong))]
     else:
-        found = opening.wait_for(lambda: _examine(settings, config))
+        found = environment.wait_for(lambda: _examine(settings, config))
     if as_json:
         say_json([{"check": one.name, "state": one.state, "says": one.says} for one in found])
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolgate.cli.opening import wait_for
+from toolgate.cli.environment import wait_for
 from toolgate.cli.options import help_when_alone
 from toolgate.cli.output import good, note, printable, say
 from toolgate.cli.problems import Stop
@@ -142,8 +142,8 @@ def _parsed(spec: str, text: bytes) -> Any:
 
 def _keep_good(made: "Imported") -> None:
     """Leave out what would be refused when the file is loaded, and say why."""
-    from toolgate.extend.checking import Checking
-    from toolgate.extend.declaring import Entry
+    from toolgate.extend.declarations import Entry
+    from toolgate.extend.validation import Checking
     from toolgate.sections import Extend
 
     settings = Extend(base_url="http://localhost")

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import named_itself, say, say_json, table
 from toolgate.cli.problems import Stop
@@ -39,7 +39,7 @@ def list_(
 ) -> None:
     """List the active grants, newest first."""
     settings = load_settings(ctx, config, data)
-    rows = opening.wait_for(lambda: _list(settings))
+    rows = environment.wait_for(lambda: _list(settings))
     if as_json:
         return say_json(rows)
     if not rows:
@@ -50,7 +50,7 @@ def list_(
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
     from toolgate.identity.oauth.grant_list import grants_in_force
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         return await grants_in_force(database)
 
 
@@ -90,7 +90,7 @@ def end(
 ) -> None:
     """End a grant, or all of a user or key. Running servers refuse their tokens within a second."""
     settings = load_settings(ctx, config, data)
-    many = opening.wait_for(lambda: _end(settings, whose))
+    many = environment.wait_for(lambda: _end(settings, whose))
     if not many:
         raise Stop(f"There is no grant of {whose!r}. `toolgate grants list` shows them.")
     if as_json:
@@ -101,5 +101,5 @@ def end(
 async def _end(settings: "Settings", whose: str) -> int:
     from toolgate.identity.oauth.grant_list import end_grants
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         return await end_grants(database, whose)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import facts, say, say_json, strong, table
 from toolgate.cli.principals import key_state
@@ -83,7 +83,7 @@ def create(
         "days": days(expires) if expires else None,
     }
     settings = load_settings(ctx, config, data)
-    made = opening.wait_for(lambda: _create(settings, wanted))
+    made = environment.wait_for(lambda: _create(settings, wanted))
     if as_json:
         named = {"name": made.name} if made.name else {}
         return say_json({"id": made.id, "key": made.key, "role": made.role} | named | bound)
@@ -150,7 +150,7 @@ def days(text: str) -> float:
 async def _create(settings: "Settings", wanted: dict[str, Any]) -> "NewKey":
     from toolgate.identity.keys import Keys
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         return await Keys(database).create(**wanted, note=noting("keys.create"))
 
 
@@ -169,7 +169,9 @@ def list_(
 ) -> None:
     """List the keys, without their secrets."""
     settings = load_settings(ctx, config, data)
-    rows = [row | {"state": key_state(row)} for row in opening.wait_for(lambda: _list(settings))]
+    rows = [
+        row | {"state": key_state(row)} for row in environment.wait_for(lambda: _list(settings))
+    ]
     if as_json:
         return say_json(rows)
     if not rows:
@@ -181,7 +183,7 @@ def list_(
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
     from toolgate.identity.keys import Keys
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         return await Keys(database).list()
 
 
@@ -211,7 +213,7 @@ def revoke(
 ) -> None:
     """Revoke a key. Running servers refuse it within a second."""
     settings = load_settings(ctx, config, data)
-    opening.wait_for(lambda: _revoke(settings, key_id))
+    environment.wait_for(lambda: _revoke(settings, key_id))
     if as_json:
         return say_json({"id": key_id, "revoked": True})
     say(f"Key {key_id} is revoked.")
@@ -220,7 +222,7 @@ def revoke(
 async def _revoke(settings: "Settings", key_id: str) -> None:
     from toolgate.identity.keys import Keys, UnknownKey
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         try:
             await Keys(database).revoke(key_id, noting("keys.revoke"))
         except UnknownKey:

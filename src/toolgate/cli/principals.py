@@ -63,7 +63,7 @@ IN_FORCE = "in force"
 
 def key_state(row: dict[str, Any]) -> str:
     """`in force`, `expired` or `revoked`."""
-    from toolgate.gate.records import timestamp
+    from toolgate.gate.audit_records import timestamp
 
     if row["revoked_at"]:
         return "revoked"

@@ -64,7 +64,7 @@ def running_server(settings: "Settings") -> RunningServer | None:
 
 def _is_taken(settings: "Settings") -> bool:
     """Whether something may listen there; else there is nobody to wait for."""
-    from toolgate.serving import listening
+    from toolgate.http_server import listening
 
     try:
         listening(settings).close()

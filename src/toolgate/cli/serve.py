@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate import logs
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.clients import add_to_claude_code
 from toolgate.cli.keys import noting
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
@@ -92,16 +92,16 @@ def serve(
     with signals.held():  # the parsers that are tried drop what a handler raises
         connections = _connections(settings)
     bound = _bound(settings)
-    prepared = opening.wait_for(lambda: _prepare(settings, demo))
+    prepared = environment.wait_for(lambda: _prepare(settings, demo))
     _greet(settings, bound, prepared, demo)
-    from toolgate.serving import run
+    from toolgate.http_server import run
 
     with signals.held():
         run(settings, bound, connections, signals)
 
 
 def _bound(settings: "Settings") -> socket.socket:
-    from toolgate.serving import listening
+    from toolgate.http_server import listening
 
     server = settings.server
     try:
@@ -131,7 +131,7 @@ def _certify(settings: "Settings") -> None:
     """Make sure of the certificate before anything is promised."""
     if not settings.server.https:
         return
-    from toolgate.serving import certified
+    from toolgate.http_server import certified
 
     if certified(settings).other_ca:
         note("The local CA was made anew. Trust it again, and remove the old one.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate import logs
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import ConfigFile, DataFolder, given, load_settings
 from toolgate.cli.output import note
 from toolgate.cli.problems import ExitCode, Stop
@@ -75,7 +75,7 @@ def mcp(
         endpoint = _endpoint(url)
         _check_ca(ca, endpoint)
         longest = max(LONGEST_LINE, settings.limits.body_bytes)
-        return opening.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
+        return environment.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
     if ca is not None:
         raise Stop("--ca is for use with --url. Give both, or neither.")
     # Who may read the settings file is not yet admin: every client that is connected may name it.
@@ -84,7 +84,7 @@ def mcp(
     admin_key = admin_key_of_environment()
     # A key that was made somewhere cannot be known to data that is only made now.
     existing = bool(token or key) or not _may_make(ctx, config, data, admin_key)
-    opening.wait_for(lambda: _serve(settings, token or key or admin_key, existing), often=True)
+    environment.wait_for(lambda: _serve(settings, token or key or admin_key, existing), often=True)
 
 
 def _may_make(

@@ -162,7 +162,7 @@ async def _schema(settings: "Settings", database: "Database") -> Check:
 
 async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
     from toolgate.gate.trail import rows
-    from toolgate.gate.verifying import verify
+    from toolgate.gate.verification import verify
     from toolgate.identity.keys import Keys
 
     yield await _writing(database)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import say, say_json, table
 from toolgate.cli.problems import Stop
@@ -41,7 +41,7 @@ def off(
     catalogue, _ = every_tool(settings)
     packs = {tool.pack.name for tool in catalogue}
     known = name if name in packs else tool_named(catalogue, name).name
-    changed = opening.wait_for(lambda: _switch(settings, known, off=True))
+    changed = environment.wait_for(lambda: _switch(settings, known, off=True))
     if as_json:
         return say_json({"name": known, "off": True, "changed": changed})
     say(f"{known} is switched off{'' if changed else ' already'}.")
@@ -56,7 +56,7 @@ def on(
 ) -> None:
     """Switch a tool or a pack on again. Running servers know within a second."""
     settings = load_settings(ctx, config, data)
-    changed = opening.wait_for(lambda: _on(settings, name))
+    changed = environment.wait_for(lambda: _on(settings, name))
     fixed = name in settings.policy.disabled
     if changed is None:
         why = f"{name} is switched off by the setting {SETTING}. Remove it there."
@@ -85,7 +85,7 @@ def list_(
 ) -> None:
     """List what is switched off, and by what."""
     settings = load_settings(ctx, config, data)
-    live = opening.wait_for(lambda: _read(settings))
+    live = environment.wait_for(lambda: _read(settings))
     rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
     rows += [(name, "toolgate switch") for name in sorted(live.names)]
     if as_json:
@@ -98,12 +98,12 @@ def list_(
 async def _read(settings: "Settings") -> "SwitchedOff":
     from toolgate.gate.live_switches import switched_off
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         return await database.read(switched_off)
 
 
 async def _switch(settings: "Settings", name: str, *, off: bool) -> bool:
     from toolgate.gate.live_switches import switch
 
-    async with opening.database(settings, existing=True) as database:
+    async with environment.database(settings, existing=True) as database:
         return await database.write(lambda connection: switch(connection, name, off=off))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.arguments import says_string
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
 from toolgate.cli.output import facts, say, say_json, strong, table
@@ -53,7 +53,7 @@ def tools(
         ctx.obj = Given(config, data, as_json)
         return
     settings = load_settings(ctx, config, data)
-    listed, replaced = opening.wait_for(lambda: _visible(settings, principal))
+    listed, replaced = environment.wait_for(lambda: _visible(settings, principal))
     listed = _narrowed(listed, pack, role)
     if as_json:
         from toolgate.transports.http import described
@@ -109,7 +109,7 @@ def show(
 ) -> None:
     """Show one tool: its arguments, role, effect, route and an example."""
     settings = load_settings(ctx, config, data)
-    listed, _ = opening.wait_for(lambda: _visible(settings, principal))
+    listed, _ = environment.wait_for(lambda: _visible(settings, principal))
     from toolgate.transports.http import described
 
     tool = tool_named((tool for tool, _ in listed), name)

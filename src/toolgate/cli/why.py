@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
 from toolgate.cli.output import bad, facts, good, say, say_json
 from toolgate.cli.principals import FORMS, principal_named
@@ -38,7 +38,7 @@ def why(
     The exit code is 0 if it may, 3 if not.
     """
     settings = load_settings(ctx, config, data)
-    decision, only, failures = opening.wait_for(lambda: _decision(settings, principal, tool))
+    decision, only, failures = environment.wait_for(lambda: _decision(settings, principal, tool))
     if as_json:
         say_json(
             {

@@ -16,7 +16,7 @@ import anyio
 from sqlalchemy import URL, Connection, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from toolgate.db.connecting import POOL, engine_for
+from toolgate.db.connections import POOL, engine_for
 from toolgate.db.outages import NoAnswer, Outage
 from toolgate.db.prepared import Prepared
 from toolgate.db.short_reads import Glances, TooLong

@@ -12,7 +12,7 @@ import anyio
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from toolgate.db.connecting import interrupt_of
+from toolgate.db.connections import interrupt_of
 from toolgate.db.outages import Outage, refused_by_server
 from toolgate.db.threads import Interrupt, Stopped, Threads, current_job
 

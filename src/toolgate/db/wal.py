@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from toolgate.db.connecting import BUSY_MILLISECONDS, MOST_WAL_BYTES
+from toolgate.db.connections import BUSY_MILLISECONDS, MOST_WAL_BYTES
 
 LOOK_SECONDS = 5.0
 WAIT_MILLISECONDS = 100

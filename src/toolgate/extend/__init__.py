@@ -4,7 +4,7 @@ from toolgate.extend import HandlerContext, RouteTool, tool
 """
 
 from toolgate.extend.context import HandlerContext
-from toolgate.extend.declaring import RouteTool, tool
+from toolgate.extend.declarations import RouteTool, tool
 from toolgate.gate.errors import Conflict, Forbidden, NotFound, Unavailable
 from toolgate.gate.tool import Input, Output
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from toolgate.extend.declaring import Entry, HandlerTool, RouteTool
+from toolgate.extend.declarations import Entry, HandlerTool, RouteTool
 
 MODULE = "toolgate_own_tools_{:08x}"
 """Each file is a module of its own, named by its path: two files may have the same name."""

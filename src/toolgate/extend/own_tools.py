@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from toolgate.extend.loading import check_settings, load
-from toolgate.extend.reloading import Reloader, a_second, digest_of
+from toolgate.extend.loader import check_settings, load
+from toolgate.extend.reloader import Reloader, a_second, digest_of
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.offer import AnyOffer
 from toolgate.sections import Extend

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, cast
 
+from toolgate.gate.arguments import MOST_PROBLEMS, cut, dotted, shown, unknown_argument
 from toolgate.gate.errors import InvalidArguments, Problem
-from toolgate.gate.parsing import MOST_PROBLEMS, cut, dotted, shown, unknown_argument
 
 Schema = dict[str, Any]
 Check = Callable[[Any], list[Problem]]

@@ -9,15 +9,15 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from toolgate.extend.context import handler_context
-from toolgate.extend.declaring import Handler
+from toolgate.extend.declarations import Handler
 from toolgate.extend.routes import Given, fitting
 from toolgate.extend.schemas import Check
 from toolgate.extend.world import OwnWorld
+from toolgate.gate.arguments import problem_of
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.errors import RouteFailed
 from toolgate.gate.offer import Site
-from toolgate.gate.parsing import problem_of
 from toolgate.gate.tool import Effect, Pack, Tool
 
 Schema = dict[str, Any]

@@ -16,8 +16,8 @@ from toolgate.db.health import DatabaseHealth, DatabaseReplaced
 from toolgate.db.outages import Outage, told
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
+from toolgate.gate.audit_records import Ended, Record, gently, record_of, store
 from toolgate.gate.errors import Unavailable
-from toolgate.gate.records import Ended, Record, gently, record_of, store
 from toolgate.gate.seals import store_sealed
 from toolgate.gate.summaries import Summaries
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgate.db.transactions import Transaction
+from toolgate.gate.audit_records import Ended
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context, Report
 from toolgate.gate.errors import printable
 from toolgate.gate.from_request import Request
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
-from toolgate.gate.records import Ended
 from toolgate.gate.scope import OUT_OF_SCOPE
 
 

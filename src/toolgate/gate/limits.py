@@ -12,11 +12,11 @@ from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
 
 from toolgate.db.outages import Outage
-from toolgate.gate.counting import Counter
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.peer_limits import MOST_KEYS, Strangers, too_many
 from toolgate.gate.principal import Kind, Principal
+from toolgate.gate.sliding_window import Counter
 from toolgate.gate.tool import ToolLimits
 from toolgate.gate.turns import Turns
 from toolgate.sections import LimitSettings

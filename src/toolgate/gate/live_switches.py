@@ -19,11 +19,11 @@ from toolgate.db.engine import Database
 from toolgate.db.outages import Outage
 from toolgate.db.prepared import Prepared
 from toolgate.db.tables import switches
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.errors import Unavailable
 from toolgate.gate.operators import note_operator
 from toolgate.gate.policy import Policy
-from toolgate.gate.records import timestamp
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ import sys
 
 from sqlalchemy import Connection
 
+from toolgate.gate.audit_records import Record, new_id, store, timestamp
 from toolgate.gate.principal import Audited
-from toolgate.gate.records import Record, new_id, store, timestamp
 
 OPERATOR = "operator"
 """Kind of caller, and the rule."""

@@ -12,8 +12,8 @@ from limits import RateLimitItemPerMinute
 from limits.errors import StorageError
 
 from toolgate.db.outages import Outage
-from toolgate.gate.counting import Counter
 from toolgate.gate.errors import RateLimited, Unavailable
+from toolgate.gate.sliding_window import Counter
 
 MOST_KEYS = 100_000
 """Peers and purposes that are counted each by itself; further ones in a minute share one count."""

@@ -11,10 +11,11 @@ from typing import Any, cast
 
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
-from toolgate.gate.answers import Outcome, answer_with, fail_with
+from toolgate.gate.arguments import nearest, parse
 from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool, Catalogue
+from toolgate.gate.concurrency import bounded
 from toolgate.gate.deadlines import Stopping
 from toolgate.gate.errors import (
     Forbidden,
@@ -30,13 +31,12 @@ from toolgate.gate.failures import FailureLog
 from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
-from toolgate.gate.parsing import nearest, parse
+from toolgate.gate.outcomes import Outcome, answer_with, fail_with
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Kind, Principal
-from toolgate.gate.requests import log_request
+from toolgate.gate.request_log import log_request
 from toolgate.gate.scope import Scope
 from toolgate.gate.tool import Effect
-from toolgate.gate.waiting import bounded
 from toolgate.gate.writes import Write
 from toolgate.ports.documents import StoreUnavailable
 

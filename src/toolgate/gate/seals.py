@@ -1,8 +1,8 @@
 """Seals over the audit: a chain of hashes that shows every later change.
 
 A seal lists the digest of each of its rows, so a changed, removed or moved row is named
-(`verifying.py`). Rows that come in batches are stored under a seal. For all others one sealer at a
-time, holding a lock in the database, takes the rows that have no seal yet and chains them; these
+(`verification.py`). Rows that come in batches are stored under a seal. For all others one sealer at
+a time, holding a lock in the database, takes the rows that have no seal yet and chains them; these
 are not protected for a second or so. The newest seal is noted in a table of its own. Who changes
 that too is found out only by a hash that was noted elsewhere (`audit verify` prints it).
 """
@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
 from toolgate.db.tables import audit, audit_head, audit_seals
-from toolgate.gate.records import STARTED, Record, gently, store, store_numbered, timestamp
+from toolgate.gate.audit_records import STARTED, Record, gently, store, store_numbered, timestamp
 from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)

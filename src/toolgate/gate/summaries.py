@@ -13,8 +13,8 @@ import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from toolgate.gate.audit_records import Ended, Record, record_of
 from toolgate.gate.principal import Kind, Principal
-from toolgate.gate.records import Ended, Record, record_of
 
 WINDOW = 60.0
 PART_SECONDS = 5.0

@@ -12,13 +12,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
-from toolgate.gate.answers import Outcome, answer_with
 from toolgate.gate.audit import AuditLog
+from toolgate.gate.audit_records import STARTED, Record, record_of
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Forbidden, OutcomeUnknown, StoppedOutside
+from toolgate.gate.outcomes import Outcome, answer_with
 from toolgate.gate.policy import Decision
-from toolgate.gate.records import STARTED, Record, record_of
 from toolgate.gate.tool import Target
 
 

@@ -14,8 +14,8 @@ from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys as key_table
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import Acting, Principal, Role, of_person, of_role
-from toolgate.gate.records import timestamp
 from toolgate.identity.keys import SETTING_KEY_ID, Keys, in_force, principal_of_key
 from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.users import Users

@@ -17,8 +17,8 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, text, update
 from toolgate.db.engine import Database
 from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import BOUND, AgentType, Principal, Role, of_agent, of_role
-from toolgate.gate.records import timestamp
 from toolgate.sections import SHORTEST_ADMIN_KEY
 
 PREFIX = "tg"

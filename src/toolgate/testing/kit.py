@@ -12,9 +12,9 @@ from sqlalchemy import select
 from toolgate import demo
 from toolgate.app import App, opened
 from toolgate.db.tables import audit
-from toolgate.gate.answers import Outcome
 from toolgate.gate.calls import Call
 from toolgate.gate.offer import AnyOffer
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Principal, Role, of_role
 from toolgate.settings import load
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.answers import fail_with
 from toolgate.gate.calls import Call
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import GateError, MethodNotAllowed
+from toolgate.gate.outcomes import fail_with
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Receive,

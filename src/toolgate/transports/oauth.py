@@ -11,16 +11,16 @@ from dataclasses import replace
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from toolgate.gate.audit_records import record_of
 from toolgate.gate.calls import Call, ended_now
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, TooLarge, Unavailable
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
-from toolgate.gate.records import record_of
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.audit_notes import Note
 from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unreadable, failure
-from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.page_templates import error_page
 from toolgate.identity.oauth.server import ALIASES, Endpoint
 from toolgate.identity.oauth.token import BAD, FORM
 from toolgate.ports.documents import StoreUnavailable

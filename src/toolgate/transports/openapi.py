@@ -3,8 +3,8 @@
 from importlib.metadata import version
 from typing import Any, cast
 
-from toolgate.gate.answers import fail_with
 from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.outcomes import fail_with
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Receive,

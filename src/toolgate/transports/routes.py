@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
+from toolgate.gate.arguments import cut, unknown_argument
 from toolgate.gate.calls import Call
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import Dialect
@@ -22,7 +23,6 @@ from toolgate.gate.errors import (
     UnknownTool,
 )
 from toolgate.gate.from_request import Request
-from toolgate.gate.parsing import cut, unknown_argument
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Receive,

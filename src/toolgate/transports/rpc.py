@@ -4,9 +4,9 @@ from typing import Any, cast
 
 import orjson
 
-from toolgate.gate.answers import Outcome
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Headers,

@@ -13,8 +13,8 @@ from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.consent import ToolCounts
 from toolgate.identity.oauth.grant_list import end_former_key
 from toolgate.identity.oauth.server import Parts, endpoints
-from toolgate.identity.outside import Outside, outside
 from toolgate.identity.providers import Provider
+from toolgate.identity.upstreams import Outside, outside
 from toolgate.outbound.client import Outbound
 from toolgate.readiness import Readiness
 from toolgate.sections import Settings

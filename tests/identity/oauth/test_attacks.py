@@ -10,7 +10,7 @@ from tests.identity.oauth.refusals import audited, change, named
 from tests.transports.conftest import ADMIN_KEY, Web
 
 from toolgate.db.oauth_tables import grants, tokens
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 
 pytestmark = pytest.mark.anyio
 

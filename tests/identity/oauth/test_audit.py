@@ -13,7 +13,7 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 from toolgate.db.oauth_tables import clients
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.seals import Sealer
-from toolgate.gate.verifying import verify
+from toolgate.gate.verification import verify
 
 pytestmark = pytest.mark.anyio
 

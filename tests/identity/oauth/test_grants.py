@@ -12,8 +12,8 @@ from tests.identity.oauth.flow import challenge_of
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, grants, sign_ins, tokens
 from toolgate.db.upgrades import upgrade
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import Principal
-from toolgate.gate.records import timestamp
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth.clients import BadClient, Clients
 from toolgate.identity.oauth.expiry import MOST_AT_ONCE

@@ -11,7 +11,7 @@ from tests.identity.oauth.refusals import audited, change, named
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.db.oauth_tables import sign_ins
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ from tests.transports.conftest import Web, opened_web
 
 from toolgate.db.oauth_tables import tokens as token_table
 from toolgate.db.tables import keys as key_table
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import AgentType, Role
-from toolgate.gate.records import timestamp
 
 pytestmark = pytest.mark.anyio
 

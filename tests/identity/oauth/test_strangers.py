@@ -15,7 +15,7 @@ from tests.patience import PATIENT
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.db.oauth_tables import clients, sign_ins
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 from toolgate.identity.guesses import PURPOSE
 from toolgate.identity.oauth import clients as clients_module
 from toolgate.identity.oauth import sign_ins as sign_ins_module

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolgate.db.transactions import Transaction
-from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import GateError
+from toolgate.gate.outcomes import Outcome
 from toolgate.ports.documents import Fields, Filter, Stored, StoreUnavailable
 
 NOT_ANSWERING = "Failed to initialize Firestore: no credentials"

@@ -15,9 +15,9 @@ import orjson
 from hypothesis import HealthCheck, settings
 from sqlalchemy import Connection, delete
 
-from toolgate.gate.answers import Outcome
+from toolgate.gate.outcomes import Outcome
 from toolgate.packs.content.sql import tables
-from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.sql.upserts import store
 from toolgate.testing import Kit, opened_kit
 
 EXAMPLES = 1000

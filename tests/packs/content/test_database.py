@@ -21,8 +21,8 @@ from toolgate.packs.content.demo import (
     TOOLKIT,
     VERSUS,
 )
-from toolgate.packs.content.sql.loading import store
 from toolgate.packs.content.sql.tables import blocks, entities, performance, projects, relations
+from toolgate.packs.content.sql.upserts import store
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ from sqlalchemy import Table
 
 from toolgate.packs.content import demo
 from toolgate.packs.content.demo import PSYMETRIC
-from toolgate.packs.content.sql.loading import store
 from toolgate.packs.content.sql.tables import blocks, entities, performance
+from toolgate.packs.content.sql.upserts import store
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

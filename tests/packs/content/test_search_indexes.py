@@ -13,9 +13,9 @@ from toolgate.db import upgrades
 from toolgate.packs.content import demo
 from toolgate.packs.content.demo import GARDEN, PSYMETRIC
 from toolgate.packs.content.sql.lists import ENTITIES
-from toolgate.packs.content.sql.loading import store
 from toolgate.packs.content.sql.search import contains, of_project, search
 from toolgate.packs.content.sql.tables import entities, performance, projects
+from toolgate.packs.content.sql.upserts import store
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolgate.gate.answers import Outcome
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.tool import Effect
 from toolgate.packs.content.demo import (
     BLOCKS,
@@ -22,7 +22,7 @@ from toolgate.packs.content.demo import (
     VERSUS,
     VIDEO,
 )
-from toolgate.packs.content.words import RELATION_TYPES
+from toolgate.packs.content.vocabulary import RELATION_TYPES
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio

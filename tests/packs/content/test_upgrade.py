@@ -13,7 +13,7 @@ from toolgate.db.engine import Database
 from toolgate.db.schemas import GATE
 from toolgate.packs.content import OFFER, demo
 from toolgate.packs.content.sql import tables
-from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.sql.upserts import store
 
 pytestmark = pytest.mark.anyio
 

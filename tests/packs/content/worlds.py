@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.packs.content.model import LISTS, Reading, Row, World, moment
 
-from toolgate.packs.content.words import (
+from toolgate.packs.content.vocabulary import (
     CLAIM_TYPES,
     CONCEPT_KINDS,
     DIFFICULTIES,

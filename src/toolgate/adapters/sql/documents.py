@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from toolgate.adapters.sql.narrowing import narrowed
+from toolgate.adapters.sql.prefilter import narrowed
 from toolgate.db.engine import Database
 from toolgate.db.prepared import Prepared
 from toolgate.db.tables import documents

@@ -11,7 +11,7 @@ from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.clients import BadClient, Client, Clients, is_document
 from toolgate.identity.oauth.grants import Grants
 from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
-from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.page_templates import error_page
 from toolgate.identity.oauth.sign_ins import Asked, SignIns
 from toolgate.identity.oauth.subjects import subject_of
 from toolgate.identity.providers import Provider, SignInFailed

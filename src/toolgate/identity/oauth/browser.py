@@ -7,7 +7,7 @@ import hmac
 
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.messages import Answer, Header, Request, redirect, with_parameters
-from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.page_templates import error_page
 from toolgate.identity.oauth.sign_ins import SECONDS, SignIn, SignIns, Subject
 
 OVER = "This sign-in is over, or was begun in another browser."

@@ -2,7 +2,7 @@
 
 from toolgate.identity.oauth import browser, paths
 from toolgate.identity.oauth.messages import Answer, Request
-from toolgate.identity.oauth.rendering import error_page
+from toolgate.identity.oauth.page_templates import error_page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
 from toolgate.identity.providers import Profile, Provider, ProviderDown, SignInFailed
 from toolgate.identity.users import Users

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, sign_ins
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import ANONYMOUS
-from toolgate.gate.records import timestamp
 from toolgate.identity.oauth.audit_notes import REGISTERED, Note
 from toolgate.identity.oauth.eviction import make_room, network_of
 from toolgate.identity.oauth.expiry import delete_expired

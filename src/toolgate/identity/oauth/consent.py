@@ -12,8 +12,8 @@ from toolgate.identity.oauth.audit_notes import holder
 from toolgate.identity.oauth.clients import is_document
 from toolgate.identity.oauth.grants import Grants
 from toolgate.identity.oauth.messages import Answer, Header, Request, redirect, with_parameters
+from toolgate.identity.oauth.page_templates import error_page, page
 from toolgate.identity.oauth.refusals import KEY_ENDED, Refused
-from toolgate.identity.oauth.rendering import error_page, page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
 
 READ_ONLY = "read"

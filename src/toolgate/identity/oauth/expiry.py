@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, Table, delete, select
 
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 
 MOST_AT_ONCE = 20
 

@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, updat
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients, grants, tokens
 from toolgate.db.tables import keys
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.operators import note_operator
-from toolgate.gate.records import timestamp
 from toolgate.identity.keys import SETTING_KEY_ID
 
 SHOWN = (

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.oauth.audit_notes import (

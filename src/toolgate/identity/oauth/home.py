@@ -1,7 +1,7 @@
 """The first page, at `/`: what this is, and where to go. It says nothing of the tools."""
 
 from toolgate.identity.oauth.messages import Answer, Request
-from toolgate.identity.oauth.rendering import FIXED, page
+from toolgate.identity.oauth.page_templates import FIXED, page
 
 TEXT = """\
 toolgate at {host}

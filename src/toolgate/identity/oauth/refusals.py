@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import NOTHING_KNOWN, Acting
-from toolgate.gate.records import timestamp
 from toolgate.identity.oauth import scopes
 from toolgate.identity.oauth.pkce import proves
 

@@ -17,8 +17,8 @@ from toolgate.identity.oauth.consent import Consent, Lifetimes, ToolCounts
 from toolgate.identity.oauth.grants import Grants
 from toolgate.identity.oauth.home import Home
 from toolgate.identity.oauth.messages import Answer, Request
+from toolgate.identity.oauth.page_templates import FILES, file_at
 from toolgate.identity.oauth.register import Register
-from toolgate.identity.oauth.rendering import FILES, file_at
 from toolgate.identity.oauth.resource_metadata import ResourceMetadata
 from toolgate.identity.oauth.revoke import Revoke
 from toolgate.identity.oauth.server_metadata import ServerMetadata

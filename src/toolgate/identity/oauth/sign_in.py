@@ -11,8 +11,8 @@ from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import browser, paths, redirects
 from toolgate.identity.oauth.messages import Answer, Request
+from toolgate.identity.oauth.page_templates import error_page, page
 from toolgate.identity.oauth.refusals import ALREADY
-from toolgate.identity.oauth.rendering import error_page, page
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns
 from toolgate.identity.oauth.subjects import subject_of
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Text, cast, delete, insert, select, upda
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import sign_ins
-from toolgate.gate.records import timestamp
+from toolgate.gate.audit_records import timestamp
 from toolgate.identity.oauth import opaque
 from toolgate.identity.oauth.audit_notes import SIGNED_IN, Note, holder
 from toolgate.identity.oauth.eviction import make_room, network_of

@@ -13,7 +13,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.parsing import TOLD, dotted, nearest, problem_of
+from toolgate.gate.arguments import TOLD, dotted, nearest, problem_of
 from toolgate.ports.rules import broken_id_rule
 from toolgate.sections import BadSettings
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import good, say
 from toolgate.cli.problems import ExitCode, Stop
@@ -56,7 +56,7 @@ def discover(
         raise Stop(f"{file} is there already. Name another with --file, or move it away.")
     settings = load_settings(ctx, config, data)
     with _progress() as seen:
-        text = opening.wait_for(lambda: _proposed(settings, limit, seen))
+        text = environment.wait_for(lambda: _proposed(settings, limit, seen))
     if not text:
         raise Stop("There are no documents, so there is nothing to propose.", ExitCode.FAILED)
     if file is None:
@@ -81,7 +81,7 @@ async def _proposed(settings: "Settings", limit: int, seen: Callable[[int, int],
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             changed |= {"data": Path(folder), "database": DatabaseSettings(url=None)}
         trial = settings.model_copy(update=changed)
-        async with opening.world(trial, APPDATA.name, existing=not in_firestore) as world:
+        async with environment.world(trial, APPDATA.name, existing=not in_firestore) as world:
             return await proposed(world.documents, limit, seen)
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD
 from toolgate.gate.dialects import FLAGGED
-from toolgate.gate.parsing import TOLD
 from toolgate.gate.tool import Pack
 from toolgate.packs.appdata.collections import BUILT_IN, Collections
 from toolgate.ports.rules import broken_id_rule

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli import opening
+from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
 from toolgate.cli.output import bad, good, note, on_terminal, printable, say, say_json
 from toolgate.cli.problems import ExitCode, Stop
@@ -94,9 +94,9 @@ def import_(
     wanted = Wanted(project, kind, create_project, start, end, page, query, dry_run)
     settings = load_settings(ctx, config, data)
     trial = dry_run and create_project is not None
-    missing = opening.wait_for(lambda: _missing(settings)) if trial else None
+    missing = environment.wait_for(lambda: _missing(settings)) if trial else None
     with _progress(file, wanted, shown=on_terminal() and not as_json) as seen:
-        report = opening.wait_for(lambda: _import(settings, file, wanted, missing, seen))
+        report = environment.wait_for(lambda: _import(settings, file, wanted, missing, seen))
     if as_json:
         say_json(_as_json(file, project, report))
     else:
@@ -130,7 +130,7 @@ async def _import(
     from toolgate.packs.content.importing import BadFile, UnknownProject, load
 
     existing = wanted.create_project is None
-    place = _in_passing(settings) if missing else opening.database(settings, existing=existing)
+    place = _in_passing(settings) if missing else environment.database(settings, existing=existing)
     async with place as database:
         try:
             return await load(database, file, wanted, seen)
@@ -158,7 +158,7 @@ async def _in_passing(settings: "Settings") -> "AsyncGenerator[Database]":
 
     with tempfile.TemporaryDirectory() as folder:
         trial = {"data": Path(folder), "database": DatabaseSettings(url=None)}
-        async with opening.database(settings.model_copy(update=trial)) as database:
+        async with environment.database(settings.model_copy(update=trial)) as database:
             yield database
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select
 
 from toolgate.gate.offer import Site
 from toolgate.packs.content.sql import tables
-from toolgate.packs.content.sql.loading import store
+from toolgate.packs.content.sql.upserts import store
 from toolgate.packs.content.world import ContentWorld
 
 Row = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.dialects import ENVELOPE
 from toolgate.gate.errors import NotFound
 from toolgate.gate.fields import Whole
-from toolgate.gate.parsing import TOLD_FORMAT
 from toolgate.gate.tool import Input, Output, Pack, StoredOutput
 from toolgate.packs.content.store import Found, Page
 

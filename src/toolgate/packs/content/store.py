@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from toolgate.packs.content.words import (
+from toolgate.packs.content.vocabulary import (
     RELATION_TYPES,
     ClaimType,
     ConceptKind,

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import UnknownTool
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.jsonrpc import INVALID_PARAMS, failure_line

@@ -11,10 +11,10 @@ from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from toolgate.gate.answers import Outcome
+from toolgate.gate.arguments import problem_of
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import RateLimited, UnknownTool, printable
-from toolgate.gate.parsing import problem_of
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import NO_RULE
 from toolgate.gate.principal import Principal

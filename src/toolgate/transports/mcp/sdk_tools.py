@@ -5,8 +5,8 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolgate.gate.answers import Outcome
 from toolgate.gate.errors import UnknownTool
+from toolgate.gate.outcomes import Outcome
 from toolgate.transports.mcp.listing import listed_tool, mirrors_headers
 from toolgate.transports.mcp.sdk_requests import Raw, Requests
 

@@ -14,10 +14,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD
 from toolgate.gate.context import Context
 from toolgate.gate.errors import Conflict, NotFound
 from toolgate.gate.fields import Whole
-from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.appdata.collections import Collection

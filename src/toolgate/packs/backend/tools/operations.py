@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD, TOLD_FORMAT
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.fields import whole
-from toolgate.gate.parsing import TOLD, TOLD_FORMAT
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Route
 from toolgate.packs.backend.pack import BACKEND, ROUTES

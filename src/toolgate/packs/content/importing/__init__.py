@@ -1,7 +1,7 @@
 """Content from a file: every row is checked, and all of them are stored or none."""
 
 from toolgate.packs.content.importing.files import BadFile, readable
-from toolgate.packs.content.importing.loading import load
+from toolgate.packs.content.importing.loader import load
 from toolgate.packs.content.importing.options import Report, UnknownProject, Wanted
 from toolgate.packs.content.importing.rows import MODELS
 

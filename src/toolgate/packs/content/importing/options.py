@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from toolgate.packs.content.importing.files import BadFile
 from toolgate.packs.content.importing.rows import MOST_KEY, Key, Url
 from toolgate.packs.content.pack import as_moment
-from toolgate.packs.content.sql.loading import Row
+from toolgate.packs.content.sql.upserts import Row
 
 # The fields that an option says for all rows that have none.
 OPTIONS = {"query": "--query", "page_url": "--page", "date_start": "--start", "date_end": "--end"}

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.parsing import TOLD
+from toolgate.gate.arguments import TOLD
 from toolgate.packs.content.pack import Uuid, as_moment
 from toolgate.packs.content.store import ClaimType, ConceptKind, Difficulty, EntityType, Status
-from toolgate.packs.content.words import RELATION_TYPES
+from toolgate.packs.content.vocabulary import RELATION_TYPES
 
 MOST_KEY = 1000
 MOST_COUNT = 2**31 - 1

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from toolgate.db.tables import NAMES
-from toolgate.packs.content.words import (
+from toolgate.packs.content.vocabulary import (
     CLAIM_TYPES,
     CONCEPT_KINDS,
     DIFFICULTIES,

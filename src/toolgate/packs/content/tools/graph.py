@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD
 from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
-from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import CONTENT, MOST_TEXT

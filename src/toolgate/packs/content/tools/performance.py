@@ -4,8 +4,8 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
 
+from toolgate.gate.arguments import TOLD
 from toolgate.gate.context import Context
-from toolgate.gate.parsing import TOLD
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
 from toolgate.packs.content.pack import (

@@ -16,9 +16,9 @@ from tests.gate.tools import a_tool, offer
 
 from toolgate import packs
 from toolgate.db.tables import documents
+from toolgate.gate.arguments import MOST_PROBLEMS, parse
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import InvalidArguments, Problem
-from toolgate.gate.parsing import MOST_PROBLEMS, parse
 from toolgate.gate.tool import Input, Nothing
 from toolgate.ports.documents import Operator
 from toolgate.testing import Kit, opened_kit

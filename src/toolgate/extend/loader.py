@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from toolgate.extend.checking import Checking
-from toolgate.extend.declaring import Entry
+from toolgate.extend.declarations import Entry
 from toolgate.extend.files import Unreadable, entries_of
 from toolgate.extend.routes import BadAddress, origin_of
 from toolgate.extend.tools import OWN, OwnTool
+from toolgate.extend.validation import Checking
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.sections import BadSettings, Extend, Section

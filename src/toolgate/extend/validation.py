@@ -8,7 +8,7 @@ from typing import Any, cast, get_type_hints
 
 from pydantic import BaseModel
 
-from toolgate.extend.declaring import Entry
+from toolgate.extend.declarations import Entry
 from toolgate.extend.parameters import STYLES, InQuery
 from toolgate.extend.routes import Address, BadAddress, Given, RouteCall, address_of
 from toolgate.extend.schemas import BadSchema, Check, Schema, check_with, closed, is_json, reader_of

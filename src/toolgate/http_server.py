@@ -16,14 +16,14 @@ from toolgate.app import opened
 from toolgate.gate.limits import Allowances
 from toolgate.gate.offer import AnyOffer
 from toolgate.settings import Settings, hand_down, handed_down
-from toolgate.stop_signals import StopSignals
-from toolgate.stopping import (
+from toolgate.shutdown import (
     ANSWER_SECONDS,
     Server,
     Supervisor,
     end_with_parent,
     when_told_to_stop,
 )
+from toolgate.stop_signals import StopSignals
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
 from toolgate.transports.connection_table import (
     CONNECTION_TABLE,
@@ -145,7 +145,7 @@ def run(
 ) -> None:
     """Serve on a bound socket until told to stop; finish running calls, store what waits."""
     config = uvicorn.Config(
-        "toolgate.serving:worker" if settings.server.workers > 1 else Application(settings),
+        "toolgate.http_server:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,
         workers=settings.server.workers,
         http=_over_tls(settings, connections) if settings.server.https else connections,

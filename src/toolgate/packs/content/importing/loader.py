@@ -10,12 +10,12 @@ from sqlalchemy import Connection, select
 
 from toolgate.db.engine import Database
 from toolgate.gate.operators import note_operator
-from toolgate.packs.content.importing.checking import Checking
+from toolgate.packs.content.importing.existing_rows import TABLES, Packed, settle
 from toolgate.packs.content.importing.files import BadFile, stamp
 from toolgate.packs.content.importing.options import Report, UnknownProject, Wanted
-from toolgate.packs.content.importing.stored import TABLES, Packed, settle
+from toolgate.packs.content.importing.validation import Checking
 from toolgate.packs.content.sql import tables
-from toolgate.packs.content.sql.loading import id_for, store
+from toolgate.packs.content.sql.upserts import id_for, store
 
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 

@@ -23,8 +23,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from toolgate.packs.content.importing.rows import DEFAULTS, KEPT
 from toolgate.packs.content.sql import tables
-from toolgate.packs.content.sql.loading import KEYS, Row
-from toolgate.packs.content.words import ENTITY_TYPES
+from toolgate.packs.content.sql.upserts import KEYS, Row
+from toolgate.packs.content.vocabulary import ENTITY_TYPES
 
 TABLES: dict[str, Table] = {
     "entities": tables.entities,

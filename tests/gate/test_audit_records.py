@@ -9,10 +9,10 @@ from tests.statements import noted_statements
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit
 from toolgate.db.upgrades import upgrade
+from toolgate.gate.audit_records import Record, record_of, timestamp
 from toolgate.gate.principal import Audited, Role, of_role
-from toolgate.gate.records import Record, record_of, timestamp
 from toolgate.gate.seals import store_sealed
-from toolgate.gate.verifying import verify
+from toolgate.gate.verification import verify
 
 
 def test_a_record_has_every_column_but_the_numbers_in_order() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from toolgate.gate.concurrency import bounded
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.turns import Turns
-from toolgate.gate.waiting import bounded
 
 pytestmark = pytest.mark.anyio
 

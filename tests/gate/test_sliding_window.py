@@ -11,7 +11,7 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from toolgate.gate.counting import Counter
+from toolgate.gate.sliding_window import Counter
 
 START = 1_800_000_000.0  # the beginning of a minute
 

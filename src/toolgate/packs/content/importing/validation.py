@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from sqlalchemy import Connection, select
 
-from toolgate.gate.parsing import RULES
+from toolgate.gate.arguments import RULES
+from toolgate.packs.content.importing.existing_rows import TABLES, Batch, Packed, settle
 from toolgate.packs.content.importing.files import (
     BadFile,
     Line,
@@ -21,11 +22,10 @@ from toolgate.packs.content.importing.files import (
 )
 from toolgate.packs.content.importing.options import OPTIONS, Report, Wanted, said
 from toolgate.packs.content.importing.rows import KEPT, MODELS
-from toolgate.packs.content.importing.stored import TABLES, Batch, Packed, settle
 from toolgate.packs.content.pack import UUID
 from toolgate.packs.content.sql import tables
-from toolgate.packs.content.sql.loading import KEYS, Row, id_for
-from toolgate.packs.content.words import ENTITY_TYPES
+from toolgate.packs.content.sql.upserts import KEYS, Row, id_for
+from toolgate.packs.content.vocabulary import ENTITY_TYPES
 
 BATCH = 1000
 # What makes a block without an id: the same words about the same entity are the same block.

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Table
 
 from toolgate.packs.content.sql.tables import blocks, entities, performance, projects, relations
-from toolgate.packs.content.words import ENTITY_TYPES, folded
+from toolgate.packs.content.vocabulary import ENTITY_TYPES, folded
 
 Row = dict[str, Any]
 

@@ -5,7 +5,7 @@ What has no audit row of its own has no line either: anybody can make thousands 
 
 import logging
 
-from toolgate.gate.records import Ended
+from toolgate.gate.audit_records import Ended
 
 logger = logging.getLogger("toolgate.requests")
 
