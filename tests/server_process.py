@@ -19,7 +19,7 @@ from toolgate.gate.principal import AgentType, Role
 from toolgate.http_server import certified, listening, run
 from toolgate.settings import Settings, load
 from toolgate.stop_signals import StopSignals
-from toolgate.transports.connection_check import connection_class
+from toolgate.transports.connection.choice import connection_class
 
 # Here, and not in `main`: workers import this module too.
 lengthen(DEADLINES | OF_SERVERS)

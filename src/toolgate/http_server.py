@@ -25,15 +25,15 @@ from toolgate.shutdown import (
 )
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
-from toolgate.transports.connection_table import (
+from toolgate.transports.connection.heads import KNOWN_HEADS
+from toolgate.transports.connection.table import (
     CONNECTION_TABLE,
     ConnectionTable,
     backlog,
     open_files,
 )
-from toolgate.transports.connection_tls import OverTls
+from toolgate.transports.connection.tls import OverTls
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import KNOWN_HEADS
 from toolgate.transports.peers import Peers
 from toolgate.transports.web import web_app
 

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 from toolgate.http_server import Application
 from toolgate.settings import load
-from toolgate.transports.connections import Connection
+from toolgate.transports.connection.known_heads import Connection
 
 from .plugin import offer
 

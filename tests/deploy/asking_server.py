@@ -14,7 +14,7 @@ from tests.conformance.plugin import offer
 from toolgate import http_server
 from toolgate.settings import load
 from toolgate.stop_signals import StopSignals
-from toolgate.transports.connection_check import connection_class
+from toolgate.transports.connection.choice import connection_class
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from tests.servers import ROOT
 KEY = secrets.token_hex(16)
 BEFORE_THE_GREETING = [
     "toolgate.http_server:listening",
-    "toolgate.transports.limited_httptools:LimitedHttpTools.on_headers_complete",
+    "toolgate.transports.connection.httptools:LimitedHttpTools.on_headers_complete",
     "toolgate.app:opened",
     "toolgate.app:_close",
     "toolgate.cli.serve:_greet",

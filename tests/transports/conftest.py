@@ -14,8 +14,8 @@ from toolgate.gate.offer import AnyOffer
 from toolgate.gate.principal import AgentType, Role
 from toolgate.identity import credentials
 from toolgate.testing import Kit, opened_kit
-from toolgate.transports import heads
 from toolgate.transports.asgi import ASGIApp
+from toolgate.transports.connection import heads
 from toolgate.transports.web import web_app
 
 ADMIN_KEY = secrets.token_hex(16)

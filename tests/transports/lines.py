@@ -14,10 +14,10 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from toolgate.sections import LimitSettings
-from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
-from toolgate.transports.connections import Connection
+from toolgate.transports.connection.heads import KNOWN_HEADS, Sightings
+from toolgate.transports.connection.known_heads import Connection
+from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import KNOWN_HEADS, Sightings
 
 IDLE_SECONDS, HEAD_SECONDS, BODY_SECONDS = 1000, 2000, 3000
 """So long that no test is as slow, however busy the machine."""

@@ -16,8 +16,8 @@ from tests.transports.mcp_requests import LEGACY, MODERN, Request, request, tool
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from toolgate.gate.principal import Role
-from toolgate.transports.connections import Connection
-from toolgate.transports.limited_httptools import LimitedHttpTools
+from toolgate.transports.connection.httptools import LimitedHttpTools
+from toolgate.transports.connection.known_heads import Connection
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 

@@ -14,9 +14,9 @@ from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
 from toolgate.sections import LimitSettings
-from toolgate.transports.connections import Connection
-from toolgate.transports.limited_h11 import LimitedH11
-from toolgate.transports.limited_httptools import LimitedHttpTools
+from toolgate.transports.connection.h11 import LimitedH11
+from toolgate.transports.connection.httptools import LimitedHttpTools
+from toolgate.transports.connection.known_heads import Connection
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 

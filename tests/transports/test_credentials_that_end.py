@@ -27,7 +27,8 @@ from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
 from toolgate.identity import credentials
 from toolgate.identity.keys import Keys, NewKey
-from toolgate.transports import heads, stream_credentials
+from toolgate.transports import stream_credentials
+from toolgate.transports.connection import heads
 from toolgate.transports.mcp import stdio
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from tests.transports.mcp_requests import tool_call
 
 from toolgate.packs.content.demo import GARDEN
 from toolgate.transports.asgi import cookies_of
-from toolgate.transports.heads import RAW_HEAD, raw_key_of, split_credential
+from toolgate.transports.connection.heads import RAW_HEAD, raw_key_of, split_credential
 
 pytestmark = pytest.mark.anyio
 

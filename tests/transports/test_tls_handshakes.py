@@ -18,9 +18,9 @@ from uvicorn.server import ServerState
 from toolgate.certificates import ALWAYS, Files, ensure
 from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import read_body, send
-from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
-from toolgate.transports.connection_tls import OverTls
-from toolgate.transports.connections import Connection
+from toolgate.transports.connection.known_heads import Connection
+from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
+from toolgate.transports.connection.tls import OverTls
 
 pytestmark = pytest.mark.anyio
 

@@ -18,10 +18,10 @@ from tests.transports.mcp_requests import LEGACY, MODERN, tool_call
 from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
-from toolgate.transports.connection_table import ConnectionTable
-from toolgate.transports.connections import Connection
-from toolgate.transports.limited_h11 import LimitedH11
-from toolgate.transports.limited_httptools import LimitedHttpTools
+from toolgate.transports.connection.h11 import LimitedH11
+from toolgate.transports.connection.httptools import LimitedHttpTools
+from toolgate.transports.connection.known_heads import Connection
+from toolgate.transports.connection.table import ConnectionTable
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 

@@ -119,7 +119,7 @@ def _bound(settings: "Settings") -> socket.socket:
 
 
 def _connections(settings: "Settings") -> "type[asyncio.Protocol]":
-    from toolgate.transports.connection_check import NoConnections, connection_class
+    from toolgate.transports.connection.choice import NoConnections, connection_class
 
     try:
         return connection_class(known_heads=settings.server.known_heads)

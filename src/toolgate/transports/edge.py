@@ -37,8 +37,8 @@ from toolgate.transports.asgi import (
     header,
     send_json,
 )
+from toolgate.transports.connection.heads import Head, Heads, UnknownCredential, key_of
 from toolgate.transports.cors import answer_headers, is_preflight, send_preflight
-from toolgate.transports.heads import Head, Heads, UnknownCredential, key_of
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_stranger
 
 logger = logging.getLogger(__name__)

@@ -26,8 +26,8 @@ from toolgate.transports.asgi import (
     Send,
     send_json,
 )
+from toolgate.transports.connection.heads import Heads
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import Heads
 from toolgate.transports.health import MetricsPage, ReadinessPage, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
 from toolgate.transports.mcp.front import Front

@@ -43,7 +43,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.heads import Answer, Head, Heads, Pending, raw_key_of
+from toolgate.transports.connection.heads import Answer, Head, Heads, Pending, raw_key_of
 from toolgate.transports.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,

@@ -6,7 +6,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send, send_json
-from toolgate.transports.limited import TOO_LARGE, TOO_LONG, Limited, Phase
+from toolgate.transports.connection.limited import TOO_LARGE, TOO_LONG, Limited, Phase
 
 
 class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVariableOverride]

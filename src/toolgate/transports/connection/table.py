@@ -14,7 +14,7 @@ from typing import Protocol
 
 from toolgate.sections import LimitSettings
 from toolgate.throttled_log import ThrottledLog
-from toolgate.transports.connection_log import RequestLog
+from toolgate.transports.connection.log import RequestLog
 
 logger = logging.getLogger(__name__)
 

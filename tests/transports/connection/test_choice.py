@@ -7,10 +7,10 @@ import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from toolgate.transports.connection_check import NoConnections, connection_class
-from toolgate.transports.connections import Connection
-from toolgate.transports.limited_h11 import LimitedH11
-from toolgate.transports.limited_httptools import LimitedHttpTools
+from toolgate.transports.connection.choice import NoConnections, connection_class
+from toolgate.transports.connection.h11 import LimitedH11
+from toolgate.transports.connection.httptools import LimitedHttpTools
+from toolgate.transports.connection.known_heads import Connection
 
 OURS = "toolgate.transports."
 UVICORNS = "uvicorn.protocols.http.httptools_impl"

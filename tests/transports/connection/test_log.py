@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from toolgate.transports.connection_log import UVICORN, RequestLog
+from toolgate.transports.connection.log import UVICORN, RequestLog
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import PRINCIPAL, Scope
-from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
+from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 
 if TYPE_CHECKING:
     from uvicorn.server import ServerState

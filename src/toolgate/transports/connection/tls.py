@@ -17,7 +17,7 @@ from uvicorn import Config
 from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.server import ServerState
 
-from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
+from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 
 SHUTDOWN_SECONDS = 5.0
 """How long a client that is told the end of TLS may take to agree."""

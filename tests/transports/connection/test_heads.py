@@ -11,9 +11,9 @@ from tests.transports.conftest import Web
 
 from toolgate.db.tables import keys
 from toolgate.gate.principal import Role
-from toolgate.transports import heads
+from toolgate.transports.connection import heads
+from toolgate.transports.connection.heads import Head, Heads, Sightings
 from toolgate.transports.edge import Edge
-from toolgate.transports.heads import Head, Heads, Sightings
 
 pytestmark = pytest.mark.anyio
 

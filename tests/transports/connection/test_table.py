@@ -12,7 +12,7 @@ from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
 from toolgate.sections import LimitSettings, Server
-from toolgate.transports.connection_table import ConnectionTable, backlog, default_capacity
+from toolgate.transports.connection.table import ConnectionTable, backlog, default_capacity
 from toolgate.transports.peers import Peers
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]

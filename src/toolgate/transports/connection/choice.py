@@ -17,8 +17,8 @@ from uvicorn.server import ServerState
 
 from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import ClientGone, Receive, Scope, Send, read_body, send
-from toolgate.transports.connection_table import CONNECTION_TABLE, ConnectionTable
-from toolgate.transports.heads import KNOWN_HEADS, RAW_HEAD, Answer
+from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, Answer
+from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 
 logger = logging.getLogger(__name__)
 
@@ -150,17 +150,17 @@ def _classes(*, known_heads: bool) -> "list[Callable[[], type[asyncio.Protocol]]
     """From the best to the simplest; each may fail to be imported."""
 
     def with_known_heads() -> type[asyncio.Protocol]:
-        from toolgate.transports.connections import Connection  # noqa: PLC0415
+        from toolgate.transports.connection.known_heads import Connection  # noqa: PLC0415
 
         return Connection
 
     def with_httptools() -> type[asyncio.Protocol]:
-        from toolgate.transports.limited_httptools import LimitedHttpTools  # noqa: PLC0415
+        from toolgate.transports.connection.httptools import LimitedHttpTools  # noqa: PLC0415
 
         return LimitedHttpTools
 
     def with_h11() -> type[asyncio.Protocol]:
-        from toolgate.transports.limited_h11 import LimitedH11  # noqa: PLC0415
+        from toolgate.transports.connection.h11 import LimitedH11  # noqa: PLC0415
 
         return LimitedH11
 

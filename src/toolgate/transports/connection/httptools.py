@@ -4,7 +4,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from toolgate.transports.limited import TOO_LARGE, TOO_LONG, Limited, Phase
+from toolgate.transports.connection.limited import TOO_LARGE, TOO_LONG, Limited, Phase
 
 MAX_PIPELINED = 16
 """Past so many requests behind the one that is being answered, no more are parsed: each takes a

@@ -16,9 +16,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from toolgate.gate.failures import origin
 from toolgate.transports.asgi import Scope
-from toolgate.transports.heads import KNOWN_HEADS, RAW_HEAD, Answer, Heads, Pending
-from toolgate.transports.limited import Phase
-from toolgate.transports.limited_httptools import LimitedHttpTools
+from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, Answer, Heads, Pending
+from toolgate.transports.connection.httptools import LimitedHttpTools
+from toolgate.transports.connection.limited import Phase
 
 logger = logging.getLogger(__name__)
 
