@@ -44,7 +44,8 @@ from toolgate.identity.users import Users
 from toolgate.outbound.client import Outbound
 from toolgate.ports import users
 from toolgate.readiness import Check, Readiness
-from toolgate.sections import BadSettings, Settings
+from toolgate.sections import Settings
+from toolgate.setting_types import BadSettings
 from toolgate.transports.address import Addresses
 
 if TYPE_CHECKING:

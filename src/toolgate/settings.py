@@ -23,8 +23,9 @@ from pydantic import ValidationError, create_model
 from toolgate import env_file, packs
 from toolgate.gate.offer import AnyOffer
 from toolgate.ports import users
-from toolgate.sections import BadSettings, Documents, Section, Settings, place, split_paths
+from toolgate.sections import Documents, Settings, place
 from toolgate.setting_errors import wrong_value
+from toolgate.setting_types import BadSettings, Section, split_paths
 
 FILE_NAME = "toolgate.toml"
 PREFIX = "TOOLGATE_"

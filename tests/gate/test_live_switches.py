@@ -15,7 +15,7 @@ from tests.patience import PATIENT
 from toolgate.gate import live_switches
 from toolgate.gate.live_switches import LiveSwitches, SwitchedOff, switch, switched_off
 from toolgate.gate.tool import Effect
-from toolgate.sections import BadSettings
+from toolgate.setting_types import BadSettings
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio

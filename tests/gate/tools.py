@@ -21,7 +21,7 @@ from toolgate.gate.rules import shipped_rules
 from toolgate.gate.tool import USUAL, Effect, Input, Nothing, Output, Pack, Target, Tool, ToolLimits
 from toolgate.packs import BUILT_IN
 from toolgate.ports.documents import DocumentStore
-from toolgate.sections import Section
+from toolgate.setting_types import Section
 from toolgate.settings import every_setting
 from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN

@@ -11,7 +11,8 @@ from toolgate.extend.tools import OWN, OwnTool
 from toolgate.extend.validation import Checking
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.offer import AnyOffer, Offer, Site
-from toolgate.sections import BadSettings, Extend, Section
+from toolgate.sections import Extend
+from toolgate.setting_types import BadSettings, Section
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_TOLD = 50

@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.offer import AnyOffer
-from toolgate.sections import BadSettings
+from toolgate.setting_types import BadSettings
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Pack, Tool
 from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import DocumentStore
-from toolgate.sections import Section
+from toolgate.setting_types import Section
 
 Settings = TypeVar("Settings", bound=Section)
 

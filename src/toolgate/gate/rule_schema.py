@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.principal import AgentType, Kind, Principal, Role
 from toolgate.gate.tool import Effect
-from toolgate.sections import Section, Settings
+from toolgate.sections import Settings
+from toolgate.setting_types import Section
 
 T = TypeVar("T")
 

@@ -7,7 +7,8 @@ from toolgate.identity.providers import Provider
 from toolgate.outbound.client import Outbound
 from toolgate.outbound.hops import Reach
 from toolgate.outbound.json_fetcher import JsonFetcher
-from toolgate.sections import BadSettings, Settings, SignIn
+from toolgate.sections import Settings, SignIn
+from toolgate.setting_types import BadSettings
 
 SECONDS = 5.0
 MOST_BYTES = 256 * 1024

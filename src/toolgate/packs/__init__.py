@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
-from toolgate.sections import BadSettings
+from toolgate.setting_types import BadSettings
 
 if TYPE_CHECKING:
     from toolgate.gate.offer import AnyOffer

@@ -12,7 +12,8 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
-from toolgate.sections import BadSettings, Server
+from toolgate.sections import Server
+from toolgate.setting_types import BadSettings
 from toolgate.transports.asgi import Scope, header
 
 ADDRESS = "toolgate.address"

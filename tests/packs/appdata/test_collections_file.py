@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolgate.packs.appdata.collections import read
-from toolgate.sections import BadSettings
+from toolgate.setting_types import BadSettings
 
 HEAD = '[collections.orders]\ndescription = "Orders"\n'
 TABLE = 'Write a table [collections.NAME] with description = "What it holds".'

@@ -17,7 +17,7 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.offer import Offer, Site
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Pack, Target
-from toolgate.sections import Section
+from toolgate.setting_types import Section
 
 RULES = """@id("weather-is-for-users")
 permit (principal, action, resource)

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD, dotted, nearest, problem_of
 from toolgate.ports.rules import broken_id_rule
-from toolgate.sections import BadSettings
+from toolgate.setting_types import BadSettings
 
 SETTING = "appdata.collections"
 FIELD = '{ type = "string", description = "What it holds" }'

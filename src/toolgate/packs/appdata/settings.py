@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from toolgate.sections import Section
+from toolgate.setting_types import Section
 
 
 class AppDataSettings(Section):

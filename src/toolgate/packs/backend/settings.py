@@ -6,7 +6,7 @@ from uuid import NAMESPACE_URL, UUID
 
 from pydantic import Field
 
-from toolgate.sections import Section
+from toolgate.setting_types import Section
 
 
 class BackendSettings(Section):
