@@ -1,5 +1,7 @@
 """Resources, as the SDK's server asks for them."""
 
+from typing import Any
+
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
@@ -19,39 +21,23 @@ class ResourceHandlers:
         self, raw: Raw, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """The addresses whose tools this caller may see."""
-        visible = self._visible(raw)
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=one.uri,
-                    name=one.name,
-                    title=one.title,
-                    description=one.description,
-                    mime_type=one.mime_type,
-                )
-                for one in visible
-                if not one.template
-            ]
-        )
+        listed = [
+            types.Resource(uri=one.uri, **_description(one))
+            for one in self._visible(raw)
+            if not one.template
+        ]
+        return types.ListResourcesResult(resources=listed)
 
     async def list_templates(
         self, raw: Raw, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """The address patterns whose tools this caller may see."""
-        visible = self._visible(raw)
-        return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(
-                    uri_template=one.uri,
-                    name=one.name,
-                    title=one.title,
-                    description=one.description,
-                    mime_type=one.mime_type,
-                )
-                for one in visible
-                if one.template
-            ]
-        )
+        listed = [
+            types.ResourceTemplate(uri_template=one.uri, **_description(one))
+            for one in self._visible(raw)
+            if one.template
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def read_resource(
         self, raw: Raw, params: types.ReadResourceRequestParams
@@ -92,6 +78,16 @@ class ResourceHandlers:
 
     def _may_read(self, raw: Raw, uri: str) -> bool:
         return any(one.arguments_for(uri) is not None for one in self._visible(raw))
+
+
+def _description(resource: Resource) -> dict[str, Any]:
+    """What `resources/list` and `resources/templates/list` say alike."""
+    return {
+        "name": resource.name,
+        "title": resource.title,
+        "description": resource.description,
+        "mime_type": resource.mime_type,
+    }
 
 
 def _no_resource(uri: str) -> MCPError:
