@@ -1,15 +1,17 @@
 """Tools made up for tests: each passes the whole gate, as a plug-in's would."""
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import anyio
 from pydantic import ConfigDict
+from sqlalchemy import text
 
 from toolgate import packs
+from toolgate.db.engine import Database
 from toolgate.gate.catalogue import AnyTool, Catalogue, Opened
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS
@@ -210,3 +212,17 @@ async def call_at_once(
             for _ in range(times):
                 calls.start_soon(one, who)
     return outcomes
+
+
+async def run_sql(database: Database, *statements: str) -> None:
+    await database.write(lambda c: [c.execute(text(one)) for one in statements])
+
+
+@asynccontextmanager
+async def audit_away(kit: Kit) -> AsyncIterator[None]:
+    """The audit's table is not there for a while."""
+    await run_sql(kit.app.gate.database, "ALTER TABLE audit RENAME TO audit_away")
+    try:
+        yield
+    finally:
+        await run_sql(kit.app.gate.database, "ALTER TABLE audit_away RENAME TO audit")
