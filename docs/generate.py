@@ -6,6 +6,7 @@ python -m docs.generate --check   exit 1 and name the pages that are stale
 
 import inspect
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -169,12 +170,21 @@ def errors_page() -> str:
         "and at `/v1/tools/{name}` of a tool of `content` that is "
         '`{"error": {"code": "…", "message": "…"}}`, also for 404, 405, 413 and 429.',
         table(("class", "kind", "HTTP", "content code", "JSON-RPC", "retry", "meaning"), rows),
+        f"Nothing in toolgate raises {', '.join(_unused())} yet: they are for packs to come.",
         "`InvalidArguments` is -32301 if the only problems are missing arguments, and -32302 if "
         "they are all wrong types or formats. On `/rpc`, a body that is not JSON is -32700 and a "
         "malformed request -32600.",
         "Audit rows have three further kinds: `cancelled` (the client disconnected), `dry_run`, "
         "and `started` (a write outside the database whose outcome is not known).",
     )
+
+
+def _unused() -> Iterator[str]:
+    """The errors that no other module of toolgate names."""
+    tree = Path(errors.__file__)
+    sources = (file.read_text() for file in tree.parents[1].rglob("*.py") if file != tree)
+    named = {word for source in sources for word in re.findall(r"\w+", source)}
+    return (f"`{one.__name__}`" for one in error_classes() if one.__name__ not in named)
 
 
 def _retry(error: type[GateError]) -> str:

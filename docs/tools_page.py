@@ -7,6 +7,7 @@ from typing import Any
 from docs.markdown import Row, fenced, page, table
 from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
+from toolgate.transports.http import PREFIX, route_of
 
 
 def tools_page() -> str:
@@ -45,12 +46,17 @@ def _tool(tool: AnyTool) -> Iterator[str]:
     yield tool.description
     yield (
         f"Pack `{tool.pack.name}`, family `{tool.family}`, role `{tool.role}`, "
-        f"effect `{tool.effect}`, route `POST /v1/tools/{tool.name}`."
+        f"effect `{tool.effect}`, {_routes(tool)}."
     )
     yield _fields("Arguments", tool.input_schema)
     yield _fields("Result", tool.output_schema)
     yield "Example:"
     yield fenced(json.dumps(tool.example, indent=2, ensure_ascii=False), "json")
+
+
+def _routes(tool: AnyTool) -> str:
+    every_tool = f"`POST {PREFIX}/{tool.name}`"
+    return f"routes {every_tool} and `{route_of(tool)}`" if tool.route else f"route {every_tool}"
 
 
 def _fields(heading: str, schema: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The composition root: settings in, a gate out. Nobody else knows adapters."""
+"""The composition root: settings in, a gate out."""
 
 import asyncio
 import logging
