@@ -1,1 +1,1 @@
-"""One technology a folder, each giving a port. Only `document_stores.py` and `testing/` know them."""
+"""One technology a folder, each giving a port; imported by `document_stores.py` and `testing/`."""
