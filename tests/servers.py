@@ -18,7 +18,7 @@ import httpx2
 import pytest
 from tests.patience import PATIENT
 
-from toolgate import packs
+from toolgate.testing import switched_on
 
 ROOT = Path(__file__).parents[1]
 
@@ -75,7 +75,7 @@ def running_server(
     flags = {
         "data": str(data),
         "admin_key": admin_key,
-        **({"appdata.writes": True} if "appdata" in packs.BUILT_IN else {}),
+        **switched_on(),
         "limits.calls_per_minute": 0,
         "limits.refusals_per_minute": 1_000_000,
         "limits.guesses_per_minute": 1_000_000,

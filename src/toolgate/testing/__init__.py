@@ -4,6 +4,6 @@ async with opened_kit(tmp_path, writes=True) as kit:
     outcome = await kit.call("get_document", collection="users", document_id="abc123")
 """
 
-from toolgate.testing.kit import Kit, opened_kit
+from toolgate.testing.kit import Kit, opened_kit, switched_on
 
-__all__ = ["Kit", "opened_kit"]
+__all__ = ["Kit", "opened_kit", "switched_on"]

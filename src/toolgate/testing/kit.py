@@ -1,6 +1,6 @@
 """A gate for tests: real database, real policy, real audit."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 import anyio.lowlevel
 from sqlalchemy import select
 
-from toolgate import demo
+from toolgate import demo, packs
 from toolgate.app import App, opened
 from toolgate.db.tables import audit
 from toolgate.gate.calls import Call
@@ -68,13 +68,26 @@ async def opened_kit(
     plugins: Sequence[AnyOffer] = (),
     **settings: Any,
 ) -> AsyncGenerator[Kit, None]:
-    """A gate that keeps its data in `folder`; settings as `limits__seconds=1`."""
+    """A gate that keeps its data in `folder`; settings as `limits__seconds=1`.
+
+    With `writes`, every switch that the rules of the enabled packs ask for is on.
+    """
     flags = {name.replace("__", "."): value for name, value in settings.items()}
     given: dict[str, Any] = {"data": folder, "limits.calls_per_minute": 0}
-    given |= {"appdata.writes": True} if writes else {}
+    given |= switched_on(settings.get("packs__enabled")) if writes else {}
     uncounted = dict.fromkeys(("limits.refusals_per_minute", "limits.guesses_per_minute"), MANY)
     flags = given | uncounted | flags
     async with opened(load(flags=flags, environment={}), plugins) as app:
         if demo_data:
             await demo.load(app)
         yield Kit(app)
+
+
+def switched_on(enabled: Iterable[str] | None = None) -> dict[str, Any]:
+    """Settings that switch on what these packs' rules ask for; all built-in ones unless named."""
+    return {
+        f"{offer.pack.name}.{key}": True
+        for offer in packs.load(enabled)
+        if offer.settings
+        for key in offer.settings.switches.values()
+    }
