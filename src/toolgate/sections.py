@@ -12,7 +12,7 @@ SHORTEST_ADMIN_KEY = 16
 """Characters."""
 
 
-class Server(Section):
+class ServerSettings(Section):
     """Where the server listens, and which requests it accepts."""
 
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
@@ -73,7 +73,7 @@ def place(description: str) -> Any:
     )
 
 
-class Documents(Section):
+class DocumentSettings(Section):
     """Where documents are stored; each pack that keeps some adds a key of its name."""
 
     url: str | None = place(
@@ -210,7 +210,7 @@ class McpSettings(Section):
     )
 
 
-class SignIn(Section):
+class SignInSettings(Section):
     """How a person proves who they are before a client may act for them."""
 
     provider: Literal["admin_key", "site", "oidc"] = Field(
@@ -242,7 +242,7 @@ class SignIn(Section):
     )
 
 
-class OAuth(Section):
+class OAuthSettings(Section):
     """Tokens issued to clients for the people who sign in."""
 
     registration: bool = Field(default=True, description="Allow clients to register themselves.")
@@ -282,7 +282,7 @@ class OutboundSettings(Section):
     )
 
 
-class Extend(Section):
+class ExtendSettings(Section):
     """Your own tools."""
 
     tools: Paths = Field(
@@ -327,7 +327,7 @@ class LogSettings(Section):
     )
 
 
-class Google(Section):
+class GoogleSettings(Section):
     """Google Cloud credentials, also from the variables that Google's own tools use."""
 
     borrowed: ClassVar[Mapping[str, str]] = {
@@ -365,18 +365,18 @@ class Settings(Section):
         "(`openssl rand -hex 32` makes one); also TOOLGATE_ADMIN_KEY or BACKEND_MANAGER_KEY. "
         "If unset, one is created at the first start.",
     )
-    server: Server = Server()
+    server: ServerSettings = ServerSettings()
     database: DatabaseSettings = DatabaseSettings()
-    documents: Documents = Documents()
+    documents: DocumentSettings = DocumentSettings()
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     mcp: McpSettings = McpSettings()
     packs: PackSettings = PackSettings()
-    sign_in: SignIn = SignIn()
-    oauth: OAuth = OAuth()
+    sign_in: SignInSettings = SignInSettings()
+    oauth: OAuthSettings = OAuthSettings()
     outbound: OutboundSettings = OutboundSettings()
-    extend: Extend = Extend()
-    google: Google = Google()
+    extend: ExtendSettings = ExtendSettings()
+    google: GoogleSettings = GoogleSettings()
     log: LogSettings = LogSettings()
 
     def section(self, of_pack: str) -> Section:

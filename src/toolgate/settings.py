@@ -23,7 +23,7 @@ from pydantic import ValidationError, create_model
 from toolgate import env_file, packs
 from toolgate.gate.offer import AnyOffer
 from toolgate.ports import users
-from toolgate.sections import Documents, Settings, place
+from toolgate.sections import DocumentSettings, Settings, place
 from toolgate.setting_errors import wrong_value
 from toolgate.setting_types import BadSettings, Section, split_paths
 
@@ -79,13 +79,15 @@ def _model(
     return create_model("Settings", __base__=Settings, __doc__=Settings.__doc__, **fields)
 
 
-def _documents_of(packs_keeping_some: tuple[str, ...]) -> type[Documents]:
+def _documents_of(packs_keeping_some: tuple[str, ...]) -> type[DocumentSettings]:
     """Where the documents of each pack are; those of users are read without their pack too."""
     places: dict[str, Any] = {
         name: (str | None, place(f"The same for pack `{name}` alone; if unset, `documents.url`."))
         for name in dict.fromkeys((*packs_keeping_some, users.NAMESPACE))
     }
-    return create_model("Documents", __base__=Documents, __doc__=Documents.__doc__, **places)
+    return create_model(
+        "Documents", __base__=DocumentSettings, __doc__=DocumentSettings.__doc__, **places
+    )
 
 
 def every_setting() -> type[Settings]:

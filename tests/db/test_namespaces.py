@@ -17,26 +17,28 @@ from toolgate.db.schemas import GATE
 from toolgate.db.tables import documents
 from toolgate.db.upgrades import upgrade
 from toolgate.identity.providers import Profile
-from toolgate.identity.users import begun
+from toolgate.identity.users import first_record
 
 pytestmark = pytest.mark.anyio
 
 BEFORE = GATE.revisions[GATE.revisions.index("0013") - 1]
 ADMIN = {"admin": True, "betaTester": False, "developer": False}
-JANE, ROOT, EVE = (begun(Profile(uid, f"{uid}@example.com")) for uid in ("jane", "root", "eve"))
+JANE, ROOT, EVE = (
+    first_record(Profile(uid, f"{uid}@example.com")) for uid in ("jane", "root", "eve")
+)
 
 SIGN_INS: dict[str, dict[str, Any]] = {
     "jane": JANE,
     "root": ROOT | {"roles": ADMIN},
-    "further": begun(Profile("further")) | {"team": "blue"},
+    "further": first_record(Profile("further")) | {"team": "blue"},
 }
 OF_TOOLS: dict[str, dict[str, Any]] = {
     "abc123": {"email": "jane@example.com", "isAdmin": False},
     "bare": {"roles": {"admin": True}},
     "odd": {"roles": ["admin"], "auth": "x"},
     "of-somebody-else": EVE | {"roles": ADMIN},
-    "no-client-id": begun(Profile("no-client-id")) | {"api": {}, "roles": ADMIN},
-    "odd-client-id": begun(Profile("odd-client-id")) | {"api": {"clientId": 5}},
+    "no-client-id": first_record(Profile("no-client-id")) | {"api": {}, "roles": ADMIN},
+    "odd-client-id": first_record(Profile("odd-client-id")) | {"api": {"clientId": 5}},
     "a-part": {name: value for name, value in JANE.items() if name != "subscription"},
 }
 

@@ -18,7 +18,7 @@ from tests.deploy.proxies import DEPLOY, PATH, replaced
 from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
-from toolgate.sections import Server
+from toolgate.sections import ServerSettings
 from toolgate.settings import OWN, PREFIX, borrowed, every_setting, load, names
 from toolgate.shutdown import ANSWER_SECONDS, CLOSE_SECONDS
 from toolgate.transports.peers import Peers
@@ -96,7 +96,7 @@ def test_the_unit_leaves_time_to_drain() -> None:
     unit.optionxform = str  # type: ignore[assignment]
     unit.read_string(text_of("toolgate.service"))
     service = unit["Service"]
-    longest = Server().drain_seconds + ANSWER_SECONDS + CLOSE_SECONDS
+    longest = ServerSettings().drain_seconds + ANSWER_SECONDS + CLOSE_SECONDS
     assert service.getint("TimeoutStopSec") >= longest
     assert service["KillMode"] == "mixed"
     state = load(file=DEPLOY / "toolgate.toml", environment={}).data

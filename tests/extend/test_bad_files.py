@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 
 from toolgate.extend.loader import BadTools, check_settings, load
-from toolgate.sections import Extend
+from toolgate.sections import ExtendSettings
 from toolgate.settings import BadSettings
 
 IMPORT = "from toolgate.extend import tool\n"
@@ -17,7 +17,7 @@ GOOD = "name: it\n  description: It\n  path: echo"
 def problems(file: Path, text: str | None, **settings: Any) -> list[str]:
     if text is not None:
         file.write_text(text, encoding="utf-8")
-    extend = Extend(**{"tools": file, "base_url": "http://localhost", **settings})
+    extend = ExtendSettings(**{"tools": file, "base_url": "http://localhost", **settings})
     with pytest.raises(BadTools) as refused:
         load([file], extend, 1)
     return [one.replace(str(file.parent) + "/", "") for one in refused.value.problems]
@@ -252,7 +252,7 @@ def test_a_bad_file(tmp_path: Path, name: str, content: bytes | None, told: str)
 )
 def test_settings_that_do_not_fit(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(BadSettings) as refused:
-        check_settings(Extend(**settings))
+        check_settings(ExtendSettings(**settings))
     assert str(refused.value).startswith(told)
 
 

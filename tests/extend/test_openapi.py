@@ -12,7 +12,7 @@ from tests.identity.publisher import Answer, publishing
 from tests.servers import Server
 
 from toolgate.extend.loader import load
-from toolgate.sections import Extend
+from toolgate.sections import ExtendSettings
 from toolgate.testing import opened_kit
 
 FAR = "https://other.example/x.json"
@@ -78,7 +78,7 @@ def written(file: str = "tools.yaml") -> dict[str, Any]:
 
 
 def loaded(file: str = "tools.yaml") -> list[str]:
-    settings = Extend(tools=(Path(file),), base_url="http://localhost")
+    settings = ExtendSettings(tools=(Path(file),), base_url="http://localhost")
     offer = load([Path(file)], settings, 1024)
     return [tool.name for tool in offer.tools]
 

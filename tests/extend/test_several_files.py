@@ -10,7 +10,7 @@ from tests.extend.upstream import Upstream
 
 from toolgate.extend.loader import BadTools, load
 from toolgate.gate.principal import Role, of_role
-from toolgate.sections import Extend
+from toolgate.sections import ExtendSettings
 from toolgate.settings import BadSettings
 from toolgate.settings import load as load_settings
 from toolgate.testing import opened_kit
@@ -67,7 +67,7 @@ async def test_routes_and_handlers_work_side_by_side(
 
 
 def refused(files: list[Path], folder: Path) -> list[str]:
-    settings = Extend(tools=tuple(files), base_url="http://localhost")
+    settings = ExtendSettings(tools=tuple(files), base_url="http://localhost")
     with pytest.raises(BadTools) as wrong:
         load(settings.tools, settings, 1)
     return [one.replace(f"{folder}/", "") for one in wrong.value.problems]

@@ -12,7 +12,7 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Role
 from toolgate.gate.sliding_window import Counter
-from toolgate.identity.credentials import Known
+from toolgate.identity.credentials import ValidCredential
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ class Slow:
         self._identify = web.kit.app.credentials.identify
         monkeypatch.setattr(web.kit.app.credentials, "identify", self.identify)
 
-    async def identify(self, credential: str, *given: Any) -> Known | None:
+    async def identify(self, credential: str, *given: Any) -> ValidCredential | None:
         self.asked.append(credential)
         self._look()
         await self._all.wait()

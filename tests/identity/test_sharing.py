@@ -3,13 +3,13 @@
 import anyio
 import pytest
 
-from toolgate.identity.shared_requests import Shared
+from toolgate.identity.shared_requests import SharedRequests
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_those_who_ask_at_once_get_one_run() -> None:
-    shared, runs, results = Shared[int](), list[int](), list[int]()
+    shared, runs, results = SharedRequests[int](), list[int](), list[int]()
 
     async def work() -> int:
         runs.append(1)
@@ -27,7 +27,7 @@ async def test_those_who_ask_at_once_get_one_run() -> None:
 
 
 async def test_a_problem_is_everybodys_and_not_kept() -> None:
-    shared, runs, problems = Shared[int](), list[int](), list[str]()
+    shared, runs, problems = SharedRequests[int](), list[int](), list[str]()
 
     async def work() -> int:
         runs.append(1)
@@ -48,7 +48,7 @@ async def test_a_problem_is_everybodys_and_not_kept() -> None:
 
 
 async def test_when_the_first_is_cancelled_the_next_runs_it() -> None:
-    shared, started, results = Shared[str](), anyio.Event(), list[str]()
+    shared, started, results = SharedRequests[str](), anyio.Event(), list[str]()
 
     async def forever() -> str:
         started.set()

@@ -10,7 +10,7 @@ from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.db.engine import Database
 from toolgate.db.upgrades import upgrade
 from toolgate.identity.providers import Profile, SignInFailed
-from toolgate.identity.users import Users, begun
+from toolgate.identity.users import Users, first_record
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.ports.rules import broken_fields_rule
 from toolgate.ports.users import NAMESPACE, new_record
@@ -33,7 +33,7 @@ async def test_first_sign_ins_at_once_make_one_record(database: Database) -> Non
     users = Users(documents, database)
     async with anyio.create_task_group() as sign_ins:
         for _ in range(10):
-            sign_ins.start_soon(users.signed_in, JANE)
+            sign_ins.start_soon(users.ensure_record, JANE)
     found = await documents.query("users", [], 10)
     assert [one.id for one in found] == ["jane"]
     assert await users.is_admin("jane") is False
@@ -50,8 +50,8 @@ def test_a_record_begins_with_plain_defaults() -> None:
     assert record["subscription"]["status"] == "active"
     assert record["subscription"]["expires"]["timestampUNIX"] == 0
     assert record["personal"] == {"name": "Jane Doe"}
-    assert set(begun(JANE)["api"]) == {"clientId"}, "no key is kept in plain text"
-    assert begun(JANE)["auth"] == record["auth"]
+    assert set(first_record(JANE)["api"]) == {"clientId"}, "no key is kept in plain text"
+    assert first_record(JANE)["auth"] == record["auth"]
     assert broken_fields_rule(record) is None
 
 
@@ -59,7 +59,7 @@ async def test_an_id_that_cannot_be_used_signs_nobody_in(database: Database) -> 
     users = Users(SqlDocuments(database, NAMESPACE), database)
     for uid in ("", "a/b", ".."):
         with pytest.raises(SignInFailed):
-            await users.signed_in(Profile(uid))
+            await users.ensure_record(Profile(uid))
 
 
 async def test_a_store_that_does_not_answer_makes_no_admin(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.transports.conftest import opened_web
 
-from toolgate.sections import Server
+from toolgate.sections import ServerSettings
 from toolgate.settings import BadSettings
 from toolgate.testing import opened_kit
 from toolgate.transports.address import Addresses
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 METADATA = "/.well-known/oauth-protected-resource/mcp"
 
 
-def seen(server: Server, peer: str | None = "10.0.0.7", **headers: str) -> str | None:
+def seen(server: ServerSettings, peer: str | None = "10.0.0.7", **headers: str) -> str | None:
     """The base address of a request with these headers; None when its host is not clear."""
     sent = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
     scope: dict[str, Any] = {"scheme": "http", "headers": sent}
@@ -27,17 +27,17 @@ def seen(server: Server, peer: str | None = "10.0.0.7", **headers: str) -> str |
     return address.base if address else None
 
 
-TRUSTING = Server(trusted_proxies=("10.0.0.0/24", "::1"))
+TRUSTING = ServerSettings(trusted_proxies=("10.0.0.0/24", "::1"))
 FORWARDED = {"x_forwarded_proto": "https", "x_forwarded_host": "tools.example.com"}
 
 
 def test_without_a_proxy_the_host_header_counts() -> None:
-    assert seen(Server(), host="Localhost:8765") == "http://localhost:8765"
+    assert seen(ServerSettings(), host="Localhost:8765") == "http://localhost:8765"
 
 
 def test_a_strangers_forwarded_headers_count_for_nothing() -> None:
     both = {**FORWARDED, "forwarded": "host=evil.example;proto=https"}
-    assert seen(Server(), host="a.example", **both) == "http://a.example"
+    assert seen(ServerSettings(), host="a.example", **both) == "http://a.example"
     assert seen(TRUSTING, "10.0.1.7", host="a.example", **both) == "http://a.example"
     assert seen(TRUSTING, None, host="a.example", **both) == "http://a.example"
     assert seen(TRUSTING, "nonsense", host="a.example", **both) == "http://a.example"
@@ -85,7 +85,7 @@ def test_headers_that_contradict_are_not_believed() -> None:
     "host", ["evil.example/x", "a@b", "a b", "a\r\nb", "a,b", "[::1", "a:b", "a:123456", "?", ""]
 )
 def test_a_host_that_is_none_is_not_believed(host: str) -> None:
-    assert seen(Server(), host=host) is None
+    assert seen(ServerSettings(), host=host) is None
     forwarded = seen(TRUSTING, host="a.example", x_forwarded_host=host)
     assert forwarded in (None, "http://b", "http://a.example")
 
@@ -95,7 +95,7 @@ def test_an_odd_scheme_is_not_believed() -> None:
 
 
 def test_the_public_address_wins() -> None:
-    server = Server(public_url="https://Tools.example.com/", trusted_proxies=("10.0.0.7",))
+    server = ServerSettings(public_url="https://Tools.example.com/", trusted_proxies=("10.0.0.7",))
     assert seen(server, host="a.example", x_forwarded_host="evil.example") == (
         "https://tools.example.com"
     )

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from toolgate.sections import Server
+from toolgate.sections import ServerSettings
 from toolgate.transports import peers
 from toolgate.transports.peers import Peers
 
-TRUSTING = Server(trusted_proxies=("10.0.0.0/24", "::1"))
+TRUSTING = ServerSettings(trusted_proxies=("10.0.0.0/24", "::1"))
 UNCLEAR = "unknown via 10.0.0.7"
 
 
-def peer(server: Server, client: str | None, **headers: str) -> str:
+def peer(server: ServerSettings, client: str | None, **headers: str) -> str:
     sent = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
     scope: dict[str, Any] = {"headers": sent, "client": (client, 1234) if client else None}
     return Peers(server)(scope)
@@ -33,7 +33,9 @@ def peer(server: Server, client: str | None, **headers: str) -> str:
     ],
 )
 def test_without_a_proxy_the_connection_counts(client: str | None, place: str) -> None:
-    assert peer(Server(), client, x_forwarded_for="9.9.9.9", forwarded="for=9.9.9.9") == place
+    assert (
+        peer(ServerSettings(), client, x_forwarded_for="9.9.9.9", forwarded="for=9.9.9.9") == place
+    )
 
 
 @pytest.mark.parametrize(

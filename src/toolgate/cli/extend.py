@@ -144,9 +144,9 @@ def _keep_good(made: "Imported") -> None:
     """Leave out what would be refused when the file is loaded, and say why."""
     from toolgate.extend.declarations import Entry
     from toolgate.extend.validation import Checking
-    from toolgate.sections import Extend
+    from toolgate.sections import ExtendSettings
 
-    settings = Extend(base_url="http://localhost")
+    settings = ExtendSettings(base_url="http://localhost")
     kept: list[dict[str, Any]] = []
     for tool in made.tools:
         checking = Checking(Entry(tool, 1), settings)

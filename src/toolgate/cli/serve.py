@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from toolgate.app import App
-    from toolgate.sections import Server
+    from toolgate.sections import ServerSettings
     from toolgate.settings import Settings
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; default: 127.0.0.1.")]
@@ -218,7 +218,7 @@ def _key_told(settings: "Settings", key: str) -> str:
     )
 
 
-def url_of(server: "Server", port: int | None = None) -> str:
+def url_of(server: "ServerSettings", port: int | None = None) -> str:
     """The address to type, also where the server listens on all of them."""
     name = EVERYWHERE.get(server.host, server.host)
     scheme = "https" if server.https else "http"

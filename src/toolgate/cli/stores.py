@@ -23,7 +23,7 @@ async def check_store(settings: "Settings") -> Check:
     import anyio
 
     from toolgate.app import opened
-    from toolgate.sections import DatabaseSettings, Extend, PolicySettings
+    from toolgate.sections import DatabaseSettings, ExtendSettings, PolicySettings
 
     with tempfile.TemporaryDirectory() as folder:
         trial = settings.model_copy(
@@ -31,7 +31,7 @@ async def check_store(settings: "Settings") -> Check:
                 "data": Path(folder),
                 "database": DatabaseSettings(url=None),
                 # Checked by themselves.
-                "extend": Extend(),
+                "extend": ExtendSettings(),
                 "policy": PolicySettings(),
             }
         )

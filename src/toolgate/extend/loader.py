@@ -11,7 +11,7 @@ from toolgate.extend.tools import OWN, OwnTool
 from toolgate.extend.validation import Checking
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.offer import AnyOffer, Offer, Site
-from toolgate.sections import Extend
+from toolgate.sections import ExtendSettings
 from toolgate.setting_types import BadSettings, Section
 
 MOST_BYTES = 4 * 1024 * 1024
@@ -37,7 +37,7 @@ class BadTools(BadSettings):
         super().__init__("\n".join(shown))
 
 
-def check_settings(settings: Extend) -> None:
+def check_settings(settings: ExtendSettings) -> None:
     """Raise `BadSettings` unless the settings of section extend fit together."""
     try:
         if settings.base_url is not None:
@@ -50,7 +50,7 @@ def check_settings(settings: Extend) -> None:
         raise BadSettings("Setting extend.key must be visible ASCII characters.")
 
 
-def load(files: Sequence[Path], settings: Extend, most_bytes: int) -> AnyOffer:
+def load(files: Sequence[Path], settings: ExtendSettings, most_bytes: int) -> AnyOffer:
     """The tools of the files, in their order; a route may answer `most_bytes`."""
 
     @asynccontextmanager

@@ -6,7 +6,7 @@ from toolgate.extend.loader import check_settings, load
 from toolgate.extend.reloader import Reloader, a_second, digest_of
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.offer import AnyOffer
-from toolgate.sections import Extend
+from toolgate.sections import ExtendSettings
 
 
 class Own:
@@ -15,7 +15,7 @@ class Own:
     Raises `BadSettings` for a file with problems.
     """
 
-    def __init__(self, settings: Extend, most_bytes: int) -> None:
+    def __init__(self, settings: ExtendSettings, most_bytes: int) -> None:
         check_settings(settings)
         self._settings = settings
         self._most_bytes = most_bytes

@@ -17,7 +17,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
 from toolgate.gate.principal import Principal
 from toolgate.outbound.responses import Fetched
-from toolgate.sections import Extend
+from toolgate.sections import ExtendSettings
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class RouteCall:
     tool: str
     method: str
     address: Address
-    settings: Extend
+    settings: ExtendSettings
     check: Check | None
     in_query: Mapping[str, InQuery] = field(default_factory=dict[str, InQuery])
     """Arguments whose place and form the file names."""
@@ -265,7 +265,7 @@ def _fit_to_tell(text: Any) -> str | None:
 
 
 def identity(
-    principal: Principal, request_id: str, settings: Extend, trusted: bool
+    principal: Principal, request_id: str, settings: ExtendSettings, trusted: bool
 ) -> dict[str, str]:
     """What the route is told of the caller; a foreign host only gets the request id."""
     if settings.identity == "none":

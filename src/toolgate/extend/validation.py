@@ -17,7 +17,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
 from toolgate.gate.scope import has_scope_ids
 from toolgate.gate.tool import Effect, Input, Target, ToolLimits
-from toolgate.sections import Extend
+from toolgate.sections import ExtendSettings
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -48,7 +48,7 @@ class Checking:
     """One entry, and what is wrong with it so far."""
 
     entry: Entry
-    settings: Extend
+    settings: ExtendSettings
     problems: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     _written: dict[str, str] = field(default_factory=dict[str, str])
     """How the user spelled a key that has two spellings."""

@@ -16,7 +16,7 @@ from toolgate.db.prepared import Prepared
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import Acting, Principal, Role, of_person, of_role
-from toolgate.identity.keys import SETTING_KEY_ID, Keys, in_force, principal_of_key
+from toolgate.identity.keys import SETTING_KEY_ID, Keys, is_row_in_force, principal_of_key
 from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.users import Users
 
@@ -50,7 +50,7 @@ class InsufficientScope(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ValidCredential:
     """A good credential."""
 
     principal: Principal
@@ -68,21 +68,21 @@ class Credentials:
         self.keys = keys
         self.users = users
         self._database = database
-        self._remembered: dict[bytes, Known] = {}
+        self._remembered: dict[bytes, ValidCredential] = {}
         self._revocations = keys.revocations
         self.forgotten = 0
         """How often everything was forgotten, because a credential may have ended here."""
 
     async def identify(
         self, credential: str, resources: Collection[str], oldest: float | None = None
-    ) -> Known | None:
+    ) -> ValidCredential | None:
         """What is known of it; None when nobody holds it, or when it is for another server.
 
         `oldest` is for who wants to know sooner than within a second: how many seconds ago the
         database may have been asked. Raises `InsufficientScope` for a token that is good, but not
         for tools.
         """
-        known = await self._known(credential, oldest)
+        known = await self._find(credential, oldest)
         if known is None or (known.resource is not None and known.resource not in resources):
             return None
         if not known.scoped:
@@ -91,10 +91,10 @@ class Credentials:
 
     async def holder(self, credential: str, oldest: float | None = None) -> Principal | None:
         """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
-        known = await self._known(credential, oldest)
+        known = await self._find(credential, oldest)
         return known.principal if known and known.scoped else None
 
-    async def _known(self, credential: str, oldest: float | None = None) -> Known | None:
+    async def _find(self, credential: str, oldest: float | None = None) -> ValidCredential | None:
         """What is known of it from a moment ago, or else what the database says."""
         if self._revocations != self.keys.revocations:
             self.forget()
@@ -120,12 +120,16 @@ class Credentials:
         self._revocations = self.keys.revocations
         self.forgotten += 1
 
-    async def _look_up(self, credential: str, until: float) -> Known | None:
+    async def _look_up(self, credential: str, until: float) -> ValidCredential | None:
         token_id = opaque.id_of(credential, opaque.ACCESS)
         if token_id is not None:
             return await self._token(credential, token_id, until)
         principal = await self.keys.look_up(credential)
-        return Known(await self.promoted(principal), until=until) if principal else None
+        return (
+            ValidCredential(await self.with_admin_role(principal), until=until)
+            if principal
+            else None
+        )
 
     async def origin(self, credential: str) -> Acting | None:
         """What a credential belongs to, also one that has ended; None for what was never one."""
@@ -133,15 +137,15 @@ class Credentials:
         if token_id is not None:
             row = await self._row(credential, token_id)
             return Acting(row.client_id, row.grant_id) if row else None
-        name = await self.keys.name(credential)
+        name = await self.keys.audit_name(credential)
         return Acting(client_id=name) if name else None
 
     async def _row(self, credential: str, token_id: str) -> Row[Any] | None:
         """The row of a token whose secret is right."""
         row = await self._database.look_up(TOKEN, {"id": token_id})
-        return row if opaque.same(credential, row.token_hash if row else None) else None
+        return row if opaque.matches(credential, row.token_hash if row else None) else None
 
-    async def _token(self, credential: str, token_id: str, until: float) -> Known | None:
+    async def _token(self, credential: str, token_id: str, until: float) -> ValidCredential | None:
         row = await self._row(credential, token_id)
         if not row or row.ended_at or row.grant_ended_at or row.token_expires_at <= timestamp():
             return None
@@ -149,12 +153,12 @@ class Credentials:
         if principal is None:
             return None
         principal = replace(
-            await self.promoted(principal),
-            read_only=scopes.reads_only(row.scope),
+            await self.with_admin_role(principal),
+            read_only=scopes.is_read_only(row.scope),
             client_id=row.client_id,
             grant_id=row.grant_id,
         )
-        return Known(principal, row.resource, scopes.opens_tools(row.scope), until)
+        return ValidCredential(principal, row.resource, scopes.allows_tools(row.scope), until)
 
     def _holder(self, row: Row[Any]) -> Principal | None:
         """Who the grant is of; nobody any more when the key it was signed in with has ended."""
@@ -163,9 +167,9 @@ class Credentials:
         if row.key_id == SETTING_KEY_ID:
             same = row.key_mark == self.keys.admin_mark
             return of_role(Role.ADMIN, SETTING_KEY_ID) if same else None
-        return principal_of_key(row) if row.id is not None and in_force(row) else None
+        return principal_of_key(row) if row.id is not None and is_row_in_force(row) else None
 
-    async def promoted(self, principal: Principal) -> Principal:
+    async def with_admin_role(self, principal: Principal) -> Principal:
         """A user whose record says admin is one everywhere."""
         user_id = principal.user_id
         if Role.USER not in principal.roles or user_id is None:

@@ -60,13 +60,13 @@ class Guesses:
         """
         seen = (peer, opaque.digest(credential))
         if seen in self._good:
-            return await self._found(seen, credential, find)
-        with self._looking_up(seen) as others:
+            return await self._find(seen, credential, find)
+        with self._in_flight_lookup(seen) as others:
             most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
             await strangers.check(PURPOSE, peer, most, besides=others)
-            return await self._found(seen, credential, find)
+            return await self._find(seen, credential, find)
 
-    async def _found(
+    async def _find(
         self, seen: Seen, credential: str, find: Callable[[str], Awaitable[Found | None]]
     ) -> Found | None:
         try:
@@ -86,12 +86,12 @@ class Guesses:
             await self._count(seen)
         return None
 
-    def handed_out(self, credential: str, peer: str) -> None:
+    def note_issued(self, credential: str, peer: str) -> None:
         """A token was given to a peer: there it is known to be good."""
         _remember(self._good, (peer, opaque.digest(credential)))
 
     @contextmanager
-    def _looking_up(self, seen: Seen) -> Generator[int]:
+    def _in_flight_lookup(self, seen: Seen) -> Generator[int]:
         """While it lasts, a look-up is in flight; how many of other credentials were before it."""
         peer, digest = seen
         pending = self._in_flight.setdefault(peer, Counter())

@@ -65,14 +65,14 @@ class Keys:
         if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
             return of_role(Role.ADMIN, SETTING_KEY_ID)
         row = await self._row(credential, digest)
-        return principal_of_key(row) if row and in_force(row) else None
+        return principal_of_key(row) if row and is_row_in_force(row) else None
 
     def may_be_key(self, text: str) -> bool:
         """Whether a text has a key's form: one of ours, or as long as a configured one must be."""
         made_here = FORM.fullmatch(text) is not None
         return made_here or (self._admin_hash is not None and len(text) >= SHORTEST_ADMIN_KEY)
 
-    async def name(self, credential: str) -> str | None:
+    async def audit_name(self, credential: str) -> str | None:
         """How the audit names a key, also one that has ended; None for what was never one."""
         digest = _hash(credential)
         if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
@@ -90,14 +90,14 @@ class Keys:
         good = hmac.compare_digest(digest, row.hash if row else bytes(32))
         return row if good else None
 
-    def holds(self, connection: Connection, key_id: str | None, mark: bytes | None) -> bool:
+    def is_in_force(self, connection: Connection, key_id: str | None, mark: bytes | None) -> bool:
         """Whether a key that somebody signed in with is still in force; True where it was none."""
         if key_id is None:
             return True
         if key_id == SETTING_KEY_ID:
             return mark is not None and mark == self.admin_mark
         row = connection.execute(select(keys).where(keys.c.id == key_id)).first()
-        return row is not None and in_force(row)
+        return row is not None and is_row_in_force(row)
 
     async def create(
         self,
@@ -155,7 +155,7 @@ class Keys:
     async def holder(self, key_id: str) -> Principal | None:
         """Who holds the key of this id, if it is in force."""
         row = await self._database.look_up(ONE, {"id": key_id})
-        return principal_of_key(row) if row and in_force(row) else None
+        return principal_of_key(row) if row and is_row_in_force(row) else None
 
     async def list(self) -> list[dict[str, Any]]:
         """Every key's row without its hash, oldest first."""
@@ -187,7 +187,7 @@ def _insert_first(connection: Connection, row: dict[str, Any]) -> bool:
     if connection.dialect.name == "postgresql":  # on SQLite, who writes is alone
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
     admins = select(keys).where(keys.c.role == row["role"], keys.c.revoked_at.is_(None))
-    if any(in_force(one) for one in connection.execute(admins)):
+    if any(is_row_in_force(one) for one in connection.execute(admins)):
         return False
     connection.execute(insert(keys), [row])
     return True
@@ -197,7 +197,7 @@ def _hash(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
 
-def in_force(row: Row[Any]) -> bool:
+def is_row_in_force(row: Row[Any]) -> bool:
     """Whether a key's row says that the key is good now."""
     return row.revoked_at is None and (row.expires_at is None or row.expires_at > timestamp())
 

@@ -16,7 +16,7 @@ class _Run(Generic[T]):
     problem: Exception | None = None
 
 
-class Shared(Generic[T]):
+class SharedRequests(Generic[T]):
     """Runs work once for everybody who asks while it runs; nothing is kept afterwards."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from toolgate.identity.providers import Provider
 from toolgate.outbound.client import Outbound
 from toolgate.outbound.hops import Reach
 from toolgate.outbound.json_fetcher import JsonFetcher
-from toolgate.sections import Settings, SignIn
+from toolgate.sections import Settings, SignInSettings
 from toolgate.setting_types import BadSettings
 
 SECONDS = 5.0
@@ -20,29 +20,31 @@ NEEDED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class Upstreams:
     """Who signs people in (None: a page of ours), and where clients describe themselves."""
 
     provider: Provider | None
     documents: ClientDocuments | None
 
 
-def outside(settings: Settings, outbound: Outbound, provider: Provider | None = None) -> Outside:
+def upstreams_of(
+    settings: Settings, outbound: Outbound, provider: Provider | None = None
+) -> Upstreams:
     """Ready to ask; nothing is asked before somebody signs in."""
     guarded = JsonFetcher(outbound=outbound, seconds=SECONDS)
     fetcher = replace(guarded, reach=Reach.PROXIED, most_bytes=MOST_BYTES)
     signs_in = provider or _provider(settings.sign_in, fetcher)
     described = ClientDocuments(guarded)
-    return Outside(signs_in, described if settings.oauth.client_documents else None)
+    return Upstreams(signs_in, described if settings.oauth.client_documents else None)
 
 
-def check(sign_in: SignIn) -> None:
+def check(sign_in: SignInSettings) -> None:
     """Raise `BadSettings` when the chosen way to sign in lacks a setting."""
     for name in NEEDED[sign_in.provider]:
         _set(sign_in, name)
 
 
-def _provider(sign_in: SignIn, fetcher: JsonFetcher) -> Provider | None:
+def _provider(sign_in: SignInSettings, fetcher: JsonFetcher) -> Provider | None:
     """Only the provider that is configured is loaded: they bring cryptography along."""
     try:
         match sign_in.provider:
@@ -66,7 +68,7 @@ def _provider(sign_in: SignIn, fetcher: JsonFetcher) -> Provider | None:
         raise BadSettings(str(wrong)) from wrong
 
 
-def _set(sign_in: SignIn, name: str) -> str:
+def _set(sign_in: SignInSettings, name: str) -> str:
     value: str | None = getattr(sign_in, name)
     if not value:
         raise BadSettings(f"Setting sign_in.provider is {sign_in.provider}: set sign_in.{name}.")

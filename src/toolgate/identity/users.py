@@ -20,7 +20,7 @@ class Users:
         self._documents = documents
         self._database = database
 
-    async def signed_in(self, profile: Profile) -> None:
+    async def ensure_record(self, profile: Profile) -> None:
         """Make the person's record if there is none yet; an existing one stays as it is."""
         if not profile.uid or broken_id_rule(profile.uid):
             raise SignInFailed("Your account has an id that cannot be used here.")
@@ -28,7 +28,7 @@ class Users:
             return
         try:
             async with self._database.transaction() as tx:
-                await self._documents.create(tx, USERS, begun(profile), profile.uid)
+                await self._documents.create(tx, USERS, first_record(profile), profile.uid)
         except DocumentExists:
             pass  # another sign-in of the same person was quicker
 
@@ -44,7 +44,7 @@ class Users:
         return says_admin(record)
 
 
-def begun(profile: Profile) -> Record:
+def first_record(profile: Profile) -> Record:
     """A person's record as it begins.
 
     It has no `api.privateKey`: toolgate keeps no key in plain text. `toolgate keys create

@@ -12,7 +12,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
-from toolgate.sections import Server
+from toolgate.sections import ServerSettings
 from toolgate.setting_types import BadSettings
 from toolgate.transports.asgi import Scope, header
 
@@ -56,7 +56,7 @@ def address_of(base: str) -> Address:
 class Addresses:
     """Finds out under which address a request came in."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerSettings) -> None:
         self._public = _public(server.public_url)
         self._proxies = networks(server.trusted_proxies)
         self.public_host = urlsplit(self._public).netloc if self._public else None

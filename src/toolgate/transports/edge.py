@@ -17,7 +17,7 @@ from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthentica
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import NOTHING_KNOWN, Acting
-from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, Known
+from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, ValidCredential
 from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
@@ -183,8 +183,10 @@ class Edge:
         self.heads.keep(unknown.key, head)
         return head
 
-    async def _identify(self, credential: str, address: Address, peer: str) -> Known | None:
-        def find(given: str) -> Awaitable[Known | None]:
+    async def _identify(
+        self, credential: str, address: Address, peer: str
+    ) -> ValidCredential | None:
+        def find(given: str) -> Awaitable[ValidCredential | None]:
             return self._credentials.identify(given, address.resources)
 
         return await self._guesses.look_up(credential, peer, find)

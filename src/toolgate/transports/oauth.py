@@ -19,7 +19,13 @@ from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.audit_notes import Note
-from toolgate.identity.oauth.messages import Answer, Parameters, Request, Unreadable, failure
+from toolgate.identity.oauth.messages import (
+    BadParameters,
+    Parameters,
+    Request,
+    Response,
+    error_response,
+)
 from toolgate.identity.oauth.page_templates import error_page
 from toolgate.identity.oauth.server import ALIASES, Endpoint
 from toolgate.identity.oauth.token import BAD, FORM
@@ -89,11 +95,11 @@ class OAuth:
         try:
             await self._count(path, self._peer(scope))
             answer = await endpoint(await self._request(scope, receive))
-        except Unreadable as problem:
+        except BadParameters as problem:
             answer = (
                 error_page(self._bare(scope), str(problem), BAD)
                 if path in PAGES
-                else failure("invalid_request", str(problem), BAD)
+                else error_response("invalid_request", str(problem), BAD)
             )
         except GateError as refused:
             return await self._refuse(refused, path, scope, to)
@@ -204,7 +210,7 @@ def _worded(error: GateError) -> dict[str, str]:
     return {"error": code, "error_description": error.message}
 
 
-async def _send(to: Send, answer: Answer) -> None:
+async def _send(to: Send, answer: Response) -> None:
     headers = [(name.encode(), value.encode()) for name, value in answer.headers]
     kinds = [one for one in headers if one[0] == b"content-type"]
     content = kinds[0] if kinds else (b"content-type", b"text/plain; charset=utf-8")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from itertools import islice
 
-from toolgate.sections import Server
+from toolgate.sections import ServerSettings
 from toolgate.transports.address import networks, parts_of, plain
 from toolgate.transports.asgi import WHITE_SPACE, Scope
 
@@ -26,7 +26,7 @@ Ip = IPv4Address | IPv6Address
 class Peers:
     """Finds who sent a request, past the proxies that are trusted."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerSettings) -> None:
         self._proxies = networks(server.trusted_proxies)
 
     def __call__(self, scope: Scope) -> str:

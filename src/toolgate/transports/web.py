@@ -12,9 +12,9 @@ from toolgate.identity.credentials import Credentials
 from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.consent import ToolCounts
 from toolgate.identity.oauth.grant_list import end_former_key
-from toolgate.identity.oauth.server import Parts, endpoints
+from toolgate.identity.oauth.server import ServerParts, endpoints
 from toolgate.identity.providers import Provider
-from toolgate.identity.upstreams import Outside, outside
+from toolgate.identity.upstreams import Upstreams, upstreams_of
 from toolgate.outbound.client import Outbound
 from toolgate.readiness import Readiness
 from toolgate.sections import Settings
@@ -55,7 +55,7 @@ async def web_app(
     """The ASGI app, while its background work runs; `provider` takes the settings' one's place."""
     await end_former_key(gate.database, credentials.keys.admin_mark)
     guesses = Guesses(gate.limits, credentials.origin)
-    others = outside(settings, outbound, provider)
+    others = upstreams_of(settings, outbound, provider)
     parts = _parts(gate, credentials, guesses, settings, others)
     peers, cookie = Peers(settings.server), settings.oauth.cookie
     oauth = OAuth(gate, endpoints(parts), peers, cookie=cookie)
@@ -102,9 +102,9 @@ def _edge(
 
 
 def _parts(
-    gate: Gate, credentials: Credentials, guesses: Guesses, settings: Settings, others: Outside
-) -> Parts:
-    return Parts(
+    gate: Gate, credentials: Credentials, guesses: Guesses, settings: Settings, others: Upstreams
+) -> ServerParts:
+    return ServerParts(
         database=gate.database,
         credentials=credentials,
         guesses=guesses,

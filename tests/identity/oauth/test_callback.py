@@ -7,7 +7,7 @@ import pytest
 from tests.identity.oauth.flow import PREFIX, Flow, hidden, query_of, registered
 from tests.transports.conftest import Web
 
-from toolgate.identity.providers import Begun, Profile, SignInFailed
+from toolgate.identity.providers import Profile, SignInFailed, SignInStart
 from toolgate.ports.users import NAMESPACE
 from toolgate.testing import Kit, opened_kit
 from toolgate.transports.web import web_app
@@ -20,8 +20,8 @@ AWAY = "https://id.example/sign-in"
 class Elsewhere:
     """A provider that believes what the browser brings, if it is its own secret."""
 
-    async def begin(self, state: str, back: str) -> Begun:
-        return Begun(f"{AWAY}?state={state}&back={back}", {"nonce": "n-1"})
+    async def begin(self, state: str, back: str) -> SignInStart:
+        return SignInStart(f"{AWAY}?state={state}&back={back}", {"nonce": "n-1"})
 
     async def finish(
         self, query: Mapping[str, str], remembered: Mapping[str, str], back: str

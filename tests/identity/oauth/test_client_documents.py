@@ -7,7 +7,11 @@ import anyio
 import pytest
 from tests.identity.publisher import Answer, Publisher, publishing
 
-from toolgate.identity.oauth.client_documents import MOST_REMEMBERED, ClientDocuments, described
+from toolgate.identity.oauth.client_documents import (
+    MOST_REMEMBERED,
+    ClientDocuments,
+    client_from_document,
+)
 from toolgate.identity.oauth.clients import BadClient, Client
 from toolgate.outbound.client import Outbound
 from toolgate.outbound.json_fetcher import JsonFetcher
@@ -83,14 +87,17 @@ async def test_a_client_is_what_its_document_says(
 )
 def test_a_name_is_fit_to_be_shown(given: str | None, shown: str) -> None:
     document = {"client_id": ID, "client_name": given, "redirect_uris": [BACK]}
-    assert described(ID, document).name == shown
+    assert client_from_document(ID, document).name == shown
 
 
 @pytest.mark.parametrize(
     "uri", ["http://app.example", "javascript:alert(1)", "https://", "https://u@a.example", 7, None]
 )
 def test_a_home_page_that_cannot_be_shown_safely_is_left_out(uri: object) -> None:
-    assert described(ID, {"client_id": ID, "client_uri": uri, "redirect_uris": [BACK]}).uri is None
+    assert (
+        client_from_document(ID, {"client_id": ID, "client_uri": uri, "redirect_uris": [BACK]}).uri
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,9 +201,9 @@ async def test_a_document_behind_a_redirect_to_a_private_address_is_refused(
 )
 def test_a_document_against_the_rules_is_refused(fields: dict[str, Any], reason: str) -> None:
     good: dict[str, Any] = {"client_id": ID, "client_name": "App", "redirect_uris": [BACK]}
-    assert described(ID, good).id == ID
+    assert client_from_document(ID, good).id == ID
     with pytest.raises(BadClient, match=f"^{reason}"):
-        described(ID, {**good, **fields})
+        client_from_document(ID, {**good, **fields})
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ async def test_the_cookie_alone_shows_no_consent_page_and_decides_nothing(
         assert shown.status_code == 403
         assert "form_token" not in shown.text
         assert await audited(web, "thief") == "oauth-forged-form"
-        derived = opaque.derived(cookies[f"toolgate-{number}"], f"form:{number}")
+        derived = opaque.derive(cookies[f"toolgate-{number}"], f"form:{number}")
         page = await thief.get(f"{PREFIX}/sign-in", params={"request": number})
         for token in (derived, hidden(page)["form_token"], ""):
             form = {"request": number, "form_token": token, "decision": "allow"}

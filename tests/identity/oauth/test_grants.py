@@ -18,15 +18,15 @@ from toolgate.identity.keys import Keys
 from toolgate.identity.oauth.clients import BadClient, Clients
 from toolgate.identity.oauth.expiry import MOST_AT_ONCE
 from toolgate.identity.oauth.grants import ENDED_SECONDS, GRACE_SECONDS, Grants, Tokens
-from toolgate.identity.oauth.refusals import CodeUse, RefreshUse, Refused
-from toolgate.identity.oauth.sign_ins import Asked, SignIn, SignIns, Subject
+from toolgate.identity.oauth.refusals import CodeRequest, RefreshRequest, Refusal
+from toolgate.identity.oauth.sign_ins import AuthorizationRequest, SignIn, SignIns, Subject
 
 pytestmark = pytest.mark.anyio
 
 VERIFIER = "v" * 64
 CLIENT = "mcp_" + "1" * 32
 REDIRECT = "http://127.0.0.1/cb"
-ASKED = Asked(
+ASKED = AuthorizationRequest(
     client_id=CLIENT,
     client_name="Example",
     client_uri=None,
@@ -51,7 +51,7 @@ class Store:
 
     async def signed_in(self) -> SignIn:
         begun = await self.sign_ins.begin(ASKED)
-        await self.sign_ins.signed_in(begun, Subject(shown="Jane", user_id="jane"), self.note)
+        await self.sign_ins.set_subject(begun, Subject(shown="Jane", user_id="jane"), self.note)
         found = await self.sign_ins.find(begun.id, begun.secret)
         assert found is not None
         return found
@@ -66,8 +66,8 @@ class Store:
         assert isinstance(made, Tokens)
         return made
 
-    async def refresh(self, token: str) -> Tokens | Refused:
-        asked = RefreshUse(token=token, client_id=CLIENT, resource=None, scope=None)
+    async def refresh(self, token: str) -> Tokens | Refusal:
+        asked = RefreshRequest(token=token, client_id=CLIENT, resource=None, scope=None)
         return await self.grants.refresh(asked, self.note)
 
     async def count(self, table: Table) -> int:
@@ -78,8 +78,8 @@ class Store:
         await self.database.write(lambda c: c.execute(statement))
 
 
-def use(code: str) -> CodeUse:
-    return CodeUse(
+def use(code: str) -> CodeRequest:
+    return CodeRequest(
         code=code, client_id=CLIENT, verifier=VERIFIER, redirect_uri=REDIRECT, resource=None
     )
 
@@ -122,7 +122,7 @@ async def test_of_twenty_exchanges_of_one_code_one_succeeds(store: Store) -> Non
     code = await store.code()
     results = await at_once(lambda: store.grants.exchange(use(code), store.note), 20)
     assert sum(isinstance(one, Tokens) for one in results) == 1
-    refused = [one for one in results if isinstance(one, Refused)]
+    refused = [one for one in results if isinstance(one, Refusal)]
     assert {one.rule for one in refused} == {"oauth-code-reused"}
     assert await store.count(tokens) == 2
     assert await store.count(grants) == 1
@@ -160,9 +160,9 @@ async def test_a_lost_answer_that_turns_up_ends_the_family(store: Store) -> None
     assert isinstance(lost, Tokens)
     assert isinstance(again, Tokens)
     refused = await store.refresh(lost.refresh)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.rule == "oauth-refresh-reused"
-    assert isinstance(await store.refresh(again.refresh), Refused)
+    assert isinstance(await store.refresh(again.refresh), Refusal)
 
 
 async def test_after_the_moment_a_used_refresh_token_ends_the_family(store: Store) -> None:
@@ -172,10 +172,10 @@ async def test_after_the_moment_a_used_refresh_token_ends_the_family(store: Stor
     past = timestamp(seconds=-GRACE_SECONDS - 1)
     await store.change(update(tokens).where(tokens.c.used_at.is_not(None)).values(used_at=past))
     refused = await store.refresh(first.refresh)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.rule == "oauth-refresh-reused"
     ended = await store.refresh(second.refresh)
-    assert isinstance(ended, Refused)
+    assert isinstance(ended, Refusal)
     assert ended.rule == "oauth-grant-ended"
 
 

@@ -9,7 +9,7 @@ from tests.identity.oauth.flow import PREFIX, Flow, hidden, query_of, registered
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 from tests.transports.mcp_requests import LEGACY, message_of, tool_call
 
-from toolgate.identity.oauth.consent import in_words
+from toolgate.identity.oauth.consent import duration_in_words
 from toolgate.identity.oauth.grant_list import grants_in_force
 
 pytestmark = pytest.mark.anyio
@@ -117,4 +117,4 @@ async def test_a_client_that_asks_for_reading_offers_no_choice(flow: Flow) -> No
     ],
 )
 def test_lengths_of_time_in_words(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words
+    assert duration_in_words(seconds) == words

@@ -22,7 +22,7 @@ from tests.identity.providers.tokens import (
 from tests.identity.publisher import Answer, Publisher, Seen, publishing
 from tests.patience import PATIENT
 
-from toolgate.identity.providers import Begun, Profile, SignInFailed
+from toolgate.identity.providers import Profile, SignInFailed, SignInStart
 from toolgate.identity.providers.oidc import OidcProvider
 from toolgate.outbound.client import Outbound
 from toolgate.outbound.hops import Reach
@@ -105,7 +105,7 @@ def provider(upstream: Upstream, fetcher: JsonFetcher) -> OidcProvider:
     return OidcProvider(upstream.issuer, CLIENT, "secret", fetcher=fetcher)
 
 
-async def begin(provider: OidcProvider, upstream: Upstream) -> Begun:
+async def begin(provider: OidcProvider, upstream: Upstream) -> SignInStart:
     begun = await provider.begin("state-1", BACK)
     upstream.nonce = begun.remembered["nonce"]
     return begun

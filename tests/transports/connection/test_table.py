@@ -11,7 +11,7 @@ from tests.transports.mcp_requests import MODERN, tool_call
 from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
-from toolgate.sections import LimitSettings, Server
+from toolgate.sections import LimitSettings, ServerSettings
 from toolgate.transports.connection.table import ConnectionTable, backlog, default_capacity
 from toolgate.transports.peers import Peers
 
@@ -50,7 +50,7 @@ def clock() -> Clock:
 @pytest.fixture
 def table(clock: Clock) -> ConnectionTable:
     limits = LONG_LIMITS.model_copy(update={"connections": CAPACITY})
-    peers = Peers(Server(trusted_proxies=("10.0.0.0/8",)))
+    peers = Peers(ServerSettings(trusted_proxies=("10.0.0.0/8",)))
     return ConnectionTable(limits, peers.of_connection, clock)
 
 

@@ -45,7 +45,7 @@ class AdminClients:
         principal = await self._keys.look_up(key)
         return principal if principal and principal.kind is Kind.ADMIN_KEY else None
 
-    async def known_as(self, request: Request, client_id: str | None) -> str | None:
+    async def stored_client_id(self, request: Request, client_id: str | None) -> str | None:
         """The client id under which grants are kept."""
         principal = await self.holder(request, client_id)
         return principal.id if principal else client_id

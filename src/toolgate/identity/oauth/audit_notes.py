@@ -21,7 +21,7 @@ Note = Callable[[Connection, str, Principal], None]
 """Stores a row that says what was done, and for whom."""
 
 
-def holder(connection: Connection, user_id: str | None, key_id: str | None) -> Principal:
+def principal_of(connection: Connection, user_id: str | None, key_id: str | None) -> Principal:
     """Who signed in, as the audit names callers."""
     if key_id is None:
         return of_person(user_id or "")
@@ -33,7 +33,7 @@ def holder(connection: Connection, user_id: str | None, key_id: str | None) -> P
     return principal_of_key(row)
 
 
-def granted(connection: Connection, grant: Mapping[Any, Any]) -> Principal:
+def principal_of_grant(connection: Connection, grant: Mapping[Any, Any]) -> Principal:
     """Who gave a grant, with the client that it was given to."""
-    who = holder(connection, grant["user_id"], grant["key_id"])
+    who = principal_of(connection, grant["user_id"], grant["key_id"])
     return replace(who, client_id=grant["client_id"], grant_id=grant["id"])

@@ -6,7 +6,7 @@ Behind a proxy that forwards one cookie only, a browser has one sign-in at a tim
 import hmac
 
 from toolgate.identity.oauth import paths
-from toolgate.identity.oauth.messages import Answer, Header, Request, redirect, with_parameters
+from toolgate.identity.oauth.messages import Header, Request, Response, redirect, with_parameters
 from toolgate.identity.oauth.page_templates import error_page
 from toolgate.identity.oauth.sign_ins import SECONDS, SignIn, SignIns, Subject
 
@@ -28,14 +28,16 @@ def cookie(request: Request, sign_in: SignIn, *, ended: bool = False) -> Header:
     return ("set-cookie", f"{text}; SameSite=Lax{secure}")
 
 
-async def found(request: Request, sign_ins: SignIns, sign_in_id: str | None) -> SignIn | Answer:
+async def find_sign_in(
+    request: Request, sign_ins: SignIns, sign_in_id: str | None
+) -> SignIn | Response:
     """The sign-in of this browser, or a page that says there is none."""
     secret = request.cookies.get(_name(request, sign_in_id or ""), "")
     sign_in = await sign_ins.find(sign_in_id or "", secret)
     return sign_in or error_page(request, OVER, "oauth-other-browser", status=403)
 
 
-def forged(request: Request, sign_in: SignIn) -> Answer | None:
+def forgery_refusal(request: Request, sign_in: SignIn) -> Response | None:
     """A refusal, unless the form is one that this browser was shown."""
     given = request.form.get("form_token") or ""
     if hmac.compare_digest(given.encode(), sign_in.form_token.encode()):
@@ -43,13 +45,13 @@ def forged(request: Request, sign_in: SignIn) -> Answer | None:
     return error_page(request, FORGED, "oauth-forged-form", status=403)
 
 
-async def to_consent(
+async def redirect_to_consent(
     request: Request, sign_ins: SignIns, sign_in: SignIn, subject: Subject
-) -> Answer:
+) -> Response:
     """Send the browser in which the person just signed in to the page on which they decide.
 
     The token is in the address, not in the cookie, which other ports of this host get, too.
     """
-    token = await sign_ins.signed_in(sign_in, subject, request.note)
-    told = {"request": sign_in.id, "form_token": token}
-    return redirect(with_parameters(request.base + paths.CONSENT, told))
+    token = await sign_ins.set_subject(sign_in, subject, request.note)
+    parameters = {"request": sign_in.id, "form_token": token}
+    return redirect(with_parameters(request.base + paths.CONSENT, parameters))

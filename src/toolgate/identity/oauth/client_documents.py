@@ -13,7 +13,7 @@ from toolgate.gate.errors import printable
 from toolgate.identity.oauth.client_names import shown_name
 from toolgate.identity.oauth.clients import BadClient, Client
 from toolgate.identity.oauth.redirects import broken_rule
-from toolgate.identity.shared_requests import Shared
+from toolgate.identity.shared_requests import SharedRequests
 from toolgate.outbound.json_fetcher import JsonFetcher, JsonObject
 from toolgate.outbound.responses import FetchFailed
 
@@ -34,7 +34,7 @@ class ClientDocuments:
         self._fetcher = fetcher
         self._clock = clock
         self._remembered: dict[str, tuple[float, Client]] = {}
-        self._asking = Shared[Client]()
+        self._asking = SharedRequests[Client]()
 
     async def client(self, client_id: str) -> Client:
         """The client whose document is at `client_id`; raise `BadClient` when it cannot be used."""
@@ -42,14 +42,14 @@ class ClientDocuments:
         if known and known[0] > self._clock():
             return known[1]
         self._check_id(client_id)
-        return await self._asking.run(client_id, lambda: self._asked(client_id))
+        return await self._asking.run(client_id, lambda: self._fetch(client_id))
 
-    async def _asked(self, client_id: str) -> Client:
+    async def _fetch(self, client_id: str) -> Client:
         try:
             fetched = await self._fetcher.get(client_id)
         except FetchFailed as problem:
             raise BadClient(f"The client's document could not be fetched: {problem}") from problem
-        client = described(client_id, fetched.body)
+        client = client_from_document(client_id, fetched.body)
         self._remember(client, fetched)
         return client
 
@@ -75,7 +75,7 @@ class ClientDocuments:
             raise BadClient("client_id must not have the path segments . or ..")
 
 
-def described(client_id: str, document: dict[str, Any]) -> Client:
+def client_from_document(client_id: str, document: dict[str, Any]) -> Client:
     """The client a document describes; raise `BadClient` naming the field that is wrong."""
     if document.get("client_id") != client_id:
         raise BadClient("client_id in the client's document must be the address it is at.")

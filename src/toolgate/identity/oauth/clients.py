@@ -40,7 +40,7 @@ class BadClient(ValueError):
     """There is no such client, or what it says of itself cannot be used; fit for a page."""
 
 
-class ClientDocuments(Protocol):
+class ClientDocumentSource(Protocol):
     """Finds what a client says of itself at the address that is its id."""
 
     async def client(self, client_id: str) -> Client:
@@ -56,7 +56,7 @@ def is_document(client_id: str) -> bool:
 class Clients:
     """Registers clients and finds them again."""
 
-    def __init__(self, database: Database, documents: ClientDocuments | None = None) -> None:
+    def __init__(self, database: Database, documents: ClientDocumentSource | None = None) -> None:
         self._database = database
         self._documents = documents
 
@@ -110,7 +110,7 @@ class Clients:
         return made
 
 
-def keep_client(connection: Connection, client_id: str, seconds: float) -> None:
+def extend_client(connection: Connection, client_id: str, seconds: float) -> None:
     """A client in use is kept longer than what it was given; written at most once a day."""
     until = seconds + UNUSED_SECONDS
     connection.execute(

@@ -8,12 +8,12 @@ from toolgate.db.engine import Database
 from toolgate.gate.principal import Principal, Role
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.oauth import browser, paths, redirects, scopes
-from toolgate.identity.oauth.audit_notes import holder
+from toolgate.identity.oauth.audit_notes import principal_of
 from toolgate.identity.oauth.clients import is_document
 from toolgate.identity.oauth.grants import Grants
-from toolgate.identity.oauth.messages import Answer, Header, Request, redirect, with_parameters
+from toolgate.identity.oauth.messages import Header, Request, Response, redirect, with_parameters
 from toolgate.identity.oauth.page_templates import error_page, page
-from toolgate.identity.oauth.refusals import KEY_ENDED, Refused
+from toolgate.identity.oauth.refusals import KEY_ENDED, Refusal
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns, Subject
 
 READ_ONLY = "read"
@@ -31,7 +31,7 @@ class Lifetimes:
     refresh: float
 
 
-class Consent:
+class ConsentPage:
     """Asks, and makes the grant."""
 
     methods = ("GET", "POST")
@@ -53,12 +53,12 @@ class Consent:
         self._count_tools = count_tools
         self._lifetimes = lifetimes
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """Show the page, or read what it sends."""
         posted = request.method == "POST"
         given = request.form if posted else request.query
-        sign_in = await browser.found(request, self._sign_ins, given.get("request"))
-        if isinstance(sign_in, Answer):
+        sign_in = await browser.find_sign_in(request, self._sign_ins, given.get("request"))
+        if isinstance(sign_in, Response):
             return sign_in
         if sign_in.subject is None:
             return error_page(request, "Sign in first.", "oauth-not-signed-in", status=403)
@@ -66,10 +66,10 @@ class Consent:
         if not sign_in.may_decide(token):
             return error_page(request, browser.FORGED, "oauth-forged-form", status=403)
         if posted:
-            return await self._decided(request, sign_in)
-        return await self._shown(request, sign_in, sign_in.subject, token)
+            return await self._read_decision(request, sign_in)
+        return await self._page(request, sign_in, sign_in.subject, token)
 
-    async def _decided(self, request: Request, sign_in: SignIn) -> Answer:
+    async def _read_decision(self, request: Request, sign_in: SignIn) -> Response:
         match request.form.get("decision"):
             case "allow":
                 return await self._allow(request, sign_in)
@@ -78,27 +78,29 @@ class Consent:
             case _:
                 return error_page(request, "Answer with Allow or Deny.", "oauth-bad-request")
 
-    async def _allow(self, request: Request, sign_in: SignIn) -> Answer:
+    async def _allow(self, request: Request, sign_in: SignIn) -> Response:
         reading_only = request.form.get("access") == READ_ONLY
         code = await self._grants.allow(sign_in, request.note, reading_only=reading_only)
-        if isinstance(code, Refused):
+        if isinstance(code, Refusal):
             return error_page(request, code.description, code.rule, status=403)
-        return _back(request, sign_in, {"code": code})
+        return _redirect_to_client(request, sign_in, {"code": code})
 
-    async def _deny(self, request: Request, sign_in: SignIn) -> Answer:
+    async def _deny(self, request: Request, sign_in: SignIn) -> Response:
         await self._grants.deny(sign_in, request.note)
-        told = {"error": "access_denied", "error_description": "The person said no."}
+        parameters = {"error": "access_denied", "error_description": "The person said no."}
         gone = browser.cookie(request, sign_in, ended=True)
-        return _back(request, sign_in, told, gone, rule="oauth-denied-by-person")
+        return _redirect_to_client(
+            request, sign_in, parameters, gone, rule="oauth-denied-by-person"
+        )
 
-    async def _shown(
+    async def _page(
         self, request: Request, sign_in: SignIn, subject: Subject, token: str
-    ) -> Answer:
-        if not await self._grants.key_holds(subject):
+    ) -> Response:
+        if not await self._grants.is_key_in_force(subject):
             return error_page(request, KEY_ENDED, "oauth-key-ended", status=403)
         asked = sign_in.asked
         principal = await self._principal(subject)
-        reads_only = scopes.reads_only(asked.scope)
+        reads_only = scopes.is_read_only(asked.scope)
         counts = self._count_tools(replace(principal, read_only=reads_only))
         return page(
             request,
@@ -109,24 +111,24 @@ class Consent:
             form_token=token,
             client=asked.client_name,
             described_by=urlsplit(asked.client_id).netloc if is_document(asked.client_id) else None,
-            place=redirects.place(asked.redirect_uri),
+            place=redirects.describe(asked.redirect_uri),
             person=subject.shown,
             admin=Role.ADMIN in principal.roles,
             reads_only=reads_only,
             counts={effect: counts.get(effect, 0) for effect in ("read", "write", "destroy")},
-            renewed=in_words(self._lifetimes.access),
-            unused=in_words(self._lifetimes.refresh),
+            renewed=duration_in_words(self._lifetimes.access),
+            unused=duration_in_words(self._lifetimes.refresh),
         )
 
     async def _principal(self, subject: Subject) -> Principal:
         """Who signed in, with the roles they have now."""
         found = await self._database.read(
-            lambda connection: holder(connection, subject.user_id, subject.key_id), quick=True
+            lambda connection: principal_of(connection, subject.user_id, subject.key_id), quick=True
         )
-        return await self._credentials.promoted(found)
+        return await self._credentials.with_admin_role(found)
 
 
-def in_words(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
     """A length of time, in the largest unit that fits it evenly."""
     whole = max(1, round(seconds))
     for name, size in UNITS:
@@ -136,16 +138,16 @@ def in_words(seconds: float) -> str:
     raise AssertionError("a second always fits")
 
 
-def _back(
+def _redirect_to_client(
     request: Request,
     sign_in: SignIn,
-    told: dict[str, str],
+    parameters: dict[str, str],
     *headers: Header,
     rule: str | None = None,
-) -> Answer:
+) -> Response:
     """To the client, with our name (RFC 9207).
 
     After Allow the browser keeps its cookie, so that who goes back can still choose Deny.
     """
-    given = {**told, "state": sign_in.asked.state, "iss": request.base}
+    given = {**parameters, "state": sign_in.asked.state, "iss": request.base}
     return redirect(with_parameters(sign_in.asked.redirect_uri, given), *headers, rule=rule)

@@ -39,7 +39,7 @@ async def grants_in_force(database: Database) -> list[dict[str, Any]]:
         )
         .outerjoin(clients, clients.c.id == grants.c.client_id)
         .outerjoin(keys, keys.c.id == grants.c.key_id)
-        .where(*IN_FORCE, grants.c.expires_at > timestamp(), _key_holds())
+        .where(*IN_FORCE, grants.c.expires_at > timestamp(), _key_in_force())
         .order_by(grants.c.created_at.desc(), grants.c.id)
     )
     return await database.read(
@@ -76,7 +76,7 @@ def _end(connection: Connection, wanted: ColumnElement[bool]) -> int:
     return len(rows)
 
 
-def _key_holds() -> ColumnElement[bool]:
+def _key_in_force() -> ColumnElement[bool]:
     """That the key a grant was signed in with has not ended; the configured one has no row."""
     in_time = or_(keys.c.expires_at.is_(None), keys.c.expires_at > timestamp())
     without_row = or_(grants.c.key_id.is_(None), grants.c.key_id == SETTING_KEY_ID)

@@ -20,28 +20,28 @@ from toolgate.identity.oauth.audit_notes import (
     REVOKED,
     TOKEN_ISSUED,
     Note,
-    granted,
+    principal_of_grant,
 )
-from toolgate.identity.oauth.clients import keep_client
+from toolgate.identity.oauth.clients import extend_client
 from toolgate.identity.oauth.expiry import delete_expired
 from toolgate.identity.oauth.refusals import (
     ALREADY,
     KEY_ENDED,
     WRONG_CODE,
     WRONG_TOKEN,
-    CodeUse,
-    RefreshUse,
-    Refused,
-    misused,
-    not_refreshed,
+    CodeRequest,
+    RefreshRequest,
+    Refusal,
+    code_refusal,
+    refresh_refusal,
 )
 from toolgate.identity.oauth.sign_ins import (
-    Asked,
+    AuthorizationRequest,
     SignIn,
     Subject,
-    allowed_as,
-    answered,
-    delete_one,
+    delete_sign_in,
+    grant_of,
+    set_grant,
 )
 
 CODE_SECONDS = 60
@@ -73,30 +73,30 @@ class Grants:
         self._access_seconds = access_seconds
         self._refresh_seconds = refresh_seconds
 
-    async def key_holds(self, subject: Subject) -> bool:
+    async def is_key_in_force(self, subject: Subject) -> bool:
         """Whether the key that somebody signed in with is still in force."""
-        mark = _mark(subject)
+        mark = _key_mark(subject)
         return await self._database.read(
-            lambda connection: self._keys.holds(connection, subject.key_id, mark), quick=True
+            lambda connection: self._keys.is_in_force(connection, subject.key_id, mark), quick=True
         )
 
     async def allow(
         self, sign_in: SignIn, note: Note, *, reading_only: bool = False
-    ) -> str | Refused:
+    ) -> str | Refusal:
         """Answer the sign-in with a grant, once; the code for it."""
         code = opaque.new(opaque.CODE)
         assert sign_in.subject is not None
         asked = sign_in.asked
         if reading_only:
-            asked = replace(asked, scope=scopes.narrowed(asked.scope))
+            asked = replace(asked, scope=scopes.read_only(asked.scope))
         row = _new_grant(asked, sign_in.subject, code)
 
-        def keep(connection: Connection) -> str | Refused:
-            if not self._keys.holds(connection, row["key_id"], row["key_mark"]):
-                return Refused("access_denied", KEY_ENDED, "oauth-key-ended")
-            if not answered(connection, sign_in, row["id"]):
-                return Refused("access_denied", ALREADY, "oauth-answered-twice")
-            self._keep(connection, row, note)
+        def keep(connection: Connection) -> str | Refusal:
+            if not self._keys.is_in_force(connection, row["key_id"], row["key_mark"]):
+                return Refusal("access_denied", KEY_ENDED, "oauth-key-ended")
+            if not set_grant(connection, sign_in, row["id"]):
+                return Refusal("access_denied", ALREADY, "oauth-answered-twice")
+            self._store(connection, row, note)
             return code.text
 
         return await self._database.write(keep)
@@ -105,98 +105,98 @@ class Grants:
         """End the sign-in, and the grant that came of it, if the person had allowed it before."""
 
         def end(connection: Connection) -> None:
-            grant = _locked(connection, allowed_as(connection, sign_in))
+            grant = _locked(connection, grant_of(connection, sign_in))
             if grant is not None and grant.ended_at is None:
-                note(connection, REVOKED, granted(connection, _noted(grant)))
+                note(connection, REVOKED, principal_of_grant(connection, _audited_fields(grant)))
                 _end(connection, grant.id)
-            delete_one(connection, sign_in)
+            delete_sign_in(connection, sign_in)
 
         await self._database.write(end)
 
-    async def allow_at_once(self, asked: Asked, subject: Subject, note: Note) -> str:
+    async def allow_at_once(self, asked: AuthorizationRequest, subject: Subject, note: Note) -> str:
         """The code of a grant for somebody who has proved who they are with the request itself."""
         code = opaque.new(opaque.CODE)
         row = _new_grant(asked, subject, code)
-        await self._database.write(lambda connection: self._keep(connection, row, note))
+        await self._database.write(lambda connection: self._store(connection, row, note))
         return code.text
 
-    def _keep(self, connection: Connection, row: dict[str, Any], note: Note) -> None:
+    def _store(self, connection: Connection, row: dict[str, Any], note: Note) -> None:
         delete_expired(connection, grants)
         connection.execute(insert(grants), [row])
-        keep_client(connection, row["client_id"], self._refresh_seconds)
-        note(connection, GRANTED, granted(connection, row))
+        extend_client(connection, row["client_id"], self._refresh_seconds)
+        note(connection, GRANTED, principal_of_grant(connection, row))
 
-    async def exchange(self, use: CodeUse, note: Note) -> Tokens | Refused:
+    async def exchange(self, use: CodeRequest, note: Note) -> Tokens | Refusal:
         """Tokens for a code, once."""
         # Looked at first: what cannot succeed must not take the database's write lock.
-        refused = await self._database.read(lambda c: _no_code(c, use.code), quick=True)
+        refused = await self._database.read(lambda c: _code_refusal(c, use.code), quick=True)
         return refused or await self._database.write(
             lambda connection: self._exchange(connection, use, note)
         )
 
-    def _exchange(self, connection: Connection, use: CodeUse, note: Note) -> Tokens | Refused:
+    def _exchange(self, connection: Connection, use: CodeRequest, note: Note) -> Tokens | Refusal:
         grant = _locked(connection, opaque.id_of(use.code, opaque.CODE))
-        good = opaque.same(use.code, grant.code if grant else None)
+        good = opaque.matches(use.code, grant.code if grant else None)
         if not grant or not good:
-            return Refused("invalid_grant", WRONG_CODE, "oauth-unknown-code")
-        return _naming(grant, self._use_code(connection, grant, use, note))
+            return Refusal("invalid_grant", WRONG_CODE, "oauth-unknown-code")
+        return _with_grant(grant, self._use_code(connection, grant, use, note))
 
     def _use_code(
-        self, connection: Connection, grant: Row[Any], use: CodeUse, note: Note
-    ) -> Tokens | Refused:
+        self, connection: Connection, grant: Row[Any], use: CodeRequest, note: Note
+    ) -> Tokens | Refusal:
         if grant.code_used_at is not None or grant.ended_at is not None:
             _end(connection, grant.id)
-            return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused")
-        if refused := misused(grant, use):
+            return Refusal("invalid_grant", WRONG_CODE, "oauth-code-reused")
+        if refused := code_refusal(grant, use):
             return refused
         if refused := self._key_ended(connection, grant):
             return refused
         used = update(grants).where(grants.c.id == grant.id).values(code_used_at=timestamp())
         connection.execute(used)
-        note(connection, TOKEN_ISSUED, granted(connection, _noted(grant)))
+        note(connection, TOKEN_ISSUED, principal_of_grant(connection, _audited_fields(grant)))
         return self._issue(connection, grant, None)
 
-    async def refresh(self, use: RefreshUse, note: Note) -> Tokens | Refused:
+    async def refresh(self, use: RefreshRequest, note: Note) -> Tokens | Refusal:
         """A new pair for a refresh token, which is then used up."""
-        refused = await self._database.read(lambda c: _no_token(c, use.token), quick=True)
+        refused = await self._database.read(lambda c: _token_refusal(c, use.token), quick=True)
         return refused or await self._database.write(
             lambda connection: self._refresh(connection, use, note)
         )
 
-    def _refresh(self, connection: Connection, use: RefreshUse, note: Note) -> Tokens | Refused:
+    def _refresh(self, connection: Connection, use: RefreshRequest, note: Note) -> Tokens | Refusal:
         token = _token(connection, opaque.id_of(use.token, opaque.REFRESH))
-        good = opaque.same(use.token, token.hash if token else None)
+        good = opaque.matches(use.token, token.hash if token else None)
         grant = _locked(connection, token.grant_id if token else None)
         if not token or not good or not grant:
-            return Refused("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
-        if refused := not_refreshed(grant, use):
-            return refused.naming(grant)
+            return Refusal("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
+        if refused := refresh_refusal(grant, use):
+            return refused.with_grant(grant)
         # Read again, now that nobody else may change it.
         token = _token(connection, token.id)
-        return _naming(grant, self._use_token(connection, grant, token, note))
+        return _with_grant(grant, self._use_token(connection, grant, token, note))
 
     def _use_token(
         self, connection: Connection, grant: Row[Any], token: Row[Any] | None, note: Note
-    ) -> Tokens | Refused:
+    ) -> Tokens | Refusal:
         if not token or token.expires_at <= timestamp():
-            return Refused("invalid_grant", WRONG_TOKEN, "oauth-refresh-expired")
-        if _reused(connection, token):
+            return Refusal("invalid_grant", WRONG_TOKEN, "oauth-refresh-expired")
+        if _is_reuse(connection, token):
             _end(connection, grant.id)
-            return Refused("invalid_grant", WRONG_TOKEN, "oauth-refresh-reused")
+            return Refusal("invalid_grant", WRONG_TOKEN, "oauth-refresh-reused")
         if refused := self._key_ended(connection, grant):
             return refused
         if token.used_at is None:
             used = update(tokens).where(tokens.c.id == token.id).values(used_at=timestamp())
             connection.execute(used)
-        note(connection, REFRESHED, granted(connection, _noted(grant)))
+        note(connection, REFRESHED, principal_of_grant(connection, _audited_fields(grant)))
         return self._issue(connection, grant, token.id)
 
-    def _key_ended(self, connection: Connection, grant: Row[Any]) -> Refused | None:
+    def _key_ended(self, connection: Connection, grant: Row[Any]) -> Refusal | None:
         """End a grant of which the key was revoked or changed: it does not come back with it."""
-        if self._keys.holds(connection, grant.key_id, grant.key_mark):
+        if self._keys.is_in_force(connection, grant.key_id, grant.key_mark):
             return None
         _end(connection, grant.id)
-        return Refused("invalid_grant", f"{KEY_ENDED} Sign in again.", "oauth-key-ended")
+        return Refusal("invalid_grant", f"{KEY_ENDED} Sign in again.", "oauth-key-ended")
 
     def _issue(self, connection: Connection, grant: Row[Any], parent: str | None) -> Tokens:
         """Store a new pair; an earlier one from the same refresh token ends."""
@@ -219,56 +219,58 @@ class Grants:
             {"id": refresh.id, "hash": refresh.hash, "kind": "refresh", "expires_at": until},
         ]
         connection.execute(insert(tokens), [row | of_grant for row in rows])
-        keep_client(connection, grant.client_id, self._refresh_seconds)
+        extend_client(connection, grant.client_id, self._refresh_seconds)
         return Tokens(access.text, refresh.text, round(self._access_seconds), grant.scope)
 
-    async def revoke(self, text: str, client_id: str | None, note: Note) -> Refused | None:
+    async def revoke(self, text: str, client_id: str | None, note: Note) -> Refusal | None:
         """End a token: a refresh token with its whole grant, an access token alone."""
         if not await self._database.read(lambda c: _is_token(c, text), quick=True):
             return None
         return await self._database.write(lambda c: _revoke(c, text, client_id, note))
 
 
-def _no_code(connection: Connection, text: str) -> Refused | None:
+def _code_refusal(connection: Connection, text: str) -> Refusal | None:
     """Why this is no code that could be exchanged; one that was used is looked at under a lock."""
     code_id = opaque.id_of(text, opaque.CODE)
     found = connection.execute(select(grants).where(grants.c.id == (code_id or ""))).first()
-    if not opaque.same(text, found.code if found else None) or not found:
-        return Refused("invalid_grant", WRONG_CODE, "oauth-unknown-code")
+    if not opaque.matches(text, found.code if found else None) or not found:
+        return Refusal("invalid_grant", WRONG_CODE, "oauth-unknown-code")
     if found.ended_at is not None:
-        return Refused("invalid_grant", WRONG_CODE, "oauth-code-reused").naming(found)
+        return Refusal("invalid_grant", WRONG_CODE, "oauth-code-reused").with_grant(found)
     return None
 
 
-def _no_token(connection: Connection, text: str) -> Refused | None:
+def _token_refusal(connection: Connection, text: str) -> Refusal | None:
     """Why this is no refresh token that could be exchanged; the rest is looked at under a lock."""
     found = _token(connection, opaque.id_of(text, opaque.REFRESH))
-    if not opaque.same(text, found.hash if found else None) or not found:
-        return Refused("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
+    if not opaque.matches(text, found.hash if found else None) or not found:
+        return Refusal("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
     grant = connection.execute(select(grants).where(grants.c.id == found.grant_id)).first()
     if grant is None or grant.ended_at is not None:
-        refused = Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
-        return refused.naming(grant) if grant else refused
+        refused = Refusal("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
+        return refused.with_grant(grant) if grant else refused
     return None
 
 
-def _naming(grant: Row[Any], outcome: Tokens | Refused) -> Tokens | Refused:
-    return outcome.naming(grant) if isinstance(outcome, Refused) else outcome
+def _with_grant(grant: Row[Any], outcome: Tokens | Refusal) -> Tokens | Refusal:
+    return outcome.with_grant(grant) if isinstance(outcome, Refusal) else outcome
 
 
 def _is_token(connection: Connection, text: str) -> bool:
     token_id = opaque.id_of(text, opaque.REFRESH) or opaque.id_of(text, opaque.ACCESS)
     found = _token(connection, token_id)
-    return opaque.same(text, found.hash if found else None)
+    return opaque.matches(text, found.hash if found else None)
 
 
-def _new_grant(asked: Asked, subject: Subject, code: opaque.Secret) -> dict[str, Any]:
+def _new_grant(
+    asked: AuthorizationRequest, subject: Subject, code: opaque.Secret
+) -> dict[str, Any]:
     return {
         "id": code.id,
         "client_id": asked.client_id,
         "user_id": subject.user_id,
         "key_id": subject.key_id,
-        "key_mark": _mark(subject),
+        "key_mark": _key_mark(subject),
         "scope": asked.scope,
         "resource": asked.resource,
         "redirect_uri": asked.redirect_uri,
@@ -280,11 +282,11 @@ def _new_grant(asked: Asked, subject: Subject, code: opaque.Secret) -> dict[str,
     }
 
 
-def _mark(subject: Subject) -> bytes | None:
+def _key_mark(subject: Subject) -> bytes | None:
     return bytes.fromhex(subject.key_mark) if subject.key_mark else None
 
 
-def _reused(connection: Connection, token: Row[Any]) -> bool:
+def _is_reuse(connection: Connection, token: Row[Any]) -> bool:
     """Whether a refresh token comes a second time, and not just after an answer that was lost.
 
     A token whose pair was replaced (`ended_at`) is in two hands: the lost answer was not lost.
@@ -303,21 +305,23 @@ def _reused(connection: Connection, token: Row[Any]) -> bool:
     return connection.execute(answered).first() is not None
 
 
-def _revoke(connection: Connection, text: str, client_id: str | None, note: Note) -> Refused | None:
+def _revoke(connection: Connection, text: str, client_id: str | None, note: Note) -> Refusal | None:
     token_id = opaque.id_of(text, opaque.REFRESH) or opaque.id_of(text, opaque.ACCESS)
     token = _token(connection, token_id)
-    good = opaque.same(text, token.hash if token else None)
+    good = opaque.matches(text, token.hash if token else None)
     if not token or not good:
         return None
     grant = _locked(connection, token.grant_id)
     if grant is None:
         return None
     if client_id is not None and grant.client_id != client_id:
-        told = "The token was given to another client."
-        return Refused("invalid_client", told, "oauth-revoke-by-another-client").naming(grant)
+        message = "The token was given to another client."
+        return Refusal("invalid_client", message, "oauth-revoke-by-another-client").with_grant(
+            grant
+        )
     whole = token.kind == "refresh"
     if grant.ended_at is None and (whole or token.ended_at is None):
-        note(connection, REVOKED, granted(connection, _noted(grant)))
+        note(connection, REVOKED, principal_of_grant(connection, _audited_fields(grant)))
     if whole:
         _end(connection, token.grant_id)
     else:
@@ -340,5 +344,5 @@ def _end(connection: Connection, grant_id: str) -> None:
     connection.execute(ended.values(ended_at=timestamp()))
 
 
-def _noted(grant: Row[Any]) -> dict[str, Any]:
+def _audited_fields(grant: Row[Any]) -> dict[str, Any]:
     return {name: getattr(grant, name) for name in ("id", "client_id", "user_id", "key_id")}

@@ -1,6 +1,6 @@
 """The first page, at `/`: what this is, and where to go. It says nothing of the tools."""
 
-from toolgate.identity.oauth.messages import Answer, Request
+from toolgate.identity.oauth.messages import Request, Response
 from toolgate.identity.oauth.page_templates import FIXED, page
 
 TEXT = """\
@@ -20,16 +20,16 @@ toolgate distribution; `toolgate --help` shows the commands.
 """
 
 
-class Home:
+class HomePage:
     """Answers a browser with a page, and everybody else with text."""
 
     methods = ("GET", "HEAD")
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """The page."""
         if "text/html" in request.accept:
             return page(request, "home", base=request.base)
         text = TEXT.format(host=request.host, base=request.base)
         kind = ("content-type", "text/plain; charset=utf-8")
         headers = tuple(kind if one[0] == "content-type" else one for one in FIXED)
-        return Answer(headers=headers, body=text.encode())
+        return Response(headers=headers, body=text.encode())

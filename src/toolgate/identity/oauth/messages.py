@@ -16,7 +16,7 @@ MOST_PARAMETERS = 50
 Header = tuple[str, str]
 
 
-class Unreadable(ValueError):
+class BadParameters(ValueError):
     """Parameters that are not valid form encoding, or far too many."""
 
 
@@ -34,7 +34,7 @@ class Parameters:
         try:
             pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=MOST_PARAMETERS)
         except ValueError:
-            raise Unreadable("The parameters are not valid form encoding.") from None
+            raise BadParameters("The parameters are not valid form encoding.") from None
         names = [name for name, _ in pairs]
         return cls(dict(pairs), frozenset(name for name in names if names.count(name) > 1))
 
@@ -42,7 +42,7 @@ class Parameters:
         """One value, or None."""
         return self.values.get(name)
 
-    def having(self, name: str, value: str) -> "Parameters":
+    def with_value(self, name: str, value: str) -> "Parameters":
         """The same with another value for one of them."""
         return Parameters({**self.values, name: value}, self.repeated)
 
@@ -82,7 +82,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Response:
     """The answer; `rule` names why the request was refused, for the audit."""
 
     status: int = 200
@@ -93,25 +93,27 @@ class Answer:
     """Whose secret came with a request that was refused, for the audit too."""
 
 
-def json_answer(body: Mapping[str, Any], status: int = 200, *headers: Header) -> Answer:
+def json_response(body: Mapping[str, Any], status: int = 200, *headers: Header) -> Response:
     """JSON that nobody may store."""
-    told = (("content-type", "application/json"), NO_STORE, *headers)
-    return Answer(status=status, headers=told, body=orjson.dumps(body))
+    all_headers = (("content-type", "application/json"), NO_STORE, *headers)
+    return Response(status=status, headers=all_headers, body=orjson.dumps(body))
 
 
-def failure(
+def error_response(
     error: str, description: str, rule: str, status: int = 400, acting: Acting = NOTHING_KNOWN
-) -> Answer:
+) -> Response:
     """An error as RFC 6749 (section 5.2) words it."""
     body = {"error": error, "error_description": description}
-    told = (("content-type", "application/json"), NO_STORE, ("pragma", "no-cache"))
-    return Answer(status=status, headers=told, body=orjson.dumps(body), rule=rule, acting=acting)
+    headers = (("content-type", "application/json"), NO_STORE, ("pragma", "no-cache"))
+    return Response(
+        status=status, headers=headers, body=orjson.dumps(body), rule=rule, acting=acting
+    )
 
 
-def redirect(url: str, *headers: Header, rule: str | None = None) -> Answer:
+def redirect(url: str, *headers: Header, rule: str | None = None) -> Response:
     """Send the browser elsewhere, always with GET."""
-    told = (("location", url), NO_STORE, ("referrer-policy", "no-referrer"), *headers)
-    return Answer(status=303, headers=told, rule=rule)
+    all_headers = (("location", url), NO_STORE, ("referrer-policy", "no-referrer"), *headers)
+    return Response(status=303, headers=all_headers, rule=rule)
 
 
 def with_parameters(url: str, given: Mapping[str, str | None]) -> str:

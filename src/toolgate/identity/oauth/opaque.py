@@ -38,11 +38,11 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def same(text: str, kept: bytes | None) -> bool:
+def matches(text: str, kept: bytes | None) -> bool:
     """Whether this is the secret; takes as long when there is none to compare with."""
     return hmac.compare_digest(digest(text), kept or bytes(32)) and kept is not None
 
 
-def derived(secret: str, purpose: str) -> str:
+def derive(secret: str, purpose: str) -> str:
     """A value that only the holder of the secret can name, for one purpose."""
     return hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).hexdigest()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolgate.identity.oauth import paths
-from toolgate.identity.oauth.messages import NO_STORE, Answer, Header, Request
+from toolgate.identity.oauth.messages import NO_STORE, Header, Request, Response
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -50,7 +50,7 @@ def page(
     rule: str | None = None,
     leads_to: str = "",
     **values: Any,
-) -> Answer:
+) -> Response:
     """A page; `leads_to` is where its form may send the browser, beside ourselves."""
     fixed = {"style": paths.STYLE, "icon": paths.ICON, "home": paths.HOME, "server": request.host}
     body = _templates().get_template(f"{name}.html").render(**fixed, **values)
@@ -58,8 +58,8 @@ def page(
         "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
         f"frame-ancestors 'none'; form-action 'self' {leads_to}"
     )
-    told = (*FIXED, ("content-security-policy", policy.rstrip()), *headers)
-    return Answer(status=status, headers=told, body=body.encode(), rule=rule)
+    all_headers = (*FIXED, ("content-security-policy", policy.rstrip()), *headers)
+    return Response(status=status, headers=all_headers, body=body.encode(), rule=rule)
 
 
 def error_page(
@@ -69,18 +69,18 @@ def error_page(
     *headers: Header,
     status: int = 400,
     then: str = BEGIN_AGAIN,
-) -> Answer:
+) -> Response:
     """A page that says what went wrong and what to do; the browser is sent nowhere."""
     return page(request, "error", *headers, status=status, rule=rule, message=message, then=then)
 
 
 @cache
-def file_at(path: str) -> Answer:
+def file_at(path: str) -> Response:
     """One of the files that our pages refer to."""
     name, media_type = FILES[path]
-    told = (
+    headers = (
         ("content-type", media_type),
         ("cache-control", "public, max-age=3600"),
         ("x-content-type-options", "nosniff"),
     )
-    return Answer(headers=told, body=(FOLDER / name).read_bytes())
+    return Response(headers=headers, body=(FOLDER / name).read_bytes())

@@ -9,7 +9,7 @@ CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 
-def proves(verifier: str, challenge: str) -> bool:
+def matches_challenge(verifier: str, challenge: str) -> bool:
     """Whether this verifier is the one the challenge was made from."""
     if not VERIFIER.fullmatch(verifier):
         return False

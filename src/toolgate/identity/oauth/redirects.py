@@ -47,7 +47,7 @@ def _split(uri: str) -> SplitResult | None:
     return parts if parts.scheme else None
 
 
-def allowed(asked: str, registered: tuple[str, ...]) -> bool:
+def is_allowed(asked: str, registered: tuple[str, ...]) -> bool:
     """Whether an address is one of the registered: equal, or on loopback but for the port."""
     if asked in registered:
         return True
@@ -80,7 +80,7 @@ def origin(uri: str) -> str:
     return f"{parts.scheme}:" if "[" in parts.netloc else f"{parts.scheme}://{parts.netloc}"
 
 
-def place(uri: str) -> str:
+def describe(uri: str) -> str:
     """Where an address leads, in words for a person."""
     parts = urlsplit(uri)
     if parts.scheme in ("http", "https"):

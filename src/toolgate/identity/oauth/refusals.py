@@ -8,7 +8,7 @@ from sqlalchemy import Row
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import NOTHING_KNOWN, Acting
 from toolgate.identity.oauth import scopes
-from toolgate.identity.oauth.pkce import proves
+from toolgate.identity.oauth.pkce import matches_challenge
 
 WRONG_CODE = "The code is wrong, used or too old. Begin again at the authorization endpoint."
 WRONG_TOKEN = "The refresh token is wrong, used or too old. Sign in again."  # noqa: S105
@@ -18,7 +18,7 @@ OTHER_RESOURCE = "The resource is another than the one that was allowed."
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """Why no token is given: for the client, and as the audit's rule."""
 
     error: str
@@ -27,13 +27,13 @@ class Refused:
     acting: Acting = NOTHING_KNOWN
     """Whose the secret is that came; known only where it was right."""
 
-    def naming(self, grant: Row[Any]) -> "Refused":
+    def with_grant(self, grant: Row[Any]) -> "Refusal":
         """The same, about a grant whose code or token it was."""
         return replace(self, acting=Acting(grant.client_id, grant.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeUse:
+class CodeRequest:
     """A request to exchange a code."""
 
     code: str
@@ -44,7 +44,7 @@ class CodeUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshUse:
+class RefreshRequest:
     """A request to exchange a refresh token."""
 
     token: str
@@ -53,32 +53,32 @@ class RefreshUse:
     scope: str | None
 
 
-def misused(grant: Row[Any], use: CodeUse) -> Refused | None:
+def code_refusal(grant: Row[Any], use: CodeRequest) -> Refusal | None:
     """Why a code that is good may not be exchanged in this way."""
     if grant.client_id != use.client_id:
-        return Refused("invalid_grant", WRONG_CODE, "oauth-code-of-another-client")
+        return Refusal("invalid_grant", WRONG_CODE, "oauth-code-of-another-client")
     if grant.code_expires_at <= timestamp():
-        return Refused("invalid_grant", WRONG_CODE, "oauth-code-expired")
+        return Refusal("invalid_grant", WRONG_CODE, "oauth-code-expired")
     if use.redirect_uri is not None and use.redirect_uri != grant.redirect_uri:
-        told = "The redirect_uri is another than the one the code was sent to."
-        return Refused("invalid_grant", told, "oauth-other-redirect")
-    if not proves(use.verifier, grant.challenge):
-        told = "The code_verifier does not belong to the code_challenge."
-        return Refused("invalid_grant", told, "oauth-wrong-verifier")
+        message = "The redirect_uri is another than the one the code was sent to."
+        return Refusal("invalid_grant", message, "oauth-other-redirect")
+    if not matches_challenge(use.verifier, grant.challenge):
+        message = "The code_verifier does not belong to the code_challenge."
+        return Refusal("invalid_grant", message, "oauth-wrong-verifier")
     if use.resource is not None and use.resource != grant.resource:
-        return Refused("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
+        return Refusal("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
     return None
 
 
-def not_refreshed(grant: Row[Any], use: RefreshUse) -> Refused | None:
+def refresh_refusal(grant: Row[Any], use: RefreshRequest) -> Refusal | None:
     """Why a grant gives no new tokens for this request."""
     if grant.client_id != use.client_id:
-        return Refused("invalid_grant", WRONG_TOKEN, "oauth-token-of-another-client")
+        return Refusal("invalid_grant", WRONG_TOKEN, "oauth-token-of-another-client")
     if grant.ended_at is not None:
-        return Refused("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
+        return Refusal("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
     if use.resource is not None and use.resource != grant.resource:
-        return Refused("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
-    if not scopes.within(use.scope or "", grant.scope):
-        told = f"The scope is wider than what was allowed: {grant.scope or 'none'}."
-        return Refused("invalid_scope", told, "oauth-wider-scope")
+        return Refusal("invalid_target", OTHER_RESOURCE, "oauth-other-resource")
+    if not scopes.is_within(use.scope or "", grant.scope):
+        message = f"The scope is wider than what was allowed: {grant.scope or 'none'}."
+        return Refusal("invalid_scope", message, "oauth-wider-scope")
     return None

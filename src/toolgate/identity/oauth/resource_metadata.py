@@ -1,6 +1,6 @@
 """Which authorization server guards a resource (RFC 9728)."""
 
-from toolgate.identity.oauth.messages import Answer, Request, json_answer
+from toolgate.identity.oauth.messages import Request, Response, json_response
 from toolgate.identity.oauth.paths import RESOURCES
 from toolgate.identity.oauth.scopes import SUPPORTED
 
@@ -13,9 +13,9 @@ class ResourceMetadata:
     def __init__(self, path: str = RESOURCES[-1]) -> None:
         self._path = path
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """Tell it."""
-        return json_answer(
+        return json_response(
             {
                 "resource": request.base + self._path,
                 "authorization_servers": [request.base],

@@ -5,7 +5,7 @@ READ = "tools:read"
 SUPPORTED = [TOOLS, READ]
 
 
-def asked_for(given: str | None) -> str:
+def requested(given: str | None) -> str:
     """The widest of our scopes that a request names; `tools` when it names none at all.
 
     Empty where it names others only.
@@ -14,22 +14,22 @@ def asked_for(given: str | None) -> str:
     return next((scope for scope in SUPPORTED if scope in wanted), "")
 
 
-def narrowed(scope: str) -> str:
+def read_only(scope: str) -> str:
     """The same for reading only."""
     return READ if scope else ""
 
 
-def within(wanted: str, scope: str) -> bool:
+def is_within(wanted: str, scope: str) -> bool:
     """Whether a refresh asks for no more than was allowed."""
     allowed = {TOOLS, READ} if scope == TOOLS else {scope}
     return set(wanted.split()) <= allowed
 
 
-def opens_tools(scope: str) -> bool:
+def allows_tools(scope: str) -> bool:
     """Whether a token of this scope is for tools at all."""
     return scope in SUPPORTED
 
 
-def reads_only(scope: str) -> bool:
+def is_read_only(scope: str) -> bool:
     """Whether a token of this scope is for tools that read, and no others."""
     return scope == READ

@@ -10,19 +10,19 @@ from toolgate.identity.credentials import Credentials
 from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth import paths
 from toolgate.identity.oauth.admin_client import AdminClients
-from toolgate.identity.oauth.authorize import Authorize
-from toolgate.identity.oauth.callback import Callback
-from toolgate.identity.oauth.clients import ClientDocuments, Clients
-from toolgate.identity.oauth.consent import Consent, Lifetimes, ToolCounts
+from toolgate.identity.oauth.authorization import AuthorizationEndpoint
+from toolgate.identity.oauth.callback import CallbackEndpoint
+from toolgate.identity.oauth.clients import ClientDocumentSource, Clients
+from toolgate.identity.oauth.consent import ConsentPage, Lifetimes, ToolCounts
 from toolgate.identity.oauth.grants import Grants
-from toolgate.identity.oauth.home import Home
-from toolgate.identity.oauth.messages import Answer, Request
+from toolgate.identity.oauth.home import HomePage
+from toolgate.identity.oauth.messages import Request, Response
 from toolgate.identity.oauth.page_templates import FILES, file_at
-from toolgate.identity.oauth.register import Register
+from toolgate.identity.oauth.registration import RegistrationEndpoint
 from toolgate.identity.oauth.resource_metadata import ResourceMetadata
-from toolgate.identity.oauth.revoke import Revoke
+from toolgate.identity.oauth.revocation import RevocationEndpoint
 from toolgate.identity.oauth.server_metadata import ServerMetadata
-from toolgate.identity.oauth.sign_in import SignInPage
+from toolgate.identity.oauth.sign_in_page import SignInPage
 from toolgate.identity.oauth.sign_ins import SignIns
 from toolgate.identity.oauth.token import TokenEndpoint
 from toolgate.identity.providers import Provider
@@ -44,7 +44,7 @@ class Endpoint(Protocol):
         """What it can be asked with."""
         ...
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """Answer one request."""
         ...
 
@@ -57,13 +57,13 @@ class File:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    async def __call__(self, request: Request) -> Answer:  # noqa: ARG002 (always the same)
+    async def __call__(self, request: Request) -> Response:  # noqa: ARG002 (always the same)
         """The same for everybody."""
         return file_at(self._path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class ServerParts:
     """What the authorization server is made of."""
 
     database: Database
@@ -76,10 +76,10 @@ class Parts:
     admin_key_client: bool = False
     provider: Provider | None = None
     """Who signs people in; None for a page of ours that asks for a key."""
-    documents: ClientDocuments | None = None
+    documents: ClientDocumentSource | None = None
 
 
-def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
+def endpoints(parts: ServerParts) -> Mapping[str, Endpoint]:
     """Every endpoint by its path."""
     clients = Clients(parts.database, parts.documents)
     sign_ins = SignIns(parts.database)
@@ -91,7 +91,7 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
         refresh_seconds=parts.refresh_seconds,
     )
     found: dict[str, Endpoint] = {
-        paths.AUTHORIZE: Authorize(
+        paths.AUTHORIZE: AuthorizationEndpoint(
             clients,
             sign_ins,
             parts.provider,
@@ -99,7 +99,7 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
             keys=parts.credentials.keys,
             grants=grants,
         ),
-        paths.CONSENT: Consent(
+        paths.CONSENT: ConsentPage(
             parts.database,
             sign_ins,
             grants,
@@ -108,21 +108,21 @@ def endpoints(parts: Parts) -> Mapping[str, Endpoint]:
             lifetimes=Lifetimes(parts.access_seconds, parts.refresh_seconds),
         ),
         paths.TOKEN: TokenEndpoint(grants, clients, admins, parts.guesses),
-        paths.REVOKE: Revoke(grants, admins),
-        paths.HOME: Home(),
+        paths.REVOKE: RevocationEndpoint(grants, admins),
+        paths.HOME: HomePage(),
         **{path: File(path) for path in FILES},
         **_metadata(parts),
     }
     if parts.registration:
-        found[paths.REGISTER] = Register(clients)
+        found[paths.REGISTER] = RegistrationEndpoint(clients)
     if parts.provider is None:
         found[paths.SIGN_IN] = SignInPage(sign_ins, parts.credentials.keys, parts.guesses)
     else:
-        found[paths.CALLBACK] = Callback(sign_ins, parts.provider, parts.credentials.users)
+        found[paths.CALLBACK] = CallbackEndpoint(sign_ins, parts.provider, parts.credentials.users)
     return found | {alias: found[path] for alias, path in ALIASES.items() if path in found}
 
 
-def _metadata(parts: Parts) -> dict[str, Endpoint]:
+def _metadata(parts: ServerParts) -> dict[str, Endpoint]:
     server = ServerMetadata(
         registration=parts.registration, client_documents=parts.documents is not None
     )

@@ -1,7 +1,7 @@
 """What this authorization server can do, and where (RFC 8414)."""
 
 from toolgate.identity.oauth import paths
-from toolgate.identity.oauth.messages import Answer, Request, json_answer
+from toolgate.identity.oauth.messages import Request, Response, json_response
 from toolgate.identity.oauth.scopes import SUPPORTED
 
 
@@ -14,11 +14,11 @@ class ServerMetadata:
         self._registration = registration
         self._client_documents = client_documents
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """Tell it."""
         base = request.base
         register = {"registration_endpoint": base + paths.REGISTER} if self._registration else {}
-        return json_answer(
+        return json_response(
             {
                 "issuer": base,
                 "authorization_endpoint": base + paths.AUTHORIZE,

@@ -16,7 +16,7 @@ from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import sign_ins
 from toolgate.gate.audit_records import timestamp
 from toolgate.identity.oauth import opaque
-from toolgate.identity.oauth.audit_notes import SIGNED_IN, Note, holder
+from toolgate.identity.oauth.audit_notes import SIGNED_IN, Note, principal_of
 from toolgate.identity.oauth.eviction import make_room, network_of
 from toolgate.identity.oauth.expiry import delete_expired
 
@@ -32,7 +32,7 @@ NOBODY_YET = cast(sign_ins.c.subject, Text) == "null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AuthorizationRequest:
     """An authorization request that was found good."""
 
     client_id: str
@@ -63,14 +63,14 @@ class SignIn:
     id: str
     secret: str
     """What the browser's cookie holds."""
-    asked: Asked
+    asked: AuthorizationRequest
     remembered: Mapping[str, str]
     subject: Subject | None
 
     @property
     def form_token(self) -> str:
         """Proves that a form was shown to the browser that sends it."""
-        return opaque.derived(self.secret, f"form:{self.id}")
+        return opaque.derive(self.secret, f"form:{self.id}")
 
     @property
     def allowed(self) -> bool:
@@ -80,12 +80,12 @@ class SignIn:
     def may_decide(self, token: str) -> bool:
         """Whether this token was given to the browser in which the person signed in."""
         kept = self.remembered.get(CONSENT) if self.subject else None
-        return opaque.same(token, bytes.fromhex(kept) if kept else None)
+        return opaque.matches(token, bytes.fromhex(kept) if kept else None)
 
     @property
     def state(self) -> str:
         """What a provider hands back: which sign-in, and that this browser began it."""
-        return f"{self.id}.{opaque.derived(self.secret, f'state:{self.id}')}"
+        return f"{self.id}.{opaque.derive(self.secret, f'state:{self.id}')}"
 
 
 class SignIns:
@@ -94,7 +94,7 @@ class SignIns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, asked: Asked, peer: str = "") -> SignIn:
+    async def begin(self, asked: AuthorizationRequest, peer: str = "") -> SignIn:
         """Keep a new one."""
         made = SignIn(
             id=secrets.token_hex(16),
@@ -130,7 +130,7 @@ class SignIns:
             return None
         one = select(sign_ins).where(sign_ins.c.id == sign_in_id)
         row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
-        good = opaque.same(secret, row.browser if row else None)
+        good = opaque.matches(secret, row.browser if row else None)
         if not row or not good or row.expires_at <= timestamp() or row.misses >= MOST_MISSES:
             return None
         return _sign_in(row, secret)
@@ -139,7 +139,7 @@ class SignIns:
         """Keep what a provider wants to be told again."""
         await self._change(sign_in, remembered=dict(what))
 
-    async def signed_in(self, sign_in: SignIn, subject: Subject, note: Note) -> str:
+    async def set_subject(self, sign_in: SignIn, subject: Subject, note: Note) -> str:
         """The person has proved who they are; the token with which they may decide."""
         token = secrets.token_hex(32)
         changed = update(sign_ins).where(sign_ins.c.id == sign_in.id)
@@ -147,22 +147,22 @@ class SignIns:
         proved = changed.values(subject=asdict(subject), remembered=kept)
 
         def keep(connection: Connection) -> None:
-            if allowed_as(connection, sign_in):
+            if grant_of(connection, sign_in):
                 return  # the token decides nothing: the answer stays
             connection.execute(proved)
-            who = holder(connection, subject.user_id, subject.key_id)
+            who = principal_of(connection, subject.user_id, subject.key_id)
             note(connection, SIGNED_IN, replace(who, client_id=sign_in.asked.client_id))
 
         await self._database.write(keep)
         return token
 
-    async def missed(self, sign_in: SignIn) -> None:
+    async def count_wrong_key(self, sign_in: SignIn) -> None:
         """Count a wrong key; after a few the sign-in is over."""
         await self._change(sign_in, misses=sign_ins.c.misses + 1)
 
-    async def forget(self, sign_in: SignIn) -> None:
+    async def end(self, sign_in: SignIn) -> None:
         """End it."""
-        await self._database.write(lambda c: delete_one(c, sign_in))
+        await self._database.write(lambda c: delete_sign_in(c, sign_in))
 
     async def _change(self, sign_in: SignIn, **values: Any) -> None:
         changed = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(**values)
@@ -174,13 +174,13 @@ def _locked(connection: Connection, sign_in: SignIn) -> Row[Any] | None:
     return connection.execute(one).first()
 
 
-def allowed_as(connection: Connection, sign_in: SignIn) -> str | None:
+def grant_of(connection: Connection, sign_in: SignIn) -> str | None:
     """The grant that came of a sign-in, if one did; until the transaction ends, none can."""
     row = _locked(connection, sign_in)
     return row.remembered.get(GRANT) if row and row.subject else None
 
 
-def answered(connection: Connection, sign_in: SignIn, grant_id: str) -> bool:
+def set_grant(connection: Connection, sign_in: SignIn, grant_id: str) -> bool:
     """Keep which grant comes of a sign-in: of two answers at once, one succeeds."""
     row = _locked(connection, sign_in)
     if row is None or GRANT in row.remembered:
@@ -191,7 +191,7 @@ def answered(connection: Connection, sign_in: SignIn, grant_id: str) -> bool:
     return True
 
 
-def delete_one(connection: Connection, sign_in: SignIn) -> None:
+def delete_sign_in(connection: Connection, sign_in: SignIn) -> None:
     """Take a sign-in out of the table."""
     connection.execute(delete(sign_ins).where(sign_ins.c.id == sign_in.id))
 
@@ -200,7 +200,7 @@ def _sign_in(row: Row[Any], secret: str) -> SignIn:
     return SignIn(
         id=row.id,
         secret=secret,
-        asked=Asked(**row.asked),
+        asked=AuthorizationRequest(**row.asked),
         remembered=row.remembered,
         subject=Subject(**row.subject) if row.subject else None,
     )

@@ -19,7 +19,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class SignInStart:
     """Where to send the browser, and what to remember until it is back."""
 
     url: str
@@ -30,14 +30,14 @@ class SignInFailed(Exception):
     """The person could not be signed in; the message is fit for a page."""
 
 
-class ProviderDown(SignInFailed):
+class ProviderUnavailable(SignInFailed):
     """Not the person's fault: whom we have to ask does not answer as it should."""
 
 
 class Provider(Protocol):
     """One way to sign in."""
 
-    async def begin(self, state: str, back: str) -> Begun:
+    async def begin(self, state: str, back: str) -> SignInStart:
         """Start: `state` comes back in the query of `back`, an absolute address of ours."""
         ...
 

@@ -21,7 +21,7 @@ def is_safe(url: object) -> bool:
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK))
 
 
-def required(setting: str, url: str) -> str:
+def checked_url(setting: str, url: str) -> str:
     """The address, unless keys or tokens would travel to it in the open."""
     if not is_safe(url):
         raise ValueError(f"Setting {setting}: must begin with https:// (http:// only on loopback).")

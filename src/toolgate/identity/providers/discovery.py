@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from toolgate.identity.providers import ProviderDown, SignInFailed
+from toolgate.identity.providers import ProviderUnavailable, SignInFailed
 from toolgate.identity.providers.addresses import is_safe
-from toolgate.identity.shared_requests import Shared
+from toolgate.identity.shared_requests import SharedRequests
 from toolgate.outbound.json_fetcher import JsonFetcher
 from toolgate.outbound.responses import FetchFailed
 
@@ -38,7 +38,7 @@ class Discovery:
         self._issuer = issuer
         self._clock = clock
         self._kept: tuple[float, Metadata] | None = None
-        self._asking = Shared[Metadata]()
+        self._asking = SharedRequests[Metadata]()
 
     async def metadata(self) -> Metadata:
         """What the provider says; raise `SignInFailed` when it cannot be used."""
@@ -50,7 +50,7 @@ class Discovery:
         try:
             fetched = await self._fetcher.get(self._issuer.rstrip("/") + PATH)
         except FetchFailed as problem:
-            raise ProviderDown(f"The provider cannot be used now: {problem}") from problem
+            raise ProviderUnavailable(f"The provider cannot be used now: {problem}") from problem
         metadata = self._read(fetched.body)
         self._kept = (self._clock() + KEPT_SECONDS, metadata)
         return metadata

@@ -30,7 +30,7 @@ class Expected:
     algorithms: Collection[str]
 
 
-async def verified(token: str, keys: SigningKeys, expected: Expected) -> dict[str, Any]:
+async def verified_claims(token: str, keys: SigningKeys, expected: Expected) -> dict[str, Any]:
     """The claims of a token that is genuine, for us and in time; else `SignInFailed`."""
     if len(token) > MOST_TOKEN:
         raise SignInFailed(f"The ID token is too large. {AGAIN}")

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote_plus
 
-from toolgate.identity.providers import Begun, Profile, ProviderDown, SignInFailed
-from toolgate.identity.providers.addresses import check_state, required, with_query
+from toolgate.identity.providers import Profile, ProviderUnavailable, SignInFailed, SignInStart
+from toolgate.identity.providers.addresses import check_state, checked_url, with_query
 from toolgate.identity.providers.discovery import Discovery, Metadata
-from toolgate.identity.providers.id_tokens import Expected, profile, verified
+from toolgate.identity.providers.id_tokens import Expected, profile, verified_claims
 from toolgate.identity.providers.signing_keys import SigningKeys
 from toolgate.outbound.json_fetcher import JsonFetcher, JsonObject
 from toolgate.outbound.responses import FetchFailed
@@ -41,11 +41,11 @@ class OidcProvider:
         self._client_id = client_id
         self._client_secret = client_secret
         self._fetcher = fetcher
-        self._discovery = Discovery(fetcher, required("sign_in.oidc_issuer", issuer))
+        self._discovery = Discovery(fetcher, checked_url("sign_in.oidc_issuer", issuer))
         self._expected = Expected(issuer, client_id, ALGORITHMS)
         self._keys: tuple[str, SigningKeys] | None = None
 
-    async def begin(self, state: str, back: str) -> Begun:
+    async def begin(self, state: str, back: str) -> SignInStart:
         """The provider's sign-in page for this attempt, with a nonce and a verifier of its own."""
         metadata = await self._discovery.metadata()
         verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
@@ -60,7 +60,7 @@ class OidcProvider:
             "code_challenge_method": "S256",
         }
         url = with_query(metadata.authorization_endpoint, query)
-        return Begun(url, {"state": state, "nonce": nonce, "verifier": verifier})
+        return SignInStart(url, {"state": state, "nonce": nonce, "verifier": verifier})
 
     async def finish(
         self, query: Mapping[str, str], remembered: Mapping[str, str], back: str
@@ -74,12 +74,12 @@ class OidcProvider:
             raise SignInFailed(f"{why} Start again.")
         if not query.get("code"):
             raise SignInFailed("The provider sent no code. Start again.")
-        tokens = await self._exchanged(metadata, query["code"], remembered, back)
-        claims = await verified(tokens["id_token"], self._keys_at(metadata), self._expected)
+        tokens = await self._exchange_code(metadata, query["code"], remembered, back)
+        claims = await verified_claims(tokens["id_token"], self._keys_at(metadata), self._expected)
         self._check(claims, remembered)
-        return profile(await self._completed(metadata, claims, tokens.get("access_token")))
+        return profile(await self._with_userinfo(metadata, claims, tokens.get("access_token")))
 
-    async def _exchanged(
+    async def _exchange_code(
         self, metadata: Metadata, code: str, remembered: Mapping[str, str], back: str
     ) -> dict[str, Any]:
         form = {
@@ -93,7 +93,9 @@ class OidcProvider:
             form["client_id"] = self._client_id
         else:
             basic = (quote_plus(self._client_id), quote_plus(self._client_secret))
-        answer = await _reached(self._fetcher.post(metadata.token_endpoint, form, basic=basic))
+        answer = await _provider_response(
+            self._fetcher.post(metadata.token_endpoint, form, basic=basic)
+        )
         if answer.status != 200 or not isinstance(answer.body.get("id_token"), str):
             raise SignInFailed("The provider did not accept the code it gave. Start again.")
         return answer.body
@@ -105,7 +107,7 @@ class OidcProvider:
 
     def _check(self, claims: dict[str, Any], remembered: Mapping[str, str]) -> None:
         wanted, given = remembered.get("nonce", ""), claims.get("nonce")
-        if not wanted or not isinstance(given, str) or not _same(wanted, given):
+        if not wanted or not isinstance(given, str) or not _equal(wanted, given):
             raise SignInFailed("The ID token belongs to another sign-in. Start again.")
         alone = claims["aud"] in (self._client_id, [self._client_id])
         if claims.get("azp", self._client_id if alone else None) != self._client_id:
@@ -113,14 +115,16 @@ class OidcProvider:
         if len(claims["sub"]) > MOST_UID:
             raise SignInFailed("The ID token names no user. Start again.")
 
-    async def _completed(
+    async def _with_userinfo(
         self, metadata: Metadata, claims: dict[str, Any], access_token: object
     ) -> dict[str, Any]:
         """The claims with those that many providers only tell when asked for the profile."""
-        told = "email" in claims or "name" in claims
-        if told or metadata.userinfo_endpoint is None or not isinstance(access_token, str):
+        complete = "email" in claims or "name" in claims
+        if complete or metadata.userinfo_endpoint is None or not isinstance(access_token, str):
             return claims
-        more = await _reached(self._fetcher.get(metadata.userinfo_endpoint, bearer=access_token))
+        more = await _provider_response(
+            self._fetcher.get(metadata.userinfo_endpoint, bearer=access_token)
+        )
         if more.body.get("sub") != claims["sub"]:
             raise SignInFailed("The provider answered about another user. Start again.")
         return {**more.body, **claims}
@@ -133,11 +137,11 @@ def _check_sender(query: Mapping[str, str], metadata: Metadata) -> None:
         raise SignInFailed("This answer is from another provider. Start again.")
 
 
-async def _reached(asking: Any) -> JsonObject:
+async def _provider_response(asking: Any) -> JsonObject:
     try:
         return await asking
     except FetchFailed as problem:
-        raise ProviderDown(f"The provider cannot be used now: {problem}") from problem
+        raise ProviderUnavailable(f"The provider cannot be used now: {problem}") from problem
 
 
 def _challenge(verifier: str) -> str:
@@ -145,5 +149,5 @@ def _challenge(verifier: str) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-def _same(one: str, other: str) -> bool:
+def _equal(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())

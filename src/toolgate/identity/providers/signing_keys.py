@@ -8,8 +8,8 @@ from typing import Any, cast
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from toolgate.identity.providers import ProviderDown, SignInFailed
-from toolgate.identity.shared_requests import Shared
+from toolgate.identity.providers import ProviderUnavailable, SignInFailed
+from toolgate.identity.shared_requests import SharedRequests
 from toolgate.outbound.json_fetcher import JsonFetcher
 from toolgate.outbound.responses import FetchFailed
 
@@ -37,7 +37,7 @@ class SigningKeys:
         self._keys: list[PublicKey] = []
         self._asked_at = float("-inf")
         self._fresh_until = float("-inf")
-        self._asking = Shared[None]()
+        self._asking = SharedRequests[None]()
 
     async def key(self, kid: object) -> PublicKey:
         """The key with an id, or the only one there is; raise `SignInFailed` unless it is known."""
@@ -60,7 +60,9 @@ class SigningKeys:
         try:
             fetched = await self._fetcher.get(self._url)
         except FetchFailed as problem:
-            raise ProviderDown(f"The keys of the sign-in are not available: {problem}") from problem
+            raise ProviderUnavailable(
+                f"The keys of the sign-in are not available: {problem}"
+            ) from problem
         self._keys = _imported(fetched.body.get("keys"))
         seconds = USUAL_SECONDS if fetched.fresh_seconds is None else fetched.fresh_seconds
         self._asked_at = self._clock()

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from toolgate.identity.providers import Begun, Profile, SignInFailed
-from toolgate.identity.providers.addresses import check_state, required, with_query
-from toolgate.identity.providers.id_tokens import Expected, is_past, profile, verified
+from toolgate.identity.providers import Profile, SignInFailed, SignInStart
+from toolgate.identity.providers.addresses import check_state, checked_url, with_query
+from toolgate.identity.providers.id_tokens import Expected, is_past, profile, verified_claims
 from toolgate.identity.providers.signing_keys import SigningKeys
 from toolgate.outbound.json_fetcher import JsonFetcher
 
@@ -18,15 +18,15 @@ class SiteProvider:
     """Sends the browser to the app's site; it comes back with `code=ID_TOKEN`."""
 
     def __init__(self, site_url: str, project: str, keys_url: str, *, fetcher: JsonFetcher) -> None:
-        self._site_url = required("sign_in.site_url", site_url)
+        self._site_url = checked_url("sign_in.site_url", site_url)
         self._project = project
-        self._keys = SigningKeys(fetcher, required("sign_in.firebase_keys_url", keys_url))
+        self._keys = SigningKeys(fetcher, checked_url("sign_in.firebase_keys_url", keys_url))
         self._expected = Expected(f"{ISSUER}/{project}", project, ALGORITHMS)
 
-    async def begin(self, state: str, back: str) -> Begun:
+    async def begin(self, state: str, back: str) -> SignInStart:
         """Where the site's sign-in page is, told where to send the browser afterwards."""
         query = {"redirect_uri": back, "state": state, "mcp": "true"}
-        return Begun(with_query(self._site_url, query), {"state": state})
+        return SignInStart(with_query(self._site_url, query), {"state": state})
 
     async def finish(
         self, query: Mapping[str, str], remembered: Mapping[str, str], back: str
@@ -37,7 +37,7 @@ class SiteProvider:
         token = query.get("code")
         if not token:
             raise SignInFailed("The site sent no ID token. Sign in again.")
-        claims = await verified(token, self._keys, self._expected)
+        claims = await verified_claims(token, self._keys, self._expected)
         self._check(claims)
         return profile(claims)
 

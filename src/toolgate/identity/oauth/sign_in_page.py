@@ -10,7 +10,7 @@ from toolgate.gate.principal import NOTHING_KNOWN, Acting, Kind, Principal
 from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import browser, paths, redirects
-from toolgate.identity.oauth.messages import Answer, Request
+from toolgate.identity.oauth.messages import Request, Response
 from toolgate.identity.oauth.page_templates import error_page, page
 from toolgate.identity.oauth.refusals import ALREADY
 from toolgate.identity.oauth.sign_ins import SignIn, SignIns
@@ -31,41 +31,41 @@ class SignInPage:
         self._keys = keys
         self._guesses = guesses
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """Show the page, or read what it sends."""
         posted = request.method == "POST"
         given = request.form if posted else request.query
-        sign_in = await browser.found(request, self._sign_ins, given.get("request"))
-        if isinstance(sign_in, Answer):
+        sign_in = await browser.find_sign_in(request, self._sign_ins, given.get("request"))
+        if isinstance(sign_in, Response):
             return sign_in
         if sign_in.allowed:
             return error_page(request, ALREADY, "oauth-answered-twice", status=403)
         if not posted:
-            return _shown(request, sign_in)
-        if refused := browser.forged(request, sign_in):
+            return _page(request, sign_in)
+        if refused := browser.forgery_refusal(request, sign_in):
             return refused
         return await self._read(request, sign_in)
 
-    async def _read(self, request: Request, sign_in: SignIn) -> Answer:
+    async def _read(self, request: Request, sign_in: SignIn) -> Response:
         key = (request.form.get("key") or "").strip(PASTED)
         try:
             principal = await self._guesses.look_up(key, request.peer, self._person)
         except RateLimited as limited:
-            told = f"Too many wrong keys. Try again in {limited.retry_after} s."
-            return _shown(request, sign_in, told, status=429, rule="oauth-too-many-guesses")
+            message = f"Too many wrong keys. Try again in {limited.retry_after} s."
+            return _page(request, sign_in, message, status=429, rule="oauth-too-many-guesses")
         except Unusable as unusable:
-            return await self._wrong(request, sign_in, unusable.acting)
+            return await self._wrong_key(request, sign_in, unusable.acting)
         if principal is None:
-            return await self._wrong(request, sign_in)
+            return await self._wrong_key(request, sign_in)
         subject = subject_of(principal, self._keys)
-        return await browser.to_consent(request, self._sign_ins, sign_in, subject)
+        return await browser.redirect_to_consent(request, self._sign_ins, sign_in, subject)
 
-    async def _wrong(
+    async def _wrong_key(
         self, request: Request, sign_in: SignIn, acting: Acting = NOTHING_KNOWN
-    ) -> Answer:
-        await self._sign_ins.missed(sign_in)
-        told = _shown(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
-        return replace(told, acting=acting)
+    ) -> Response:
+        await self._sign_ins.count_wrong_key(sign_in)
+        response = _page(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
+        return replace(response, acting=acting)
 
     async def _person(self, key: str) -> Principal | None:
         """Who holds a key, unless it is an agent, which signs nobody in."""
@@ -73,14 +73,14 @@ class SignInPage:
         return None if principal is None or principal.kind is Kind.AGENT else principal
 
 
-def _shown(
+def _page(
     request: Request,
     sign_in: SignIn,
     problem: str | None = None,
     *,
     status: int = 200,
     rule: str | None = None,
-) -> Answer:
+) -> Response:
     return page(
         request,
         "sign_in",
@@ -90,6 +90,6 @@ def _shown(
         sign_in=sign_in.id,
         form_token=sign_in.form_token,
         client=sign_in.asked.client_name,
-        place=redirects.place(sign_in.asked.redirect_uri),
+        place=redirects.describe(sign_in.asked.redirect_uri),
         problem=problem,
     )

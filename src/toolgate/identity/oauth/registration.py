@@ -6,7 +6,7 @@ import orjson
 
 from toolgate.identity.oauth.client_names import shown_name
 from toolgate.identity.oauth.clients import Clients
-from toolgate.identity.oauth.messages import Answer, Request, failure, json_answer
+from toolgate.identity.oauth.messages import Request, Response, error_response, json_response
 from toolgate.identity.oauth.redirects import broken_rule
 
 MOST_BYTES = 8 * 1024
@@ -17,7 +17,7 @@ RULE = "oauth-bad-registration"
 GRANTS = ["authorization_code", "refresh_token"]
 
 
-class Wrong(ValueError):
+class InvalidClientMetadata(ValueError):
     """A member breaks a rule; the message says which."""
 
     def __init__(self, error: str, message: str) -> None:
@@ -25,7 +25,7 @@ class Wrong(ValueError):
         self.error = error
 
 
-class Register:
+class RegistrationEndpoint:
     """Keeps a client and gives it an id."""
 
     methods = ("POST",)
@@ -33,18 +33,18 @@ class Register:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """Register, or say what is wrong."""
         if len(request.body) > MOST_BYTES:
-            told = f"A registration has at most {MOST_BYTES} bytes."
-            return failure("invalid_client_metadata", told, RULE, status=413)
+            message = f"A registration has at most {MOST_BYTES} bytes."
+            return error_response("invalid_client_metadata", message, RULE, status=413)
         try:
-            told = _object(request.body)
-            redirects = _redirects(told.get("redirect_uris"))
-            _public(told)
-            name, uri = _name(told.get("client_name")), _uri(told.get("client_uri"))
-        except Wrong as wrong:
-            return failure(wrong.error, str(wrong), RULE)
+            metadata = _object(request.body)
+            redirects = _redirects(metadata.get("redirect_uris"))
+            _check_public(metadata)
+            name, uri = _name(metadata.get("client_name")), _uri(metadata.get("client_uri"))
+        except InvalidClientMetadata as wrong:
+            return error_response(wrong.error, str(wrong), RULE)
         made = await self._clients.register(name, redirects, uri, request.note, peer=request.peer)
         body = {
             "client_id": made.id,
@@ -55,51 +55,55 @@ class Register:
             "token_endpoint_auth_method": "none",
             "scope": "tools",
         }
-        return json_answer(body if uri is None else {**body, "client_uri": uri}, 201)
+        return json_response(body if uri is None else {**body, "client_uri": uri}, 201)
 
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        told: Any = orjson.loads(body)
+        metadata: Any = orjson.loads(body)
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
-        raise Wrong("invalid_client_metadata", "The body must be a JSON object.")
-    return cast("dict[str, Any]", told)
+        metadata = None
+    if not isinstance(metadata, dict):
+        raise InvalidClientMetadata("invalid_client_metadata", "The body must be a JSON object.")
+    return cast("dict[str, Any]", metadata)
 
 
 def _redirects(given: Any) -> tuple[str, ...]:
     uris = cast("list[Any]", given) if isinstance(given, list) else []
     if not 1 <= len(uris) <= MOST_REDIRECTS or not all(isinstance(one, str) for one in uris):
-        told = f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses."
-        raise Wrong("invalid_redirect_uri", told)
+        message = f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses."
+        raise InvalidClientMetadata("invalid_redirect_uri", message)
     for number, uri in enumerate(uris):
         if len(uri) > MOST_ADDRESS:
             broken = f"must have at most {MOST_ADDRESS} characters"
         else:
             broken = broken_rule(uri)
         if broken:
-            raise Wrong("invalid_redirect_uri", f"redirect_uris[{number}] {broken}.")
+            raise InvalidClientMetadata(
+                "invalid_redirect_uri", f"redirect_uris[{number}] {broken}."
+            )
     return tuple(uris)
 
 
-def _public(told: dict[str, Any]) -> None:
+def _check_public(metadata: dict[str, Any]) -> None:
     """Secrets are not given out; clients that want one learn here that they get none.
 
     RFC 7591 lets a server replace what a client asked for, and says so in the answer, so only
     what could never work is refused.
     """
     for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
-        given = told.get(name)
+        given = metadata.get(name)
         if given is not None and not (isinstance(given, list) and needed in given):
-            raise Wrong("invalid_client_metadata", f"{name} must be a list with {needed}.")
+            raise InvalidClientMetadata(
+                "invalid_client_metadata", f"{name} must be a list with {needed}."
+            )
 
 
 def _name(given: Any) -> str:
     if given is None:
         return DEFAULT_NAME
     if not isinstance(given, str):
-        raise Wrong("invalid_client_metadata", "client_name must be a text.")
+        raise InvalidClientMetadata("invalid_client_metadata", "client_name must be a text.")
     return shown_name(given) or DEFAULT_NAME
 
 

@@ -10,9 +10,9 @@ from toolgate.identity.oauth import browser, paths, pkce, redirects, scopes
 from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.clients import BadClient, Client, Clients, is_document
 from toolgate.identity.oauth.grants import Grants
-from toolgate.identity.oauth.messages import Answer, Request, redirect, with_parameters
+from toolgate.identity.oauth.messages import Request, Response, redirect, with_parameters
 from toolgate.identity.oauth.page_templates import error_page
-from toolgate.identity.oauth.sign_ins import Asked, SignIns
+from toolgate.identity.oauth.sign_ins import AuthorizationRequest, SignIns
 from toolgate.identity.oauth.subjects import subject_of
 from toolgate.identity.providers import Provider, SignInFailed
 
@@ -40,7 +40,7 @@ NO_DOCUMENT = (
 )
 
 
-class Wrong(ValueError):
+class InvalidAuthorizationRequest(ValueError):
     """A request that cannot be granted, for the client to know."""
 
     def __init__(self, error: str, message: str, rule: str) -> None:
@@ -49,7 +49,7 @@ class Wrong(ValueError):
         self.rule = rule
 
 
-class Authorize:
+class AuthorizationEndpoint:
     """Begins a sign-in."""
 
     methods = ("GET",)
@@ -71,16 +71,18 @@ class Authorize:
         self._keys = keys
         self._grants = grants
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """Send the browser to sign in, or say what is wrong."""
         query = request.query
         if query.repeated & {"client_id", "redirect_uri"}:
-            told = "client_id and redirect_uri must be given once."
-            return error_page(request, told, "oauth-bad-request")
+            message = "client_id and redirect_uri must be given once."
+            return error_page(request, message, "oauth-bad-request")
         client_id, target = query.get("client_id") or "", query.get("redirect_uri") or ""
         admin = await self._admins.holder(request, client_id)
         try:
-            client = self._of_admin(admin, target) if admin else await self._clients.find(client_id)
+            client = (
+                self._admin_client(admin, target) if admin else await self._clients.find(client_id)
+            )
         except BadClient as bad:
             fetched = is_document(client_id) and self._clients.reads_documents
             then = NO_DOCUMENT if fetched else HOW_TO_SIGN_IN
@@ -88,30 +90,32 @@ class Authorize:
         if refused := _bad_redirect(request, client, target):
             return refused
         try:
-            asked = _asked(request, client, target)
-        except Wrong as wrong:
-            told = {"error": wrong.error, "error_description": str(wrong)}
+            asked = _read_request(request, client, target)
+        except InvalidAuthorizationRequest as wrong:
+            error = {"error": wrong.error, "error_description": str(wrong)}
             state = None if "state" in query.repeated else query.get("state")
             known = {"state": state, "iss": request.base}
-            return redirect(with_parameters(target, told | known), rule=wrong.rule)
+            return redirect(with_parameters(target, error | known), rule=wrong.rule)
         if admin is not None:
             return await self._allow_at_once(request, asked, admin)
         return await self._begin(request, asked)
 
-    def _of_admin(self, admin: Principal, target: str) -> Client:
+    def _admin_client(self, admin: Principal, target: str) -> Client:
         """The client of somebody who knows an admin key; it is answered on this machine."""
         if target and not self._admins.everywhere and not redirects.is_loopback(target):
             raise BadClient(NOT_HERE)
         return Client(id=admin.id, name="a client with an admin key", redirect_uris=(target,))
 
-    async def _allow_at_once(self, request: Request, asked: Asked, admin: Principal) -> Answer:
+    async def _allow_at_once(
+        self, request: Request, asked: AuthorizationRequest, admin: Principal
+    ) -> Response:
         """The key in the request is proof and consent in one; PKCE and the code are as always."""
         subject = subject_of(admin, self._keys)
         code = await self._grants.allow_at_once(asked, subject, request.note)
-        told = {"code": code, "state": asked.state, "iss": request.base}
-        return redirect(with_parameters(asked.redirect_uri, told))
+        parameters = {"code": code, "state": asked.state, "iss": request.base}
+        return redirect(with_parameters(asked.redirect_uri, parameters))
 
-    async def _begin(self, request: Request, asked: Asked) -> Answer:
+    async def _begin(self, request: Request, asked: AuthorizationRequest) -> Response:
         sign_in = await self._sign_ins.begin(asked, request.peer)
         cookie = browser.cookie(request, sign_in)
         if self._provider is None:
@@ -125,32 +129,32 @@ class Authorize:
         return redirect(begun.url, cookie)
 
 
-def _bad_redirect(request: Request, client: Client, target: str) -> Answer | None:
+def _bad_redirect(request: Request, client: Client, target: str) -> Response | None:
     """A page that says why the answer cannot be sent there; None where it can."""
     rule = "oauth-bad-redirect"
     if not target:
         return error_page(request, NO_REDIRECT, rule, then=TELL_MAKERS)
-    if not redirects.allowed(target, client.redirect_uris):
+    if not redirects.is_allowed(target, client.redirect_uris):
         return error_page(request, BAD_REDIRECT, rule, then=REGISTER_AGAIN)
     if broken := redirects.broken_rule(target):
-        told = f"The application cannot be answered where it asks: redirect_uri {broken}."
-        return error_page(request, told, rule, then=TELL_MAKERS)
+        message = f"The application cannot be answered where it asks: redirect_uri {broken}."
+        return error_page(request, message, rule, then=TELL_MAKERS)
     return None
 
 
-def _asked(request: Request, client: Client, target: str) -> Asked:
+def _read_request(request: Request, client: Client, target: str) -> AuthorizationRequest:
     query = request.query
     if repeated := query.repeated - {"resource"}:
-        told = f"{min(repeated)[:40]} is given more than once."
-        raise Wrong("invalid_request", told, "oauth-bad-request")
+        message = f"{min(repeated)[:40]} is given more than once."
+        raise InvalidAuthorizationRequest("invalid_request", message, "oauth-bad-request")
     if query.get("response_type") != "code":
         error = "unsupported_response_type" if query.get("response_type") else "invalid_request"
-        raise Wrong(error, "response_type must be code.", "oauth-bad-request")
+        raise InvalidAuthorizationRequest(error, "response_type must be code.", "oauth-bad-request")
     state = query.get("state")
     if len(state or "") > MOST_STATE:
-        told = f"state must have at most {MOST_STATE} characters."
-        raise Wrong("invalid_request", told, "oauth-bad-request")
-    return Asked(
+        message = f"state must have at most {MOST_STATE} characters."
+        raise InvalidAuthorizationRequest("invalid_request", message, "oauth-bad-request")
+    return AuthorizationRequest(
         client_id=client.id,
         client_name=client.name,
         client_uri=client.uri,
@@ -165,22 +169,22 @@ def _asked(request: Request, client: Client, target: str) -> Asked:
 def _challenge(request: Request) -> str:
     challenge = request.query.get("code_challenge")
     if challenge is None:
-        told = "code_challenge is required (PKCE with S256)."
-        raise Wrong("invalid_request", told, "oauth-missing-pkce")
+        message = "code_challenge is required (PKCE with S256)."
+        raise InvalidAuthorizationRequest("invalid_request", message, "oauth-missing-pkce")
     if request.query.get("code_challenge_method") != "S256":
-        told = "code_challenge_method must be S256."
-        raise Wrong("invalid_request", told, "oauth-plain-pkce")
+        message = "code_challenge_method must be S256."
+        raise InvalidAuthorizationRequest("invalid_request", message, "oauth-plain-pkce")
     if not pkce.CHALLENGE.fullmatch(challenge):
-        told = "code_challenge must be 43 characters of base64url."
-        raise Wrong("invalid_request", told, "oauth-bad-pkce")
+        message = "code_challenge must be 43 characters of base64url."
+        raise InvalidAuthorizationRequest("invalid_request", message, "oauth-bad-pkce")
     return challenge
 
 
 def _scope(request: Request) -> str:
-    scope = scopes.asked_for(request.query.get("scope"))
+    scope = scopes.requested(request.query.get("scope"))
     if not scope:
-        told = f"scope must name {' or '.join(scopes.SUPPORTED)}, or be left out."
-        raise Wrong("invalid_scope", told, "oauth-bad-scope")
+        message = f"scope must name {' or '.join(scopes.SUPPORTED)}, or be left out."
+        raise InvalidAuthorizationRequest("invalid_scope", message, "oauth-bad-scope")
     return scope
 
 
@@ -189,6 +193,6 @@ def _resource(request: Request) -> str:
     if resource is None:
         return request.base + paths.RESOURCES[-1]
     if "resource" in request.query.repeated or resource not in request.resources:
-        told = f"resource must be one of {', '.join(sorted(request.resources))}."
-        raise Wrong("invalid_target", told, "oauth-bad-resource")
+        message = f"resource must be one of {', '.join(sorted(request.resources))}."
+        raise InvalidAuthorizationRequest("invalid_target", message, "oauth-bad-resource")
     return resource

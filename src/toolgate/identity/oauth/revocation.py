@@ -2,11 +2,11 @@
 
 from toolgate.identity.oauth.admin_client import AdminClients
 from toolgate.identity.oauth.grants import Grants
-from toolgate.identity.oauth.messages import Answer, Request, failure, json_answer
+from toolgate.identity.oauth.messages import Request, Response, error_response, json_response
 from toolgate.identity.oauth.token import BAD, FORM
 
 
-class Revoke:
+class RevocationEndpoint:
     """Ends tokens; one that is not known is as good as ended."""
 
     methods = ("POST",)
@@ -15,13 +15,15 @@ class Revoke:
         self._grants = grants
         self._admins = admins
 
-    async def __call__(self, request: Request) -> Answer:
+    async def __call__(self, request: Request) -> Response:
         """End the token."""
         token = request.form.get("token")
         if request.content_type != FORM or request.form.repeated or token is None:
-            return failure("invalid_request", f"Send token, once, in a body of {FORM}.", BAD)
-        client_id = await self._admins.known_as(request, request.form.get("client_id"))
+            return error_response("invalid_request", f"Send token, once, in a body of {FORM}.", BAD)
+        client_id = await self._admins.stored_client_id(request, request.form.get("client_id"))
         refused = await self._grants.revoke(token, client_id, request.note)
         if refused:
-            return failure(refused.error, refused.description, refused.rule, acting=refused.acting)
-        return json_answer({})
+            return error_response(
+                refused.error, refused.description, refused.rule, acting=refused.acting
+            )
+        return json_response({})
