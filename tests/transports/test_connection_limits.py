@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.gate.tools import a_tool, offer
 from tests.transports.conftest import Web, opened_web
+from tests.transports.connection.test_known_heads import Door
 from tests.transports.lines import BODY_SECONDS, HEAD_SECONDS, IDLE_SECONDS, Line, known, written
 from tests.transports.mcp_requests import LEGACY, MODERN, tool_call
-from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
 from toolgate.sections import LimitSettings

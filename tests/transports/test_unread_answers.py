@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.gate.tools import a_tool, offer
 from tests.transports.conftest import Web, opened_web
+from tests.transports.connection.test_known_heads import Door
 from tests.transports.lines import (
     BODY_SECONDS,
     HEAD_SECONDS,
@@ -15,7 +16,6 @@ from tests.transports.lines import (
     written,
 )
 from tests.transports.mcp_requests import LEGACY, MODERN, tool_call
-from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
 from toolgate.transports.connection.h11 import LimitedH11

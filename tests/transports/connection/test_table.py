@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.gate.tools import a_tool, offer
 from tests.transports.conftest import Web, opened_web
+from tests.transports.connection.test_known_heads import Door
 from tests.transports.lines import LONG_LIMITS, Line, written
 from tests.transports.mcp_requests import MODERN, tool_call
-from tests.transports.test_connections import Door
 
 from toolgate.gate.principal import Role
 from toolgate.sections import LimitSettings, ServerSettings
