@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolgate.cli.commented_json import plain, with_item, with_member
+from toolgate.cli.commented_json import without_comments, with_item, with_member
 
 COMMENTED = """{
   // My servers, not "yours" {really}.
@@ -30,7 +30,7 @@ def test_vscodes_comments_are_kept(cli: Any, tmp_path: Path) -> None:
     after = file.read_text()
     kept = [line.strip() for line in after.splitlines()]
     assert [line for line in COMMENTED.splitlines() if line.strip() not in kept] == []
-    read = json.loads(plain(after))
+    read = json.loads(without_comments(after))
     assert list(read["servers"]) == ["mine", "toolgate"]
     assert read["url"] == "http://a//b"
     assert [one["id"] for one in read["inputs"]] == ["toolgate-key"]
@@ -50,9 +50,9 @@ def test_vscodes_comments_are_kept(cli: Any, tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_is_set_and_the_rest_stays(text: str) -> None:
-    before = json.loads(plain(text))
+    before = json.loads(without_comments(text))
     made = json.loads(
-        plain(with_item(with_member(text, ("servers", "toolgate"), {"x": 1}), "inputs", 3))
+        without_comments(with_item(with_member(text, ("servers", "toolgate"), {"x": 1}), "inputs", 3))
     )
     assert made == before | {
         "servers": before.get("servers", {}) | {"toolgate": {"x": 1}},
@@ -81,5 +81,5 @@ def test_any_file_gets_the_entry_and_keeps_the_rest(
     if not isinstance(content.get("s", {}), dict):
         content["s"] = {}
     text = json.dumps(content, indent=indent)
-    made = json.loads(plain(with_member(text, ("s", name), {"//": ",]"})))
+    made = json.loads(without_comments(with_member(text, ("s", name), {"//": ",]"})))
     assert made == content | {"s": content.get("s", {}) | {name: {"//": ",]"}}}

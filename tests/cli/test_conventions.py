@@ -12,7 +12,7 @@ from tests.patience import PATIENT
 from typer.main import get_command
 
 from toolgate.cli.main import commands
-from toolgate.cli.problems import parted
+from toolgate.cli.problems import split_advice
 
 
 def every_command(command: Any = None, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -84,7 +84,7 @@ def test_with_json_an_error_is_json_on_standard_output(
     ],
 )
 def test_a_sentence_and_its_next_step_are_told_apart(sentence: str, parts: tuple[str, str]) -> None:
-    assert parted(sentence) == parts
+    assert split_advice(sentence) == parts
 
 
 def test_a_reader_that_leaves_gets_no_traceback(

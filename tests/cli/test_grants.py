@@ -10,7 +10,7 @@ from tests.identity.oauth.flow import Flow, query_of, registered
 from tests.servers import Server
 
 from toolgate.cli.main import run
-from toolgate.cli.output import named_itself
+from toolgate.cli.output import client_label
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("data")]
 
@@ -67,5 +67,5 @@ async def test_an_admin_key_as_client_is_shown_with_where_its_answer_went(
 
 
 def test_a_client_that_names_itself_is_quoted_with_its_id() -> None:
-    assert named_itself("ops laptop", "mcp_1a2b") == "\u201cops laptop\u201d mcp_1a2b"
-    assert named_itself(None, "mcp_1a2b") == "mcp_1a2b"
+    assert client_label("ops laptop", "mcp_1a2b") == "\u201cops laptop\u201d mcp_1a2b"
+    assert client_label(None, "mcp_1a2b") == "mcp_1a2b"

@@ -17,7 +17,7 @@ from tests.patience import PATIENT
 
 from toolgate.cli import checks, running_server
 from toolgate.cli.keys import days
-from toolgate.cli.problems import ExitCode, Stop, told
+from toolgate.cli.problems import ExitCode, Stop, explain
 from toolgate.settings import every_setting, load, names
 
 
@@ -154,7 +154,7 @@ def test_a_clock_behind_the_audit_is_noticed() -> None:
     now = datetime(2026, 6, 1, tzinfo=UTC)
     later = (now + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     assert checks.check_clock(None, now).state == "ok"
-    assert "3600 s in the future" in checks.check_clock(later, now).says
+    assert "3600 s in the future" in checks.check_clock(later, now).message
     assert checks.check_clock(None, datetime(1980, 1, 1, tzinfo=UTC)).state == "fail"
 
 
@@ -263,10 +263,10 @@ def test_an_error_is_one_sentence_and_a_next_step(
 
 def test_a_full_disk_is_told_as_such() -> None:
     full = OperationalError("INSERT", {}, Exception("database or disk is full"))
-    sentence, code = told(ExceptionGroup("", [full])) or ("", None)
+    sentence, code = explain(ExceptionGroup("", [full])) or ("", None)
     assert "Free some space" in sentence
     assert code == ExitCode.FAILED
-    sentence, _ = told(OSError(28, "No space left on device", "/somewhere")) or ("", None)
+    sentence, _ = explain(OSError(28, "No space left on device", "/somewhere")) or ("", None)
     assert "Free some space" in sentence
 
 
@@ -274,7 +274,7 @@ def test_a_defect_is_told_without_its_traceback(cli: Any, monkeypatch: pytest.Mo
     def broken() -> str:
         raise ZeroDivisionError("so it goes")
 
-    monkeypatch.setattr("toolgate.cli.init.commented", broken)
+    monkeypatch.setattr("toolgate.cli.init.commented_settings", broken)
     ended = cli("init")
     assert ended.code == 1
     assert ended.err == "Error: Something went wrong on our side (ZeroDivisionError: so it goes).\n"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
-from toolgate.cli.output import bad, facts, good, named_itself, printable, say, say_json, table
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, GroupOptions, group_options, load_settings
+from toolgate.cli.output import failure, definitions, success, client_label, printable, say, say_json, table
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.tools import known_tool
 
@@ -60,11 +60,11 @@ def audit(
 ) -> None:
     """Show the audit, newest last. With --json, one object per line."""
     if ctx.invoked_subcommand:
-        ctx.obj = Given(config, data, as_json)
+        ctx.obj = GroupOptions(config, data, as_json)
         return
     settings = load_settings(ctx, config, data)
     show = _show_json if as_json else _show_lines if follow else _show_table
-    environment.wait_for(
+    environment.run_async(
         lambda: _show(settings, {"tool": tool, "principal": principal}, limit, follow, show)
     )
 
@@ -124,7 +124,7 @@ def _client(row: Row) -> str:
     client, name = row["client_id"] or "", row["key_name"]
     if client.startswith("key:"):
         return f"{name} {client}" if name else client
-    return named_itself(row["client_name"], client) if client else name or "-"
+    return client_label(row["client_name"], client) if client else name or "-"
 
 
 def _who(row: Row) -> str:
@@ -158,7 +158,7 @@ def _show_table(rows: list[Row]) -> None:
 def _show_lines(rows: list[Row]) -> None:
     for row in rows:
         number, time, via, who, client, tool, ms, outcome = map(printable, _cells(row))
-        colour = good if outcome == "ok" else bad
+        colour = success if outcome == "ok" else failure
         say(f"{number:>6}  {time}  {tool}  {colour(outcome)}  {who}  {client}  {via}  {ms} ms")
 
 
@@ -182,12 +182,12 @@ def verify(
     """
     noted = _hash(head) if head is not None else None
     settings = load_settings(ctx, config, data)
-    verdict = environment.wait_for(lambda: _verify(settings, noted))
+    verdict = environment.run_async(lambda: _verify(settings, noted))
     intact = not verdict.findings
-    if as_json or given(ctx).as_json:
+    if as_json or group_options(ctx).as_json:
         say_json({"intact": intact} | asdict(verdict))
     else:
-        _tell(verdict, noted=noted is not None)
+        _print_verdict(verdict, noted=noted is not None)
     raise typer.Exit(ExitCode.OK if intact else ExitCode.FAILED)
 
 
@@ -211,16 +211,16 @@ async def _verify(settings: "Settings", head: bytes | None) -> "Verdict":
         return await verify(database, head)
 
 
-def _tell(verdict: "Verdict", *, noted: bool) -> None:
+def _print_verdict(verdict: "Verdict", *, noted: bool) -> None:
     from toolgate.gate.verification import NOT_IN_CHAIN
 
     if verdict.findings:
         many = len(verdict.findings)
-        say(f"{bad('Not intact:')} {many} finding{'s' if many > 1 else ''}.")
+        say(f"{failure('Not intact:')} {many} finding{'s' if many > 1 else ''}.")
     else:
-        say(f"{good('Intact:')} every sealed row is as it was written.")
+        say(f"{success('Intact:')} every sealed row is as it was written.")
     waiting = " (sealed about a second after the call)" if verdict.unsealed else ""
-    told = {
+    parameters = {
         "rows": f"{verdict.rows} sealed",
         "seals": str(verdict.seals),
         "unsealed": f"{verdict.unsealed}{waiting}",
@@ -228,8 +228,8 @@ def _tell(verdict: "Verdict", *, noted: bool) -> None:
     }
     if noted:
         at = verdict.noted_seal
-        told["noted"] = "not in the chain" if at is None else f"at seal {at}"
-    facts(told)
+        parameters["noted"] = "not in the chain" if at is None else f"at seal {at}"
+    definitions(parameters)
     if verdict.findings:
         say()
         for one in verdict.findings:

@@ -37,7 +37,7 @@ DryRun = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CallOptions:
     """The call as it was typed."""
 
     tool: str
@@ -64,35 +64,35 @@ def call(
     3 refused.
     """
     settings = load_settings(ctx, config, data)
-    wanted = Wanted(name, pairs or [], json_text, dry_run, principal)
-    outcome, code = environment.wait_for(lambda: _call(settings, wanted))
+    wanted = CallOptions(name, pairs or [], json_text, dry_run, principal)
+    outcome, code = environment.run_async(lambda: _call(settings, wanted))
     _print(outcome)
     if dry_run:
         note("dry run: nothing was stored")
     raise typer.Exit(code)
 
 
-async def _call(settings: "Settings", wanted: Wanted) -> "tuple[Outcome, ExitCode]":
+async def _call(settings: "Settings", options: CallOptions) -> "tuple[Outcome, ExitCode]":
     from toolgate.app import opened
     from toolgate.gate.calls import Call
 
     async with opened(settings, existing=True) as app:
-        tool = app.gate.catalogue.find(wanted.tool)
+        tool = app.gate.catalogue.find(options.tool)
         schema = tool.input_schema if tool else {}
-        who = await principal_named(wanted.principal, app.keys)
-        with progress_line(wanted.tool) as report:
+        who = await principal_named(options.principal, app.keys)
+        with progress_line(options.tool) as report:
             outcome = await app.gate.execute(
                 Call(
-                    tool=wanted.tool,
-                    arguments=read_arguments(wanted.pairs, wanted.json_text, schema),
+                    tool=options.tool,
+                    arguments=read_arguments(options.pairs, options.json_text, schema),
                     principal=who,
                     request_id=secrets.token_hex(12),
                     transport="cli",
-                    dry_run=wanted.dry_run,
+                    dry_run=options.dry_run,
                     report=report,
                 )
             )
-        return outcome, _exit_code(app, outcome, who, wanted.tool)
+        return outcome, _exit_code(app, outcome, who, options.tool)
 
 
 def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> ExitCode:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolgate.cli.problems import told
+from toolgate.cli.problems import explain
 from toolgate.cli.serve import url_of
 from toolgate.cli.tools import every_tool
 
@@ -29,12 +29,12 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """One line of the report."""
 
     name: str
     state: State
-    says: str
+    message: str
 
 
 LITTLE_SPACE = 1024**3
@@ -44,24 +44,24 @@ OLDEST_CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
 EXTRAS = {"postgres": "psycopg", "firestore": "google.cloud.firestore", "redis": "redis"}
 
 
-def problem(name: str, error: Exception) -> Check:
+def failed_check(name: str, error: Exception) -> CheckResult:
     """A failure in the words of the command line."""
-    known = told(error)
-    return Check(name, State.FAIL, known[0] if known else f"{type(error).__name__}: {error}")
+    known = explain(error)
+    return CheckResult(name, State.FAIL, known[0] if known else f"{type(error).__name__}: {error}")
 
 
-def check_file(config: Path | None) -> Check:
+def check_file(config: Path | None) -> CheckResult:
     """The settings were read, from where."""
     from toolgate.settings import FILE_NAME
 
     path = config or Path(FILE_NAME)
     if not path.is_file():
-        told = f"There is no {path} here, so defaults and the environment apply."
-        return Check("settings", State.OK, f"{told} `toolgate init` writes one.")
-    return Check("settings", State.OK, f"{path} is valid.")
+        message = f"There is no {path} here, so defaults and the environment apply."
+        return CheckResult("settings", State.OK, f"{message} `toolgate init` writes one.")
+    return CheckResult("settings", State.OK, f"{path} is valid.")
 
 
-def check_data(settings: "Settings", server: "RunningServer | None" = None) -> Check:
+def check_data(settings: "Settings", server: "RunningServer | None" = None) -> CheckResult:
     """The data folder can be written, and has room."""
     folder = settings.data
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
@@ -71,18 +71,18 @@ def check_data(settings: "Settings", server: "RunningServer | None" = None) -> C
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         step = "Make it a folder you can write to, or name another with --data."
-        return Check("data folder", State.FAIL, f"{there}: {why}. {step}")
+        return CheckResult("data folder", State.FAIL, f"{there}: {why}. {step}")
     room = f"{free / 1024**3:.1f} GiB free"
     if free < LITTLE_SPACE:
         state = State.FAIL if free < NO_SPACE else State.WARN
-        return Check("data folder", state, f"{folder}: only {room}. Make room on the disk.")
+        return CheckResult("data folder", state, f"{folder}: only {room}. Make room on the disk.")
     if not folder.exists():
         what = "is not there" if server else "will be created at the first start"
-        return Check("data folder", State.OK, f"{folder} {what}; {room}.")
-    return Check("data folder", State.OK, f"{folder} is writable; {room}.")
+        return CheckResult("data folder", State.OK, f"{folder} {what}; {room}.")
+    return CheckResult("data folder", State.OK, f"{folder} is writable; {room}.")
 
 
-async def check_modes(settings: "Settings", config: Path | None) -> Check:
+async def check_modes(settings: "Settings", config: Path | None) -> CheckResult:
     """Nobody else on this machine can read the data or the keys."""
     from toolgate.data_folder import embedded_file, exposed
     from toolgate.db.engine import Database
@@ -91,8 +91,8 @@ async def check_modes(settings: "Settings", config: Path | None) -> Check:
     if readable := [
         one for one in files_with_secrets(type(settings), config) if _readable_by_others(one)
     ]:
-        told = f"{', '.join(map(str, readable))} holds a secret and can be read by others."
-        return Check("file modes", State.FAIL, f"{told} Run `chmod 600 {readable[0]}`.")
+        message = f"{', '.join(map(str, readable))} holds a secret and can be read by others."
+        return CheckResult("file modes", State.FAIL, f"{message} Run `chmod 600 {readable[0]}`.")
     try:
         database = Database(settings.database_url)
         file = embedded_file(database)
@@ -101,12 +101,12 @@ async def check_modes(settings: "Settings", config: Path | None) -> Check:
         file = None  # the check of the database says what is wrong with its address
     if found := exposed(settings.data, file):
         modes = f"chmod {'700' if found[0].is_dir() else '600'} {found[0]}"
-        told = f"{', '.join(map(str, found))} can be read by others on this machine."
-        return Check("file modes", State.FAIL, f"{told} Run `{modes}`, or start the server again.")
-    return Check("file modes", State.OK, "only their owner can read data and keys.")
+        message = f"{', '.join(map(str, found))} can be read by others on this machine."
+        return CheckResult("file modes", State.FAIL, f"{message} Run `{modes}`, or start the server again.")
+    return CheckResult("file modes", State.OK, "only their owner can read data and keys.")
 
 
-def check_port(settings: "Settings", server: "RunningServer | None") -> Check:
+def check_port(settings: "Settings", server: "RunningServer | None") -> CheckResult:
     """The port is free, or a toolgate answers there and is ready."""
     from toolgate.http_server import listening
 
@@ -116,28 +116,28 @@ def check_port(settings: "Settings", server: "RunningServer | None") -> Check:
     try:
         listening(settings).close()
     except PermissionError:
-        told = f"Port {settings.server.port} needs more privileges. Choose one above 1023."
-        return Check("port", State.FAIL, told)
+        message = f"Port {settings.server.port} needs more privileges. Choose one above 1023."
+        return CheckResult("port", State.FAIL, message)
     except socket.gaierror:
-        told = f"This machine has no address {settings.server.host!r}. Change server.host."
-        return Check("port", State.FAIL, told)
+        message = f"This machine has no address {settings.server.host!r}. Change server.host."
+        return CheckResult("port", State.FAIL, message)
     except OSError:
-        told = f"{url} is taken by another program. Choose another with --port."
-        return Check("port", State.WARN, told)
-    return Check("port", State.OK, f"{url} is free.")
+        message = f"{url} is taken by another program. Choose another with --port."
+        return CheckResult("port", State.WARN, message)
+    return CheckResult("port", State.OK, f"{url} is free.")
 
 
-def _check_ready(server: "RunningServer") -> Check:
+def _check_ready(server: "RunningServer") -> CheckResult:
     if not server.failing:
-        return Check("port", State.OK, f"A toolgate answers at {server.url}.")
-    told = f"A toolgate answers at {server.url}, but is not ready: {', '.join(server.failing)}."
+        return CheckResult("port", State.OK, f"A toolgate answers at {server.url}.")
+    message = f"A toolgate answers at {server.url}, but is not ready: {', '.join(server.failing)}."
     step = "Its log says why."
     if server.has_lost_database:
         step += " If the database's file was deleted or replaced, restart the server."
-    return Check("port", State.FAIL, f"{told} {step}")
+    return CheckResult("port", State.FAIL, f"{message} {step}")
 
 
-def check_certificate(settings: "Settings", now: datetime) -> Check:
+def check_certificate(settings: "Settings", now: datetime) -> CheckResult:
     """The certificate is in its time, for the right names, and its key is private."""
     from toolgate.certificates import examined, files_in, names_for
 
@@ -145,25 +145,25 @@ def check_certificate(settings: "Settings", now: datetime) -> Check:
     found, end = examined(settings.data, names_for(server.host, server.allowed_hosts), now)
     files = files_in(settings.data)
     if end is None:
-        return Check(
+        return CheckResult(
             "certificate", State.OK, f"{files.certificate} will be created at the next start."
         )
     if readable := [one for one in (files.key, files.ca_key) if _readable_by_others(one)]:
-        told = f"{readable[0]} can be read by others. Run `chmod 600 {readable[0]}`."
-        return Check("certificate", State.FAIL, told)
+        message = f"{readable[0]} can be read by others. Run `chmod 600 {readable[0]}`."
+        return CheckResult("certificate", State.FAIL, message)
     if found:
         state = State.FAIL if end <= now else State.WARN
-        told = f"{files.certificate}: {'; '.join(found)}. Restart the server to create a new one."
-        return Check("certificate", state, told)
+        message = f"{files.certificate}: {'; '.join(found)}. Restart the server to create a new one."
+        return CheckResult("certificate", state, message)
     names = ", ".join(names_for(server.host, server.allowed_hosts))
-    return Check("certificate", State.OK, f"Valid until {end:%Y-%m-%d}, for {names}.")
+    return CheckResult("certificate", State.OK, f"Valid until {end:%Y-%m-%d}, for {names}.")
 
 
 def _readable_by_others(file: Path) -> bool:
     return sys.platform != "win32" and file.exists() and bool(file.stat().st_mode & 0o077)
 
 
-def check_extras(settings: "Settings") -> Check:
+def check_extras(settings: "Settings") -> CheckResult:
     """The packages that the settings ask for are installed."""
     from toolgate.document_stores import uses_firestore
 
@@ -175,29 +175,29 @@ def check_extras(settings: "Settings") -> Check:
     there = {name for name, module in EXTRAS.items() if _installed(module)}
     missing = [name for name, wanted in needed.items() if wanted and name not in there]
     if missing:
-        told = f"The settings need {', '.join(missing)}."
-        return Check("extras", State.FAIL, f"{told} Install toolgate[{','.join(missing)}].")
+        message = f"The settings need {', '.join(missing)}."
+        return CheckResult("extras", State.FAIL, f"{message} Install toolgate[{','.join(missing)}].")
     listed = [f"{name} {'installed' if name in there else 'not installed'}" for name in EXTRAS]
-    return Check("extras", State.OK, f"{', '.join(listed)}.")
+    return CheckResult("extras", State.OK, f"{', '.join(listed)}.")
 
 
-def check_own_tools(settings: "Settings") -> Check:
+def check_own_tools(settings: "Settings") -> CheckResult:
     """The files of the user's own tools are as they should be."""
     files = settings.extend.tools
     if not files:
-        return Check("own tools", State.OK, "none (setting extend.tools).")
+        return CheckResult("own tools", State.OK, "none (setting extend.tools).")
     try:
         catalogue, many = every_tool(settings)
     except Exception as error:
-        found = problem("own tools", error)
-        return Check(found.name, found.state, " ".join(found.says.split()))
+        found = failed_check("own tools", error)
+        return CheckResult(found.name, found.state, " ".join(found.message.split()))
     replaced = ", ".join(catalogue.replaced)
     instead = f", in place of the built-in {replaced}" if replaced else ""
     count = "1 tool" if many == 1 else f"{many} tools"
-    return Check("own tools", State.OK, f"{', '.join(map(str, files))}: {count}{instead}.")
+    return CheckResult("own tools", State.OK, f"{', '.join(map(str, files))}: {count}{instead}.")
 
 
-def check_rules(settings: "Settings") -> Check:
+def check_rules(settings: "Settings") -> CheckResult:
     """Every rule names what there is, and none fails for any sort of caller and any tool."""
     from toolgate.app import offers_of, policy_of, warnings_of_rules
     from toolgate.gate.catalogue import Catalogue
@@ -213,16 +213,16 @@ def check_rules(settings: "Settings") -> Check:
     try:
         policy = policy_of(settings, catalogue)
     except Exception as error:
-        return problem("rules", error)
+        return failed_check("rules", error)
     for principal in callers:
         policy.visible(principal, catalogue)
     if failures := list(policy.failures):
-        told = f"{failures[0]}. Until it is corrected, tools are hidden from everybody."
-        return Check("rules", State.FAIL, told)
+        message = f"{failures[0]}. Until it is corrected, tools are hidden from everybody."
+        return CheckResult("rules", State.FAIL, message)
     if odd := warnings_of_rules(settings, catalogue):
-        return Check("rules", State.WARN, " ".join(odd))
+        return CheckResult("rules", State.WARN, " ".join(odd))
     own = f"the built-in ones and those in {settings.policy.folder}"
-    return Check("rules", State.OK, f"valid: {own if settings.policy.folder else 'built-in'}.")
+    return CheckResult("rules", State.OK, f"valid: {own if settings.policy.folder else 'built-in'}.")
 
 
 def _installed(module: str) -> bool:
@@ -232,12 +232,12 @@ def _installed(module: str) -> bool:
         return False
 
 
-def check_clock(newest: str | None, now: datetime) -> Check:
+def check_clock(newest: str | None, now: datetime) -> CheckResult:
     """The clock is not behind what was already written."""
     if now < OLDEST_CLOCK:
-        return Check("clock", State.FAIL, f"The clock says {now:%Y-%m-%d}. Set the system time.")
+        return CheckResult("clock", State.FAIL, f"The clock says {now:%Y-%m-%d}. Set the system time.")
     ahead = (datetime.fromisoformat(newest) - now).total_seconds() if newest else 0
     if ahead > MOST_AHEAD_SECONDS:
-        told = f"The newest audit row is {ahead:.0f} s in the future."
-        return Check("clock", State.FAIL, f"{told} Set the system time.")
-    return Check("clock", State.OK, f"{now:%Y-%m-%d %H:%M:%S} UTC.")
+        message = f"The newest audit row is {ahead:.0f} s in the future."
+        return CheckResult("clock", State.FAIL, f"{message} Set the system time.")
+    return CheckResult("clock", State.OK, f"{now:%Y-%m-%d %H:%M:%S} UTC.")

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from toolgate.cli.commented_json import plain, with_item, with_member
+from toolgate.cli.commented_json import without_comments, with_item, with_member
 from toolgate.cli.problems import Stop
 
 Entry = dict[str, Any]
@@ -16,7 +16,7 @@ INPUT_ID = "toolgate-key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class ServerDetails:
     """What a client has to know of this server."""
 
     name: str
@@ -38,7 +38,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class ClientConfig:
     """One client's configuration."""
 
     title: str
@@ -52,7 +52,7 @@ class Client:
     holds_key: bool = False
     """Whether the key itself is in the entry, because somebody asked for it."""
 
-    def wanted(self, name: str) -> Entry:
+    def content(self, name: str) -> Entry:
         """The file's content, if there was nothing else in it."""
         whole: Entry = {self.section: {name: self.entry}}
         return whole | {"inputs": self.inputs} if self.inputs else whole
@@ -69,11 +69,11 @@ def add_to_claude_code(name: str, url: str, key: str | None = "${TOOLGATE_KEY}")
     return f"claude mcp add --scope project --transport http {server}{header}"
 
 
-def claude_code(server: Server) -> Client:
+def claude_code(server: ServerDetails) -> ClientConfig:
     """Claude Code: the project's .mcp.json, or a command."""
     key = server.key or f"${{{server.variable}}}"
     sign_in = "In Claude Code, /mcp opens a browser to sign in." if server.signs_in else None
-    return Client(
+    return ClientConfig(
         holds_key=bool(server.key),
         title="Claude Code",
         file=Path(".mcp.json"),
@@ -89,7 +89,7 @@ def claude_code(server: Server) -> Client:
     )
 
 
-def claude_desktop(server: Server) -> Client:
+def claude_desktop(server: ServerDetails) -> ClientConfig:
     """Claude Desktop: starts toolgate itself, which opens the data or passes on to a server."""
     if server.signs_in:
         raise Stop(
@@ -104,7 +104,7 @@ def claude_desktop(server: Server) -> Client:
         entry["env"] = {"TOOLGATE_KEY" if made_here else "TOOLGATE_ADMIN_KEY": server.key}
     without = "the server answers nothing" if bridged else "only public tools are available"
     hint = "" if server.key else f"Without a key {without}; give one with --key."
-    return Client(
+    return ClientConfig(
         holds_key=bool(server.key),
         title="Claude Desktop",
         file=_desktop_folder() / "claude_desktop_config.json",
@@ -114,11 +114,11 @@ def claude_desktop(server: Server) -> Client:
     )
 
 
-def cursor(server: Server) -> Client:
+def cursor(server: ServerDetails) -> ClientConfig:
     """Cursor: the project's .cursor/mcp.json."""
     key = server.key or f"${{env:{server.variable}}}"
     sign_in = "Cursor opens a browser to sign in." if server.signs_in else None
-    return Client(
+    return ClientConfig(
         holds_key=bool(server.key),
         title="Cursor",
         file=Path(".cursor/mcp.json"),
@@ -128,7 +128,7 @@ def cursor(server: Server) -> Client:
     )
 
 
-def vscode(server: Server) -> Client:
+def vscode(server: ServerDetails) -> ClientConfig:
     """VS Code: the workspace's .vscode/mcp.json; it asks for the key and keeps it safe."""
     key = server.key or f"${{input:{INPUT_ID}}}"
     ask: Entry = {
@@ -137,7 +137,7 @@ def vscode(server: Server) -> Client:
         "description": "toolgate key",
         "password": True,
     }
-    return Client(
+    return ClientConfig(
         holds_key=bool(server.key),
         title="VS Code",
         file=Path(".vscode/mcp.json"),
@@ -148,7 +148,7 @@ def vscode(server: Server) -> Client:
     )
 
 
-def _vscode_hint(server: Server) -> str:
+def _vscode_hint(server: ServerDetails) -> str:
     if server.signs_in:
         return "VS Code opens a browser to sign in."
     return "" if server.key else "VS Code asks for the key at the first start."
@@ -166,13 +166,13 @@ def _sentences(*said: str | None) -> str:
     return " ".join(one for one in said if one)
 
 
-def _trusted(server: Server) -> str:
+def _trusted(server: ServerDetails) -> str:
     if server.ca is None:
         return ""
     return f"This machine has to trust {server.ca}; `toolgate serve` prints the command."
 
 
-def _from_variable(server: Server) -> str:
+def _from_variable(server: ServerDetails) -> str:
     return "" if server.key else f"The key is taken from the environment: {server.variable}."
 
 
@@ -186,7 +186,7 @@ def _desktop_folder() -> Path:
             return Path.home() / ".config/Claude"
 
 
-def write(client: Client, name: str) -> bool:
+def write(client: ClientConfig, name: str) -> bool:
     """Merge the entry into the client's file; False when it was there already.
 
     Everything else in the file stays as it is, comments too. The file as it was before it had this
@@ -216,12 +216,12 @@ def _free_for_copy(file: Path) -> Path:
     return next(one for one in map(file.with_name, names) if not one.exists())
 
 
-def _servers(text: str, client: Client) -> Entry:
+def _servers(text: str, client: ClientConfig) -> Entry:
     content = _read(text, client.file)
     return _object(content.get(client.section, {}), client.file, client.section)
 
 
-def _merged(before: str, client: Client, name: str) -> str | None:
+def _merged(before: str, client: ClientConfig, name: str) -> str | None:
     """The file's new text; None when nothing has to change."""
     content = _read(before, client.file)
     servers = _servers(before, client)
@@ -240,7 +240,7 @@ def _merged(before: str, client: Client, name: str) -> str | None:
 
 def _read(text: str, file: Path) -> Entry:
     try:
-        content: Any = json.loads(plain(text)) if text.strip() else {}
+        content: Any = json.loads(without_comments(text)) if text.strip() else {}
     except ValueError as problem:
         step = "Correct it, or add the entry by hand (leave out --write)."
         raise Stop(f"{file} is not valid JSON: {problem}. {step}") from None

@@ -16,7 +16,7 @@ STEP = "  "
 DECODER = json.JSONDecoder()
 
 
-def plain(text: str) -> str:
+def without_comments(text: str) -> str:
     """The same JSON without comments and trailing commas, each character where it was."""
     return TRAILING_COMMA.sub(_blanked, COMMENT.sub(_blanked, text))
 
@@ -27,9 +27,9 @@ def _blanked(found: re.Match[str]) -> str:
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
     """The text with this member set, and the objects on its way made if need be."""
-    start = end = _after_blank(plain(text), 0)
+    start = end = _after_blank(without_comments(text), 0)
     for depth, name in enumerate(path):
-        found = _members(plain(text), start)
+        found = _members(without_comments(text), start)
         if name not in found:
             for outer in reversed(path[depth + 1 :]):
                 value = {outer: value}
@@ -40,8 +40,8 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 def with_item(text: str, name: str, value: Any) -> str:
     """The text with one more item in a list of the outermost object."""
-    start = _after_blank(plain(text), 0)
-    found = _members(plain(text), start)
+    start = _after_blank(without_comments(text), 0)
+    found = _members(without_comments(text), start)
     if name not in found:
         return with_member(text, [name], [value])
     return _appended(text, found[name][0], _laid_out(value, 2), depth=2)
@@ -55,7 +55,7 @@ def _laid_out(value: Any, depth: int) -> str:
 
 def _appended(text: str, start: int, part: str, depth: int | None = None) -> str:
     """The text with one more member or item at the end of the object or list that starts there."""
-    known = plain(text)
+    known = without_comments(text)
     _, end = DECODER.raw_decode(known, start)
     last = len(known[: end - 1].rstrip())
     inside = len(text[: end - 1].rstrip())

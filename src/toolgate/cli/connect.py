@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolgate.cli.clients import CLIENTS, Client, Server, write
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, given, load_settings
+from toolgate.cli.clients import CLIENTS, ClientConfig, ServerDetails, write
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, group_options, load_settings
 from toolgate.cli.output import note, say, say_json
 from toolgate.cli.problems import Stop
 from toolgate.cli.serve import url_of
@@ -63,7 +63,7 @@ def connect(
     settings = load_settings(ctx, config, data)
     endpoint = _endpoint(settings, url)
     found = CLIENTS[client](
-        Server(
+        ServerDetails(
             name=name,
             url=endpoint,
             key=key,
@@ -76,7 +76,7 @@ def connect(
     )
     written = write(found, name) if write_it else None
     if as_json:
-        say_json(_machine(found, name, written))
+        say_json(_as_json(found, name, written))
     elif written is None:
         _print(found, name)
     else:
@@ -84,7 +84,7 @@ def connect(
     if found.hint and not as_json:
         note(found.hint)
     if "--data" in found.entry.get("args", ()):
-        _tell_of_variables(settings)
+        _warn_of_variables(settings)
         _warn_without_data(settings)
 
 
@@ -107,11 +107,11 @@ def _arguments(ctx: typer.Context, settings: "Settings", config: Path | None) ->
     from toolgate.settings import file_used
 
     data = ["mcp", "--data", str(settings.data.absolute())]
-    used = file_used(config or given(ctx).config)
+    used = file_used(config or group_options(ctx).config)
     return [*data, "--config", str(used.absolute())] if used else data
 
 
-def _tell_of_variables(settings: "Settings") -> None:
+def _warn_of_variables(settings: "Settings") -> None:
     """What is set here only, and would not hold where the client starts the command."""
     from toolgate.settings import set_by
 
@@ -142,18 +142,18 @@ def _ca(settings: "Settings") -> Path | None:
     return files_in(settings.data).ca.absolute()
 
 
-def _print(client: Client, name: str) -> None:
+def _print(client: ClientConfig, name: str) -> None:
     if client.command:
         say(f"In a terminal:\n\n  {client.command}\n")
     say(f"{'Or in' if client.command else 'In'} {client.file} ({client.title}):\n")
-    say(json.dumps(client.wanted(name), indent=2, ensure_ascii=False))
+    say(json.dumps(client.content(name), indent=2, ensure_ascii=False))
 
 
-def _machine(client: Client, name: str, written: bool | None) -> dict[str, object]:
+def _as_json(client: ClientConfig, name: str, written: bool | None) -> dict[str, object]:
     return {
         "client": client.title,
         "file": str(client.file),
-        "config": client.wanted(name),
+        "config": client.content(name),
         "command": client.command,
         "written": bool(written),
     }

@@ -28,7 +28,7 @@ def upgrade(
 ) -> None:
     """Upgrade the database to the newest schema, in one transaction."""
     settings = load_settings(ctx, config, data)
-    before, after, changed = environment.wait_for(lambda: _upgrade(settings))
+    before, after, changed = environment.run_async(lambda: _upgrade(settings))
     if as_json:
         say_json({"from": before, "to": after})
     elif not changed:

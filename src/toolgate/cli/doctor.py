@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import typer
 
 from toolgate.cli import checks, environment, stores
-from toolgate.cli.checks import Check, State
+from toolgate.cli.checks import CheckResult, State
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
-from toolgate.cli.output import bad, doubtful, good, say, say_json
+from toolgate.cli.output import failure, warning, success, say, say_json
 from toolgate.cli.problems import ExitCode
 from toolgate.cli.running_server import running_server
 
 if TYPE_CHECKING:
     from toolgate.settings import Settings
 
-COLOURS = {State.OK: good, State.WARN: doubtful, State.FAIL: bad}
+COLOURS = {State.OK: success, State.WARN: warning, State.FAIL: failure}
 
 
 def doctor(
@@ -35,18 +35,18 @@ def doctor(
     try:
         settings = load_settings(ctx, config, data)
     except BadSettings as wrong:
-        found = [Check("settings", State.FAIL, str(wrong))]
+        found = [CheckResult("settings", State.FAIL, str(wrong))]
     else:
-        found = environment.wait_for(lambda: _examine(settings, config))
+        found = environment.run_async(lambda: _examine(settings, config))
     if as_json:
-        say_json([{"check": one.name, "state": one.state, "says": one.says} for one in found])
+        say_json([{"check": one.name, "state": one.state, "says": one.message} for one in found])
     else:
-        _tell(found)
+        _print_results(found)
     failed = any(one.state is State.FAIL for one in found)
     raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)
 
 
-async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
+async def _examine(settings: "Settings", config: Path | None) -> list[CheckResult]:
     server = running_server(settings)
     found = [
         checks.check_file(config),
@@ -67,7 +67,7 @@ async def _examine(settings: "Settings", config: Path | None) -> list[Check]:
     return found
 
 
-def _tell(found: list[Check]) -> None:
+def _print_results(found: list[CheckResult]) -> None:
     width = max(len(one.name) for one in found)
     for one in found:
-        say(f"{COLOURS[one.state](one.state.ljust(4))}  {one.name.ljust(width)}  {one.says}")
+        say(f"{COLOURS[one.state](one.state.ljust(4))}  {one.name.ljust(width)}  {one.message}")

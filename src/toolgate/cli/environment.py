@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def wait_for(work: Callable[[], Awaitable[T]], *, often: bool = False) -> T:
+def run_async(work: Callable[[], Awaitable[T]], *, often: bool = False) -> T:
     """Run asynchronous work to its end; with `often`, on the loop that is quicker at many calls."""
     # Imported here: `toolgate --help` needs no event loop.
     import anyio

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolgate.cli.environment import wait_for
+from toolgate.cli.environment import run_async
 from toolgate.cli.options import help_when_alone
-from toolgate.cli.output import good, note, printable, say
+from toolgate.cli.output import success, note, printable, say
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def openapi(
     """
     from toolgate.extend.openapi import BadDocument, imported
 
-    methods = _checked(only, role, output, force)
+    methods = _check_options(only, role, output, force)
     try:
-        made = imported(_parsed(spec, _text(spec)), methods, role)
+        made = imported(_parse(spec, _read(spec)), methods, role)
     except BadDocument as wrong:
         raise Stop(f"{spec}: {wrong}") from None
     _keep_good(made)
@@ -70,12 +70,12 @@ def openapi(
         raise Stop(f"{spec} has no operation that can become a tool, so nothing was written.")
     output.write_text(_file(spec, made), encoding="utf-8")
     count = "1 tool" if len(made.tools) == 1 else f"{len(made.tools)} tools"
-    say(f'{good("Done:")} {count} in {output}. Review it, then set extend.tools = "{output}".')
+    say(f'{success("Done:")} {count} in {output}. Review it, then set extend.tools = "{output}".')
     if made.base:
         say(f"The document names the address {printable(made.base)} (setting extend.base_url).")
 
 
-def _checked(only: str, role: str, output: Path, force: bool) -> list[str]:
+def _check_options(only: str, role: str, output: Path, force: bool) -> list[str]:
     from toolgate.gate.principal import Role
 
     methods = [word.strip().upper() for word in only.split(",") if word.strip()]
@@ -93,9 +93,9 @@ def _checked(only: str, role: str, output: Path, force: bool) -> list[str]:
     return methods
 
 
-def _text(spec: str) -> bytes:
+def _read(spec: str) -> bytes:
     if spec.startswith(("http://", "https://")):
-        return _fetched(spec)
+        return _fetch(spec)
     file = Path(spec)
     if not file.is_file():
         raise Stop(f"There is no file {spec}.")
@@ -104,7 +104,7 @@ def _text(spec: str) -> bytes:
     return file.read_bytes()
 
 
-def _fetched(url: str) -> bytes:
+def _fetch(url: str) -> bytes:
     from toolgate.outbound.client import Outbound
     from toolgate.outbound.hops import Reach
     from toolgate.outbound.responses import Bounds, Fetched, FetchFailed
@@ -118,7 +118,7 @@ def _fetched(url: str) -> bytes:
             return await outbound.fetch(url, bounds, reach=Reach.PROXIED)
 
     try:
-        fetched = wait_for(fetch)
+        fetched = run_async(fetch)
     except FetchFailed as wrong:
         raise Stop(f"{url} cannot be read: {wrong} Save the document as a file.") from None
     if fetched.status != OK:
@@ -126,7 +126,7 @@ def _fetched(url: str) -> bytes:
     return fetched.body
 
 
-def _parsed(spec: str, text: bytes) -> Any:
+def _parse(spec: str, text: bytes) -> Any:
     import yaml
 
     try:

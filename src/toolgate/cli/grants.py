@@ -7,7 +7,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
-from toolgate.cli.output import named_itself, say, say_json, table
+from toolgate.cli.output import client_label, say, say_json, table
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def list_(
 ) -> None:
     """List the active grants, newest first."""
     settings = load_settings(ctx, config, data)
-    rows = environment.wait_for(lambda: _list(settings))
+    rows = environment.run_async(lambda: _list(settings))
     if as_json:
         return say_json(rows)
     if not rows:
@@ -69,7 +69,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 def _client(row: dict[str, Any]) -> str:
     """By its name and id; a key in the place of a client by where its answer went."""
     if row["client_id"] != _key(row):
-        return named_itself(row["client_name"], row["client_id"])
+        return client_label(row["client_name"], row["client_id"])
     parts = urlsplit(str(row["redirect_uri"]))
     return f"{row['client_id']} at {parts.netloc or parts.scheme}"
 
@@ -90,7 +90,7 @@ def end(
 ) -> None:
     """End a grant, or all of a user or key. Running servers refuse their tokens within a second."""
     settings = load_settings(ctx, config, data)
-    many = environment.wait_for(lambda: _end(settings, whose))
+    many = environment.run_async(lambda: _end(settings, whose))
     if not many:
         raise Stop(f"There is no grant of {whose!r}. `toolgate grants list` shows them.")
     if as_json:

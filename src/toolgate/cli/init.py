@@ -26,14 +26,14 @@ def init(config: ConfigFile = None, force: Force = False, as_json: AsJson = Fals
         raise Stop(
             f"{path} already exists. Overwrite it with --force, or name another with --config."
         )
-    path.write_text(commented(), encoding="utf-8")
+    path.write_text(commented_settings(), encoding="utf-8")
     if as_json:
         say_json({"file": str(path)})
     else:
         say(f"Wrote {path}. Every setting in it is commented out; `toolgate doctor` checks it.")
 
 
-def commented() -> str:
+def commented_settings() -> str:
     """The text of a settings file that changes nothing."""
     from toolgate.settings import described, every_setting
 

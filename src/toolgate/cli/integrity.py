@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolgate.cli.checks import Check, State
+from toolgate.cli.checks import CheckResult, State
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -22,23 +22,23 @@ STEP = (
 )
 
 
-async def check_integrity(database: "Database", file: Path) -> Check:
+async def check_integrity(database: "Database", file: Path) -> CheckResult:
     """Every page can be read and belongs where it is (SQLite's `quick_check`)."""
     from sqlalchemy.exc import DatabaseError
 
     from toolgate.db.health import is_corrupt
 
     try:
-        with _shown(file):
+        with _progress(file):
             found = await database.read(_look)
     except DatabaseError as error:
         if not is_corrupt(error):
             raise
         found = str(error.orig)
     if found == "ok":
-        return Check(NAME, State.OK, f"{file} is intact.")
+        return CheckResult(NAME, State.OK, f"{file} is intact.")
     why = " ".join(found.split())
-    return Check(NAME, State.FAIL, f"{file} is corrupt: {why}. {STEP.replace('FILE', str(file))}")
+    return CheckResult(NAME, State.FAIL, f"{file} is corrupt: {why}. {STEP.replace('FILE', str(file))}")
 
 
 def _look(connection: "Connection") -> str:
@@ -46,7 +46,7 @@ def _look(connection: "Connection") -> str:
 
 
 @contextmanager
-def _shown(file: Path) -> Generator[None]:
+def _progress(file: Path) -> Generator[None]:
     """On a terminal, a sign of life while a large file is read."""
     if not sys.stderr.isatty() or file.stat().st_size < LARGE:
         yield

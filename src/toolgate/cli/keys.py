@@ -7,7 +7,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
-from toolgate.cli.output import facts, say, say_json, strong, table
+from toolgate.cli.output import definitions, say, say_json, strong, table
 from toolgate.cli.principals import key_state
 from toolgate.cli.problems import Stop
 
@@ -76,21 +76,21 @@ def create(
     An agent whose key is bound to a project, task or job finds no other.
     """
     bound = _bound(agent, project=project, task=task, job=job)
-    wanted = _wanted(role, agent) | {
+    wanted = _role_or_agent(role, agent) | {
         "bound": bound,
         "user_id": user,
         "name": _named(name),
         "days": days(expires) if expires else None,
     }
     settings = load_settings(ctx, config, data)
-    made = environment.wait_for(lambda: _create(settings, wanted))
+    made = environment.run_async(lambda: _create(settings, wanted))
     if as_json:
         named = {"name": made.name} if made.name else {}
         return say_json({"id": made.id, "key": made.key, "role": made.role} | named | bound)
     whose = f"{made.role}, user {user}" if user else made.role
-    told = {"Key": strong(made.key), "Id": made.id, "For": whose, "Expires": expires or "never"}
-    told |= {"Bound to": _told_bound(bound)} if bound else {}
-    facts(told | ({"Name": made.name} if made.name else {}))
+    parameters = {"Key": strong(made.key), "Id": made.id, "For": whose, "Expires": expires or "never"}
+    parameters |= {"Bound to": _bound_text(bound)} if bound else {}
+    definitions(parameters | ({"Name": made.name} if made.name else {}))
     say("\nKeep the key now: only its hash is stored, so it cannot be shown again.")
 
 
@@ -114,14 +114,14 @@ def _bound(agent: str | None, **given: str | None) -> dict[str, str]:
     return {f"{option}_id": value for option, value in given.items() if value is not None}
 
 
-def _told_bound(row: dict[str, Any]) -> str:
+def _bound_text(row: dict[str, Any]) -> str:
     from toolgate.gate.principal import BOUND
 
-    told = [f"{name.removesuffix('_id')} {row[name]}" for name in BOUND if row.get(name)]
-    return ", ".join(told) or "-"
+    ids = [f"{name.removesuffix('_id')} {row[name]}" for name in BOUND if row.get(name)]
+    return ", ".join(ids) or "-"
 
 
-def _wanted(role: str | None, agent: str | None) -> dict[str, Any]:
+def _role_or_agent(role: str | None, agent: str | None) -> dict[str, Any]:
     from toolgate.gate.principal import AgentType, Role
 
     if (role is None) == (agent is None):
@@ -147,14 +147,14 @@ def days(text: str) -> float:
     return int(found[1]) / IN_A_DAY[found[2]]
 
 
-async def _create(settings: "Settings", wanted: dict[str, Any]) -> "NewKey":
+async def _create(settings: "Settings", options: dict[str, Any]) -> "NewKey":
     from toolgate.identity.keys import Keys
 
     async with environment.database(settings, existing=True) as database:
-        return await Keys(database).create(**wanted, note=noting("keys.create"))
+        return await Keys(database).create(**options, note=audit_note("keys.create"))
 
 
-def noting(command: str) -> "Note":
+def audit_note(command: str) -> "Note":
     """Audits what this command does to a key."""
     from toolgate.gate.operators import note_operator
 
@@ -170,7 +170,7 @@ def list_(
     """List the keys, without their secrets."""
     settings = load_settings(ctx, config, data)
     rows = [
-        row | {"state": key_state(row)} for row in environment.wait_for(lambda: _list(settings))
+        row | {"state": key_state(row)} for row in environment.run_async(lambda: _list(settings))
     ]
     if as_json:
         return say_json(rows)
@@ -193,7 +193,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         row["name"] or "-",
         row["role"] or f"agent {row['agent_type']}",
         row["user_id"] or "-",
-        _told_bound(row),
+        _bound_text(row),
         row["created_at"][:10],
         _minute(row["expires_at"]) if row["expires_at"] else "never",
         row["state"],
@@ -213,7 +213,7 @@ def revoke(
 ) -> None:
     """Revoke a key. Running servers refuse it within a second."""
     settings = load_settings(ctx, config, data)
-    environment.wait_for(lambda: _revoke(settings, key_id))
+    environment.run_async(lambda: _revoke(settings, key_id))
     if as_json:
         return say_json({"id": key_id, "revoked": True})
     say(f"Key {key_id} is revoked.")
@@ -224,7 +224,7 @@ async def _revoke(settings: "Settings", key_id: str) -> None:
 
     async with environment.database(settings, existing=True) as database:
         try:
-            await Keys(database).revoke(key_id, noting("keys.revoke"))
+            await Keys(database).revoke(key_id, audit_note("keys.revoke"))
         except UnknownKey:
             why = f"There is no key {key_id!r} in force."
             raise Stop(f"{why} `toolgate keys list` shows them.") from None

@@ -7,7 +7,7 @@ from typing import Any
 FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 
-class OneLine(logging.Formatter):
+class OneLineFormatter(logging.Formatter):
     """A log line without its traceback: a person runs one command and reads one sentence."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 (the library's name)
@@ -19,9 +19,9 @@ class OneLine(logging.Formatter):
         return " ".join(super().format(record).split())
 
 
-def in_one_line() -> None:
+def log_defects_only() -> None:
     """For commands that do one thing and end: defects only, the rest is in the answer."""
-    _to_stderr(OneLine(FORMAT), logging.ERROR)
+    _to_stderr(OneLineFormatter(FORMAT), logging.ERROR)
     # A server's level, where one ran in this process before, is not a command's.
     logging.getLogger("toolgate").setLevel(logging.NOTSET)
 

@@ -26,10 +26,10 @@ from toolgate.cli import (
     why,
 )
 from toolgate.cli.options import help_when_alone
-from toolgate.cli.output import bad, note, on_terminal, say, say_json
-from toolgate.cli.pack_commands import WithPacks
-from toolgate.cli.problems import ExitCode, parted, told
-from toolgate.cli.streams import READER_GONE, ended_with, hold_standard_streams
+from toolgate.cli.output import failure, note, on_terminal, say, say_json
+from toolgate.cli.pack_commands import PackCommandGroup
+from toolgate.cli.problems import ExitCode, split_advice, explain
+from toolgate.cli.streams import READER_GONE, flush_streams, open_closed_streams
 
 logger = logging.getLogger(__name__)
 
@@ -39,13 +39,13 @@ Version = Annotated[bool, typer.Option("--version", help="Print the version and 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and end the process with its exit code."""
-    hold_standard_streams()
-    sys.exit(ended_with(run(arguments)))
+    open_closed_streams()
+    sys.exit(flush_streams(run(arguments)))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors become a sentence on standard error, or JSON where it was asked."""
-    logs.in_one_line()
+    logs.log_defects_only()
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         code = commands()(given, prog_name="toolgate", standalone_mode=False)
@@ -54,14 +54,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return READER_GONE
     except Exception as error:
-        return _report(error, as_json=_answers_json(given))
+        return _report(error, as_json=_wants_json(given))
     return code if isinstance(code, int) else ExitCode.OK
 
 
 def commands() -> typer.Typer:
     """The command tree."""
     app = typer.Typer(
-        cls=WithPacks,
+        cls=PackCommandGroup,
         help="One governed door between AI agents and an application's backend.",
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
@@ -96,21 +96,21 @@ def _root(ctx: typer.Context, version: Version = False) -> None:
     help_when_alone(ctx)
 
 
-def _answers_json(given: Sequence[str]) -> bool:
+def _wants_json(given: Sequence[str]) -> bool:
     """Whether JSON was asked for; what `call` prints always is."""
     return "--json" in given or given[:1] == ["call"]
 
 
 def _report(error: Exception, *, as_json: bool) -> int:
-    known = told(error)
+    known = explain(error)
     if known is None:
         logger.debug("defect", exc_info=error)
         kind = type(error).__name__
         known = f"Something went wrong on our side ({kind}: {error}).", ExitCode.FAILED
     sentence, code = known
     if as_json:
-        message, hint = parted(sentence)
+        message, hint = split_advice(sentence)
         say_json({"error": {"message": message} | ({"hint": hint} if hint else {})})
     else:
-        note(f"{bad('Error:')} {sentence}")
+        note(f"{failure('Error:')} {sentence}")
     return code

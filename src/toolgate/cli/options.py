@@ -23,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GroupOptions:
     """The common options as a group was given them, for its subcommands."""
 
     config: Path | None = None
@@ -31,9 +31,9 @@ class Given:
     as_json: bool = False
 
 
-def given(ctx: typer.Context) -> Given:
+def group_options(ctx: typer.Context) -> GroupOptions:
     """What stood before the subcommand's name."""
-    return ctx.obj if isinstance(ctx.obj, Given) else Given()
+    return ctx.obj if isinstance(ctx.obj, GroupOptions) else GroupOptions()
 
 
 def help_when_alone(ctx: typer.Context) -> None:
@@ -50,6 +50,6 @@ def load_settings(
     # Imported here: `toolgate --help` needs no settings.
     from toolgate.settings import load
 
-    before = given(ctx)
+    before = group_options(ctx)
     named = {name.replace("__", "."): value for name, value in flags.items()}
     return load(flags={"data": data or before.data} | named, file=config or before.config)

@@ -37,17 +37,17 @@ def strong(text: str) -> str:
     return typer.style(text, bold=True)
 
 
-def good(text: str) -> str:
+def success(text: str) -> str:
     """Text in the colour of success."""
     return typer.style(text, fg="green")
 
 
-def bad(text: str) -> str:
+def failure(text: str) -> str:
     """Text in the colour of failure."""
     return typer.style(text, fg="red")
 
 
-def doubtful(text: str) -> str:
+def warning(text: str) -> str:
     """Text in the colour of a warning."""
     return typer.style(text, fg="yellow")
 
@@ -57,7 +57,7 @@ def printable(text: Any) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in str(text))
 
 
-def facts(pairs: Mapping[str, str]) -> None:
+def definitions(pairs: Mapping[str, str]) -> None:
     """Names with their values, aligned."""
     width = max(len(name) for name in pairs)
     for name, value in pairs.items():
@@ -99,7 +99,7 @@ def _plain_table(columns: Sequence[str], cells: list[list[str]], widths: list[in
         say(GAP.join(padded).rstrip())
 
 
-def named_itself(name: str | None, id_: str) -> str:
+def client_label(name: str | None, id_: str) -> str:
     """A client by the name it chose and its id, so that it passes for no key or other client."""
     short = id_ if len(id_) <= LONGEST_ID else f"{id_[:LONGEST_ID]}…"
     return f"\u201c{name}\u201d {short}" if name else id_

@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from toolgate.gate.offer import AnyOffer
 
 
-class WithPacks(TyperGroup):
+class PackCommandGroup(TyperGroup):
     """The built-in commands, and one group for every pack that has commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands."""
-        return [*super().list_commands(ctx), *(offer.pack.name for offer in _with_commands())]
+        return [*super().list_commands(ctx), *(offer.pack.name for offer in _packs_with_commands())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name."""
         if found := super().get_command(ctx, cmd_name):
             return found
-        for offer in _with_commands():
+        for offer in _packs_with_commands():
             if offer.pack.name == cmd_name:
                 return _group(offer, self.rich_markup_mode)
         return None
 
 
-def _with_commands() -> "list[AnyOffer]":
+def _packs_with_commands() -> "list[AnyOffer]":
     """The packs in use that have commands; those that ship, where the settings cannot be read."""
     from toolgate import packs
     from toolgate.settings import BadSettings, load

@@ -40,31 +40,31 @@ SENTENCE_END = re.compile(r"(?<=[.?!]) +(?=[A-Z`])")
 REACH_IT = "Check the setting database.url, and that the database server is running."
 
 
-def told(error: BaseException) -> tuple[str, ExitCode] | None:
+def explain(error: BaseException) -> tuple[str, ExitCode] | None:
     """The sentence and the exit code for an error; None for one that nobody expected."""
     if isinstance(error, BaseExceptionGroup):
-        return told(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+        return explain(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     if isinstance(error, Stop):
         return str(error), error.code
     if format_message := getattr(error, "format_message", None):
-        return _misused(error, str(format_message())), ExitCode.USAGE
-    return _of_settings(error) or _of_database(error) or _of_machine(error)
+        return _usage_message(error, str(format_message())), ExitCode.USAGE
+    return _explain_settings(error) or _explain_database(error) or _explain_machine(error)
 
 
-def parted(sentence: str) -> tuple[str, str]:
+def split_advice(sentence: str) -> tuple[str, str]:
     """What is wrong, and what to do: the first sentence and the rest."""
     first, *rest = SENTENCE_END.split(sentence, maxsplit=1)
     return first, rest[0] if rest else ""
 
 
-def _misused(error: BaseException, message: str) -> str:
+def _usage_message(error: BaseException, message: str) -> str:
     sentence = " ".join(message.split())
     path = getattr(getattr(error, "ctx", None), "command_path", "toolgate")
     end = "" if sentence.endswith((".", "?", "!")) else "."
     return f"{sentence}{end} See `{path} --help`."
 
 
-def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
+def _explain_settings(error: BaseException) -> tuple[str, ExitCode] | None:
     # Imported only once something went wrong; most of it is loaded by then.
     from toolgate.settings import BadSettings
 
@@ -85,7 +85,7 @@ def _of_settings(error: BaseException) -> tuple[str, ExitCode] | None:
     return None
 
 
-def _of_database(error: BaseException) -> tuple[str, ExitCode] | None:
+def _explain_database(error: BaseException) -> tuple[str, ExitCode] | None:
     from sqlalchemy.exc import DBAPIError
 
     if not isinstance(error, DBAPIError):
@@ -95,7 +95,7 @@ def _of_database(error: BaseException) -> tuple[str, ExitCode] | None:
     return f"The database cannot be used: {cause}. {step}", ExitCode.FAILED
 
 
-def _of_machine(error: BaseException) -> tuple[str, ExitCode] | None:
+def _explain_machine(error: BaseException) -> tuple[str, ExitCode] | None:
     from toolgate.ports.documents import StoreUnavailable
 
     match error:
@@ -107,12 +107,12 @@ def _of_machine(error: BaseException) -> tuple[str, ExitCode] | None:
         case ImportError() if "toolgate[" in str(error):
             return str(error), ExitCode.USAGE
         case OSError():
-            return _of_system(error)
+            return _explain_system(error)
         case _:
             return None
 
 
-def _of_system(error: OSError) -> tuple[str, ExitCode]:
+def _explain_system(error: OSError) -> tuple[str, ExitCode]:
     what = f"{error.filename}: " if error.filename else ""
     why = (error.strerror or str(error)).lower()
     if error.errno == errno.ENOSPC:

@@ -46,7 +46,7 @@ def running_server(settings: "Settings") -> RunningServer | None:
         return None
     url = url_of(settings.server)
     try:
-        tls = _trusting(settings.data) if url.startswith("https:") else None
+        tls = _tls_context(settings.data) if url.startswith("https:") else None
         # Asked directly: a proxy in the environment knows nothing of this machine's ports.
         opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls)
@@ -75,14 +75,14 @@ def _is_taken(settings: "Settings") -> bool:
 
 def _failing(refusal: "HTTPError") -> tuple[str, ...]:
     try:
-        told: Any = json.load(refusal)
+        body: Any = json.load(refusal)
     except ValueError:
         return ()
-    named = cast("dict[str, Any]", told).get("failing") if isinstance(told, dict) else None
+    named = cast("dict[str, Any]", body).get("failing") if isinstance(body, dict) else None
     return tuple(map(str, cast("list[Any]", named))) if isinstance(named, list) else ()
 
 
-def _trusting(data: Path) -> "SSLContext":
+def _tls_context(data: Path) -> "SSLContext":
     import ssl
 
     from toolgate.certificates import files_in

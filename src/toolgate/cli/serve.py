@@ -11,9 +11,9 @@ import typer
 from toolgate import logs
 from toolgate.cli import environment
 from toolgate.cli.clients import add_to_claude_code
-from toolgate.cli.keys import noting
+from toolgate.cli.keys import audit_note
 from toolgate.cli.options import ConfigFile, DataFolder, load_settings
-from toolgate.cli.output import facts, note, on_terminal, say, strong
+from toolgate.cli.output import definitions, note, on_terminal, say, strong
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.stop_signals import StopSignals
 
@@ -43,7 +43,7 @@ LOOPBACK = ("localhost", "127.", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class StartReport:
     """What a start left behind for its greeting."""
 
     key: str | None = None
@@ -91,8 +91,8 @@ def serve(
     signals.install()
     with signals.held():  # the parsers that are tried drop what a handler raises
         connections = _connections(settings)
-    bound = _bound(settings)
-    prepared = environment.wait_for(lambda: _prepare(settings, demo))
+    bound = _bind(settings)
+    prepared = environment.run_async(lambda: _prepare(settings, demo))
     _greet(settings, bound, prepared, demo)
     from toolgate.http_server import run
 
@@ -100,7 +100,7 @@ def serve(
         run(settings, bound, connections, signals)
 
 
-def _bound(settings: "Settings") -> socket.socket:
+def _bind(settings: "Settings") -> socket.socket:
     from toolgate.http_server import listening
 
     server = settings.server
@@ -137,7 +137,7 @@ def _certify(settings: "Settings") -> None:
         note("The local CA was made anew. Trust it again, and remove the old one.")
 
 
-async def _prepare(settings: "Settings", demo: bool) -> Prepared:
+async def _prepare(settings: "Settings", demo: bool) -> StartReport:
     """Open everything once: a start that cannot work fails here, before anything is promised."""
     from toolgate.app import opened
 
@@ -145,7 +145,7 @@ async def _prepare(settings: "Settings", demo: bool) -> Prepared:
         loaded = await _load_demo(app) if demo else None
         own = len(app.own.offer.tools) if app.own else 0
         _certify(settings)  # before the key: what fails after it would lose it
-        return Prepared(await _first_key(app), loaded, own, tuple(app.gate.catalogue.replaced))
+        return StartReport(await _first_key(app), loaded, own, tuple(app.gate.catalogue.replaced))
 
 
 async def _load_demo(app: "App") -> int | None:
@@ -161,14 +161,14 @@ async def _load_demo(app: "App") -> int | None:
 async def _first_key(app: "App") -> str | None:
     if app.settings.admin_key:
         return None
-    made = await app.keys.create_first(noting("keys.create"))
+    made = await app.keys.create_first(audit_note("keys.create"))
     if made is None:
         return None
     if not on_terminal():
         try:
             _write_key(app.settings, made.key)
         except OSError:  # nobody would ever know it; the next start makes another
-            await app.keys.revoke(made.id, noting("keys.revoke"))
+            await app.keys.revoke(made.id, audit_note("keys.revoke"))
             raise
     return made.key
 
@@ -179,35 +179,35 @@ def _write_key(settings: "Settings", key: str) -> None:
     write_private(settings.data / KEY_FILE, f"{key}\n")
 
 
-def _greet(settings: "Settings", bound: socket.socket, prepared: Prepared, demo: bool) -> None:
+def _greet(settings: "Settings", bound: socket.socket, report: StartReport, demo: bool) -> None:
     from importlib.metadata import version
 
     url = url_of(settings.server, bound.getsockname()[1])
-    shown = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_loaded(prepared)}"}
-    if prepared.key:
-        shown["Key"] = _key_told(settings, prepared.key)
+    shown = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_demo_text(report)}"}
+    if report.key:
+        shown["Key"] = _key_text(settings, report.key)
     if settings.extend.tools:
         files = ", ".join(map(str, settings.extend.tools))
-        shown["Tools"] = f"{files}  ({_own(settings, prepared)})"
+        shown["Tools"] = f"{files}  ({_own_tools_text(settings, report)})"
     if settings.policy.read_only:
         shown["Mode"] = "read-only: every write is refused"
     say(strong(f"toolgate {version('toolgate')}"))
     say()
-    facts(shown)
+    definitions(shown)
     _tell_trust(settings)
-    more = "" if prepared.key else "; `toolgate keys create --role admin` makes another"
+    more = "" if report.key else "; `toolgate keys create --role admin` makes another"
     say(f"\nCall a tool (TOOLGATE_KEY is your key{more}):")
     example = f"{url}/v1/tools/{_example(demo)}"
     say(f'  curl {_with_ca(settings)}{example} -H "Authorization: Bearer $TOOLGATE_KEY"')
     say("\nConnect Claude Code, which takes the key from the environment:")
     say(f"  {add_to_claude_code('toolgate', f'{url}/mcp')}")
-    for name in prepared.replaced:
-        note(replaces(name))
-    _warn_of_strangers(settings)
+    for name in report.replaced:
+        note(replacement_warning(name))
+    _warn_of_open_address(settings)
     sys.stdout.flush()
 
 
-def _key_told(settings: "Settings", key: str) -> str:
+def _key_text(settings: "Settings", key: str) -> str:
     """Only a person sees the key itself: what is not a terminal may be a log that others read."""
     if on_terminal():
         return f"{strong(key)}  (admin; shown only now, keep it)"
@@ -244,17 +244,17 @@ def _tell_trust(settings: "Settings") -> None:
     say(f"  {trust_command(files_in(settings.data).ca)}")
 
 
-def _own(settings: "Settings", prepared: Prepared) -> str:
+def _own_tools_text(settings: "Settings", prepared: StartReport) -> str:
     count = "1 tool" if prepared.own == 1 else f"{prepared.own} tools"
     return f"{count} of your own{'; loaded again on change' if settings.extend.reload else ''}"
 
 
-def replaces(name: str) -> str:
+def replacement_warning(name: str) -> str:
     """What is said at start of an own tool with a built-in name."""
     return f"Your tool {name} replaces the built-in tool of its name."
 
 
-def _loaded(prepared: Prepared) -> str:
+def _demo_text(prepared: StartReport) -> str:
     if prepared.loaded is None:
         return ""
     return f"  ({prepared.loaded} demo records loaded)" if prepared.loaded else "  (demo)"
@@ -266,7 +266,7 @@ def _example(demo: bool) -> str:
     return "list_collections -d '{}'"
 
 
-def _warn_of_strangers(settings: "Settings") -> None:
+def _warn_of_open_address(settings: "Settings") -> None:
     if settings.server.host.startswith(LOOPBACK):
         return
     names = ", ".join(settings.server.allowed_hosts)

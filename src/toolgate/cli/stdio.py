@@ -11,10 +11,10 @@ import typer
 
 from toolgate import logs
 from toolgate.cli import environment
-from toolgate.cli.options import ConfigFile, DataFolder, given, load_settings
+from toolgate.cli.options import ConfigFile, DataFolder, group_options, load_settings
 from toolgate.cli.output import note
 from toolgate.cli.problems import ExitCode, Stop
-from toolgate.cli.serve import replaces
+from toolgate.cli.serve import replacement_warning
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -75,7 +75,7 @@ def mcp(
         endpoint = _endpoint(url)
         _check_ca(ca, endpoint)
         longest = max(LONGEST_LINE, settings.limits.body_bytes)
-        return environment.wait_for(lambda: _pass_on(endpoint, token or key, ca, longest))
+        return environment.run_async(lambda: _bridge(endpoint, token or key, ca, longest))
     if ca is not None:
         raise Stop("--ca is for use with --url. Give both, or neither.")
     # Who may read the settings file is not yet admin: every client that is connected may name it.
@@ -83,18 +83,18 @@ def mcp(
 
     admin_key = admin_key_of_environment()
     # A key that was made somewhere cannot be known to data that is only made now.
-    existing = bool(token or key) or not _may_make(ctx, config, data, admin_key)
-    environment.wait_for(lambda: _serve(settings, token or key or admin_key, existing), often=True)
+    existing = bool(token or key) or not _may_create_data(ctx, config, data, admin_key)
+    environment.run_async(lambda: _serve(settings, token or key or admin_key, existing), often=True)
 
 
-def _may_make(
+def _may_create_data(
     ctx: typer.Context, config: Path | None, data: Path | None, admin_key: str | None
 ) -> bool:
     """Whether new data is wanted: a client may start this in any folder, or with a misspelt one."""
     from toolgate.sections import Settings
     from toolgate.settings import file_used, set_by
 
-    before, named = given(ctx), set(set_by(Settings).values())
+    before, named = group_options(ctx), set(set_by(Settings).values())
     if "database.url" in named:
         return True
     if data or before.data or "data" in named:
@@ -133,7 +133,7 @@ def _check_ca(ca: Path | None, endpoint: str) -> None:
         raise Stop(f"--ca {ca} is not a file with a certificate in PEM format.") from None
 
 
-async def _pass_on(endpoint: str, credential: str | None, ca: Path | None, longest: int) -> None:
+async def _bridge(endpoint: str, credential: str | None, ca: Path | None, longest: int) -> None:
     from urllib.parse import urlsplit
 
     import anyio
@@ -154,9 +154,9 @@ async def _serve(settings: "Settings", credential: str | None, existing: bool) -
     from toolgate.app import opened
 
     async with opened(settings, existing=existing) as app:
-        principal = await _identified(app, credential)
+        principal = await _identify(app, credential)
         for name in app.gate.catalogue.replaced:
-            note(replaces(name))
+            note(replacement_warning(name))
         from toolgate.transports.mcp.stdio import serve_stdio
 
         async with anyio.create_task_group() as tasks:
@@ -169,7 +169,7 @@ async def _serve(settings: "Settings", credential: str | None, existing: bool) -
             tasks.cancel_scope.cancel()
 
 
-async def _identified(app: "App", credential: str | None) -> "Principal":
+async def _identify(app: "App", credential: str | None) -> "Principal":
     from toolgate.gate.principal import ANONYMOUS
 
     if not credential:

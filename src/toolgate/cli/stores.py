@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolgate.cli.checks import Check, State, check_clock, problem
+from toolgate.cli.checks import CheckResult, State, check_clock, failed_check
 from toolgate.cli.integrity import check_integrity
 from toolgate.cli.principals import IN_FORCE, key_state
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 STORE_SECONDS = 15
 
 
-async def check_store(settings: "Settings") -> Check:
+async def check_store(settings: "Settings") -> CheckResult:
     """The document store answers; tried on a database in passing."""
     import anyio
 
@@ -41,28 +41,28 @@ async def check_store(settings: "Settings") -> Check:
                     await app.documents.check()
                     tools = len(app.gate.catalogue)
         except TimeoutError:
-            told = f"No answer within {STORE_SECONDS} s. Check documents.* and the network."
-            return Check("documents", State.FAIL, told)
+            message = f"No answer within {STORE_SECONDS} s. Check documents.* and the network."
+            return CheckResult("documents", State.FAIL, message)
         except Exception as error:
-            return problem("documents", error)
-    return Check("documents", State.OK, f"{_places(settings)}; {tools} tools.")
+            return failed_check("documents", error)
+    return CheckResult("documents", State.OK, f"{_store_places(settings)}; {tools} tools.")
 
 
-def _places(settings: "Settings") -> str:
+def _store_places(settings: "Settings") -> str:
     """Where documents are, pack by pack where that differs."""
     from toolgate.document_stores import firestore_of, packs_with_documents
 
     places = {pack: firestore_of(settings, pack) for pack in packs_with_documents(settings)}
-    told = {
+    places = {
         pack: f"{place} answers" if place else "kept in the database"
         for pack, place in places.items()
     }
-    if len(set(told.values())) == 1:
-        return told.popitem()[1]
-    return ", ".join(f"{pack}: {where}" for pack, where in told.items())
+    if len(set(places.values())) == 1:
+        return places.popitem()[1]
+    return ", ".join(f"{pack}: {where}" for pack, where in places.items())
 
 
-async def check_counters(settings: "Settings") -> Check:
+async def check_counters(settings: "Settings") -> CheckResult:
     """Calls can be counted."""
     from urllib.parse import urlsplit
 
@@ -73,7 +73,7 @@ async def check_counters(settings: "Settings") -> Check:
 
     store = settings.limits.store
     if store == MEMORY:
-        return Check("counters", State.OK, "each process counts calls by itself.")
+        return CheckResult("counters", State.OK, "each process counts calls by itself.")
     where = urlsplit(store).netloc.rpartition("@")[2]  # without a password
     step = "Start it, or change the setting limits.store."
     try:
@@ -84,16 +84,16 @@ async def check_counters(settings: "Settings") -> Check:
         finally:
             await limits.close()
     except (Unavailable, TimeoutError):
-        told = f"The counter store at {where} does not answer, so no call is answered."
-        return Check("counters", State.FAIL, f"{told} {step}")
+        message = f"The counter store at {where} does not answer, so no call is answered."
+        return CheckResult("counters", State.FAIL, f"{message} {step}")
     except Exception as error:
-        return Check("counters", State.FAIL, f"limits.store cannot be used: {error}. {step}")
-    return Check("counters", State.OK, f"The counter store at {where} answers.")
+        return CheckResult("counters", State.FAIL, f"limits.store cannot be used: {error}. {step}")
+    return CheckResult("counters", State.OK, f"The counter store at {where} answers.")
 
 
 async def check_database(
     settings: "Settings", server: "RunningServer | None"
-) -> AsyncIterator[Check]:
+) -> AsyncIterator[CheckResult]:
     """The file, schema, writing, keys, audit and clock; nothing stays changed."""
     from toolgate.data_folder import embedded_file
     from toolgate.db.engine import Database
@@ -101,7 +101,7 @@ async def check_database(
     try:
         database = Database(settings.database_url)
     except Exception as error:
-        yield problem("database", error)
+        yield failed_check("database", error)
         return
     try:
         file = embedded_file(database)
@@ -116,25 +116,25 @@ async def check_database(
             async for check in _inside(settings, database):
                 yield check
     except Exception as error:
-        yield problem("database", error)
+        yield failed_check("database", error)
     finally:
         await database.close()
 
 
-def _without_file(settings: "Settings", file: Path, server: "RunningServer | None") -> list[Check]:
+def _without_file(settings: "Settings", file: Path, server: "RunningServer | None") -> list[CheckResult]:
     if server is None:
-        made = Check("database", State.OK, f"{file} will be created at the first start.")
+        made = CheckResult("database", State.OK, f"{file} will be created at the first start.")
         return [made, _keys(settings, [])]
     if server.has_lost_database:
-        told = f"{file} is gone, and the toolgate at {server.url} has lost its database."
+        message = f"{file} is gone, and the toolgate at {server.url} has lost its database."
         step = "Stop it, restore the file from a backup, and start it again."
-        return [Check("database", State.FAIL, f"{told} {step}")]
-    told = f"{file} is not there, but a toolgate answers at {server.url}: its data is elsewhere."
+        return [CheckResult("database", State.FAIL, f"{message} {step}")]
+    message = f"{file} is not there, but a toolgate answers at {server.url}: its data is elsewhere."
     step = "Run this command in its folder, or name its settings with --config or --data."
-    return [Check("database", State.WARN, f"{told} {step}")]
+    return [CheckResult("database", State.WARN, f"{message} {step}")]
 
 
-async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
+async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[CheckResult]:
     schema = await _schema(settings, database)
     yield schema
     if schema.state is State.OK:
@@ -142,7 +142,7 @@ async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[C
             yield check
 
 
-async def _schema(settings: "Settings", database: "Database") -> Check:
+async def _schema(settings: "Settings", database: "Database") -> CheckResult:
     from toolgate.app import offers_of, schemas_of
     from toolgate.db.upgrades import current, missing
 
@@ -150,17 +150,17 @@ async def _schema(settings: "Settings", database: "Database") -> Check:
     has = await current(database)
     behind = await missing(database, schemas_of(offers_of(settings)))
     if not behind:
-        return Check("database", State.OK, f"{what}; schema {has}.")
+        return CheckResult("database", State.OK, f"{what}; schema {has}.")
     found, needs = behind[0]
     if found is not None and found > needs:
-        told = f"{what}; schema {found} is newer than this version of toolgate supports ({needs})."
-        return Check("database", State.FAIL, f"{told} Install a newer toolgate.")
+        message = f"{what}; schema {found} is newer than this version of toolgate supports ({needs})."
+        return CheckResult("database", State.FAIL, f"{message} Install a newer toolgate.")
     state = State.FAIL if has and database.dialect != "sqlite" else State.WARN
     step = "Run `toolgate db upgrade`."
-    return Check("database", state, f"{what}; schema {found or 'none'}, needs {needs}. {step}")
+    return CheckResult("database", state, f"{what}; schema {found or 'none'}, needs {needs}. {step}")
 
 
-async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[Check]:
+async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[CheckResult]:
     from toolgate.gate.trail import rows
     from toolgate.gate.verification import verify
     from toolgate.identity.keys import Keys
@@ -170,15 +170,15 @@ async def _contents(settings: "Settings", database: "Database") -> AsyncIterator
     verdict = await verify(database)
     if verdict.findings:
         first = verdict.findings[0]
-        told = f"Findings: {len(verdict.findings)}, the first: {first.what} {first.seq}."
-        yield Check("audit", State.FAIL, f"{told} Run `toolgate audit verify`.")
+        message = f"Findings: {len(verdict.findings)}, the first: {first.what} {first.seq}."
+        yield CheckResult("audit", State.FAIL, f"{message} Run `toolgate audit verify`.")
     else:
-        yield Check("audit", State.OK, f"intact: rows {verdict.rows}, seals {verdict.seals}.")
+        yield CheckResult("audit", State.OK, f"intact: rows {verdict.rows}, seals {verdict.seals}.")
     newest = await rows(database, limit=1)
     yield check_clock(newest[-1]["created_at"] if newest else None, datetime.now(UTC))
 
 
-async def _writing(database: "Database") -> Check:
+async def _writing(database: "Database") -> CheckResult:
     """A write can be committed; the same is tried by `/readyz`."""
     from toolgate.db.health import DatabaseHealth
     from toolgate.db.outages import NoAnswer
@@ -189,16 +189,16 @@ async def _writing(database: "Database") -> Check:
             await DatabaseHealth(database).check_writing()
     except NoAnswer as late:
         step = "Another program may hold a lock on it; try again when that program has ended."
-        return Check(name, State.FAIL, f"A test row could not be written: {late}. {step}")
+        return CheckResult(name, State.FAIL, f"A test row could not be written: {late}. {step}")
     except Exception as error:
-        return problem(name, error)
-    return Check(name, State.OK, "a test row was written and removed.")
+        return failed_check(name, error)
+    return CheckResult(name, State.OK, "a test row was written and removed.")
 
 
-def _keys(settings: "Settings", known: list[dict[str, object]]) -> Check:
+def _keys(settings: "Settings", known: list[dict[str, object]]) -> CheckResult:
     if settings.admin_key:
-        return Check("admin key", State.OK, "set by a setting.")
+        return CheckResult("admin key", State.OK, "set by a setting.")
     good = sum(1 for row in known if row["role"] == "admin" and key_state(row) == IN_FORCE)
     if good:
-        return Check("admin key", State.OK, f"{good} in force.")
-    return Check("admin key", State.WARN, "none; the next `toolgate serve` creates one.")
+        return CheckResult("admin key", State.OK, f"{good} in force.")
+    return CheckResult("admin key", State.WARN, "none; the next `toolgate serve` creates one.")

@@ -7,7 +7,7 @@ READER_GONE = 1
 """The same as Click's, which meets a reader that is gone while a command still writes."""
 
 
-def hold_standard_streams() -> None:
+def open_closed_streams() -> None:
     """Open what was closed: else the next file, such as the database, would be standard output."""
     for number in range(3):
         try:
@@ -16,7 +16,7 @@ def hold_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def ended_with(code: int) -> int:
+def flush_streams(code: int) -> int:
     """Write what waits; a reader that is gone is told by the exit code, not by a traceback."""
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] (it was closed)
         return code

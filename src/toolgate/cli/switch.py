@@ -41,7 +41,7 @@ def off(
     catalogue, _ = every_tool(settings)
     packs = {tool.pack.name for tool in catalogue}
     known = name if name in packs else tool_named(catalogue, name).name
-    changed = environment.wait_for(lambda: _switch(settings, known, off=True))
+    changed = environment.run_async(lambda: _switch(settings, known, off=True))
     if as_json:
         return say_json({"name": known, "off": True, "changed": changed})
     say(f"{known} is switched off{'' if changed else ' already'}.")
@@ -56,7 +56,7 @@ def on(
 ) -> None:
     """Switch a tool or a pack on again. Running servers know within a second."""
     settings = load_settings(ctx, config, data)
-    changed = environment.wait_for(lambda: _on(settings, name))
+    changed = environment.run_async(lambda: _on(settings, name))
     fixed = name in settings.policy.disabled
     if changed is None:
         why = f"{name} is switched off by the setting {SETTING}. Remove it there."
@@ -85,7 +85,7 @@ def list_(
 ) -> None:
     """List what is switched off, and by what."""
     settings = load_settings(ctx, config, data)
-    live = environment.wait_for(lambda: _read(settings))
+    live = environment.run_async(lambda: _read(settings))
     rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
     rows += [(name, "toolgate switch") for name in sorted(live.names)]
     if as_json:

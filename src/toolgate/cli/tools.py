@@ -9,8 +9,8 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.arguments import says_string
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, Given, given, load_settings
-from toolgate.cli.output import facts, say, say_json, strong, table
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, GroupOptions, group_options, load_settings
+from toolgate.cli.output import definitions, say, say_json, strong, table
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import Stop
 
@@ -50,11 +50,11 @@ def tools(
 ) -> None:
     """List the tools that a principal sees."""
     if ctx.invoked_subcommand:
-        ctx.obj = Given(config, data, as_json)
+        ctx.obj = GroupOptions(config, data, as_json)
         return
     settings = load_settings(ctx, config, data)
-    listed, replaced = environment.wait_for(lambda: _visible(settings, principal))
-    listed = _narrowed(listed, pack, role)
+    listed, replaced = environment.run_async(lambda: _visible(settings, principal))
+    listed = _filter(listed, pack, role)
     if as_json:
         from toolgate.transports.http import described
 
@@ -82,7 +82,7 @@ async def _visible(settings: "Settings", principal: str) -> "tuple[Listed, Colle
         return seen, app.gate.catalogue.replaced.keys()
 
 
-def _narrowed(listed: "Listed", pack: str | None, role: str | None) -> "Listed":
+def _filter(listed: "Listed", pack: str | None, role: str | None) -> "Listed":
     from toolgate import packs
     from toolgate.gate.principal import Role
 
@@ -109,15 +109,15 @@ def show(
 ) -> None:
     """Show one tool: its arguments, role, effect, route and an example."""
     settings = load_settings(ctx, config, data)
-    listed, _ = environment.wait_for(lambda: _visible(settings, principal))
+    listed, _ = environment.run_async(lambda: _visible(settings, principal))
     from toolgate.transports.http import described
 
     tool = tool_named((tool for tool, _ in listed), name)
-    told = described(tool) | {"example": dict(tool.example)}
-    if as_json or given(ctx).as_json:
-        return say_json(told)
+    description = described(tool) | {"example": dict(tool.example)}
+    if as_json or group_options(ctx).as_json:
+        return say_json(description)
     say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")
-    facts({name: str(told[name]) for name in ("pack", "family", "role", "effect", "route")})
+    definitions({name: str(description[name]) for name in ("pack", "family", "role", "effect", "route")})
     _show_fields("Arguments", tool.input_schema)
     if tool.output_schema:
         _show_fields("Answer", tool.output_schema)
@@ -183,8 +183,8 @@ def type_of(schema: dict[str, Any]) -> str:
 def example_line(tool: "AnyTool") -> str:
     """The tool's example as a command to paste."""
     if any(isinstance(value, dict | list) for value in tool.example.values()):
-        told = json.dumps(tool.example, ensure_ascii=False)
-        return f"toolgate call {tool.name} --json {shlex.quote(told)}"
+        arguments = json.dumps(tool.example, ensure_ascii=False)
+        return f"toolgate call {tool.name} --json {shlex.quote(arguments)}"
     given = [
         f"{key}={value if says_string(tool.input_schema, key) else json.dumps(value)}"
         for key, value in tool.example.items()

@@ -7,7 +7,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
-from toolgate.cli.output import bad, facts, good, say, say_json
+from toolgate.cli.output import failure, definitions, success, say, say_json
 from toolgate.cli.principals import FORMS, principal_named
 from toolgate.cli.problems import ExitCode
 from toolgate.cli.tools import tool_named
@@ -38,7 +38,7 @@ def why(
     The exit code is 0 if it may, 3 if not.
     """
     settings = load_settings(ctx, config, data)
-    decision, only, failures = environment.wait_for(lambda: _decision(settings, principal, tool))
+    decision, only, failures = environment.run_async(lambda: _decision(settings, principal, tool))
     if as_json:
         say_json(
             {
@@ -57,7 +57,7 @@ def why(
         for argument, own in only.items():
             say(f"{principal} is bound: with another {argument} than {own} nothing is found.")
         for failure in failures:
-            say(f"{bad('Failed:')} {failure}.")
+            say(f"{failure('Failed:')} {failure}.")
     raise typer.Exit(ExitCode.OK if decision.allowed else ExitCode.REFUSED)
 
 
@@ -76,15 +76,15 @@ async def _decision(
 
 def _explain(principal: str, tool: str, decision: "Decision", text: str | None) -> None:
     if decision.allowed:
-        say(f"{good('Allowed:')} {principal} may call {tool}.")
+        say(f"{success('Allowed:')} {principal} may call {tool}.")
     elif decision.visible:
-        say(f"{bad('Refused:')} {principal} sees {tool}, but may not call it.")
+        say(f"{failure('Refused:')} {principal} sees {tool}, but may not call it.")
     else:
-        say(f"{bad('Hidden:')} for {principal} there is no tool {tool}.")
+        say(f"{failure('Hidden:')} for {principal} there is no tool {tool}.")
     shown = {"rule": decision.rule}
     if says := decision.says or NO_TEXT.get(decision.rule):
         shown["says"] = says
-    facts(shown)
+    definitions(shown)
     if text:
         say()
         say("\n".join(f"    {line}" for line in text.splitlines()))

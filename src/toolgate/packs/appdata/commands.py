@@ -12,7 +12,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import ConfigFile, DataFolder, help_when_alone, load_settings
-from toolgate.cli.output import good, say
+from toolgate.cli.output import success, say
 from toolgate.cli.problems import ExitCode, Stop
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def discover(
         raise Stop(f"{file} is there already. Name another with --file, or move it away.")
     settings = load_settings(ctx, config, data)
     with _progress() as seen:
-        text = environment.wait_for(lambda: _proposed(settings, limit, seen))
+        text = environment.run_async(lambda: _proposed(settings, limit, seen))
     if not text:
         raise Stop("There are no documents, so there is nothing to propose.", ExitCode.FAILED)
     if file is None:
         return say(text.rstrip("\n"))
     with file.open("x", encoding="utf-8", newline="\n") as out:
         out.write(text)
-    return say(f"{good('Done:')} {file} is written. Edit it, and set appdata.collections to it.")
+    return say(f"{success('Done:')} {file} is written. Edit it, and set appdata.collections to it.")
 
 
 async def _proposed(settings: "Settings", limit: int, seen: Callable[[int, int], None]) -> str:

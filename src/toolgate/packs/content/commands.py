@@ -12,7 +12,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
-from toolgate.cli.output import bad, good, note, on_terminal, printable, say, say_json
+from toolgate.cli.output import failure, success, note, on_terminal, printable, say, say_json
 from toolgate.cli.problems import ExitCode, Stop
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def import_(
     wanted = Wanted(project, kind, create_project, start, end, page, query, dry_run)
     settings = load_settings(ctx, config, data)
     trial = dry_run and create_project is not None
-    missing = environment.wait_for(lambda: _missing(settings)) if trial else None
+    missing = environment.run_async(lambda: _missing(settings)) if trial else None
     with _progress(file, wanted, shown=on_terminal() and not as_json) as seen:
-        report = environment.wait_for(lambda: _import(settings, file, wanted, missing, seen))
+        report = environment.run_async(lambda: _import(settings, file, wanted, missing, seen))
     if as_json:
         say_json(_as_json(file, project, report))
     else:
@@ -184,10 +184,10 @@ def _tell(file: Path, wanted: "Wanted", report: "Report") -> None:
     if not report.refused:
         done = "would be stored" if wanted.dry_run else "stored"
         rows = "1 row" if report.rows == 1 else f"{report.rows:,} rows"
-        return say(f"{good('Done:')} {rows} of {report.kind} {done} in {wanted.project}.")
+        return say(f"{success('Done:')} {rows} of {report.kind} {done} in {wanted.project}.")
     refused = len(report.refused)
     what = f"{refused:,} of {report.rows:,} rows of {printable(file.name)} refused"
-    note(f"{bad('Error:')} {what}, so nothing was stored.")
+    note(f"{failure('Error:')} {what}, so nothing was stored.")
     for line, reason in report.refused[:MOST_SHOWN]:
         note(f"  line {line}: {printable(reason)}")
     if refused > MOST_SHOWN:
