@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from toolgate.db.prepared import Compiled
+from toolgate.db.prepared import CompiledStatement
 
 BESIDE_CALLS = "FROM switches"
 """Asked twice a second, whatever is called."""
@@ -22,9 +22,9 @@ def noted_statements() -> Iterator[list[str]]:
         if BESIDE_CALLS not in statement:
             statements.append(statement)
 
-    looked_up = Compiled.first
+    looked_up = CompiledStatement.first
 
-    def first(self: Compiled, *given: Any) -> Any:
+    def first(self: CompiledStatement, *given: Any) -> Any:
         if BESIDE_CALLS not in self.text:
             statements.append(self.text)
         return looked_up(self, *given)
@@ -32,7 +32,7 @@ def noted_statements() -> Iterator[list[str]]:
     event.listen(Engine, "before_cursor_execute", note)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Compiled, "first", first)
+            patch.setattr(CompiledStatement, "first", first)
             yield statements
     finally:
         event.remove(Engine, "before_cursor_execute", note)

@@ -29,15 +29,15 @@ def test_the_first_time_is_told_at_once_and_the_others_once_a_minute(
     log: ThrottledLog, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(1000):
-        log.happened("refused %d", number)
+        log.record("refused %d", number)
     assert caplog.messages == ["refused 0"]
     clock.now += 59.9
-    log.happened("refused %d", 1000)
+    log.record("refused %d", 1000)
     assert len(caplog.messages) == 1
     clock.now += 0.1
-    log.happened("refused %d", 1001)
+    log.record("refused %d", 1001)
     assert caplog.messages[1:] == ["refused 1001 (and 1000 more times)"]
-    log.happened("refused %d", 1002)
+    log.record("refused %d", 1002)
     assert len(caplog.messages) == 2
 
 
@@ -45,7 +45,7 @@ def test_what_happens_once_in_a_while_is_told_every_time(
     log: ThrottledLog, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
-        log.happened("refused")
+        log.record("refused")
         clock.now += 60
     assert caplog.messages == ["refused"] * 3
 
@@ -53,18 +53,18 @@ def test_what_happens_once_in_a_while_is_told_every_time(
 def test_its_end_is_told_once_with_how_often_and_how_long(
     log: ThrottledLog, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log.over("reachable again")
+    log.end("reachable again")
     assert caplog.messages == []
     assert not log.active
     for _ in range(7):
-        log.happened("unreachable")
+        log.record("unreachable")
     assert log.active
     clock.now += 12
     for _ in range(2):
-        log.over("reachable again", level=logging.INFO)
+        log.end("reachable again", level=logging.INFO)
     assert caplog.messages == ["unreachable", "reachable again (7 times in 12 s)"]
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-    log.happened("unreachable")
+    log.record("unreachable")
     assert caplog.messages[2:] == ["unreachable"]
 
 
@@ -72,7 +72,7 @@ def test_what_was_held_back_can_be_told_when_its_minute_is_over(
     log: ThrottledLog, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(4):
-        log.happened("refused %d", number)
+        log.record("refused %d", number)
     log.flush()
     assert len(caplog.messages) == 1
     clock.now += 60
@@ -85,7 +85,7 @@ def test_only_what_is_told_carries_its_cause(
     log: ThrottledLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(5):
-        log.happened("unreachable", exc_info=OSError("no route"))
+        log.record("unreachable", exc_info=OSError("no route"))
     (record,) = caplog.records
     assert record.exc_info is not None
     assert isinstance(record.exc_info[1], OSError)

@@ -12,7 +12,7 @@ import anyio
 from limits.errors import ConfigurationError
 
 from toolgate import packs
-from toolgate.background import beside
+from toolgate.background import run_in_background
 from toolgate.data_folder import make_ready
 from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
@@ -140,7 +140,7 @@ async def opened(
         app = _assembled(settings, documents, outbound, offers, worlds, own)
         stack.push_async_callback(_close, app)
         await app.gate.switches.load()
-        async with beside(*_work(app)):
+        async with run_in_background(*_work(app)):
             yield app
     finally:
         with anyio.CancelScope(shield=True):
@@ -232,7 +232,7 @@ def _work(app: App) -> list[Work]:
     """What runs beside the calls."""
     work: list[Work] = [app.gate.audit.run, app.sealer.run, app.gate.switches.run]
     if app.gate.database.dialect == "sqlite":
-        work.append(app.gate.database.keep_small)
+        work.append(app.gate.database.keep_wal_small)
     if app.own and app.gate.catalogue.changing:
         work.append(app.own.reloader(app.gate.catalogue).run)
     return work

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
-from toolgate.db.upgrades import current, upgrade_at_start
+from toolgate.db.upgrades import current_revision, upgrade_at_start
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def embedded_file(database: Database) -> Path | None:
 async def _check_there(database: Database, file: Path | None) -> None:
     if file is not None:
         _check_file(file)
-    if await current(database) is None:
+    if await current_revision(database) is None:
         where = file or "The database of database.url"
         raise NoData(f"{where} holds no data of toolgate. `toolgate db upgrade` prepares it.")
 

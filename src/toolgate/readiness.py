@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from toolgate.db.outages import told
+from toolgate.db.outages import describe
 from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)
@@ -52,9 +52,9 @@ class Readiness:
         broken = [part for part in self._parts if part.problem is not None]
         if broken:
             why = "; ".join(f"{part.check.part}: {part.problem}" for part in broken)
-            self._log.happened("not ready: %s", why)
+            self._log.record("not ready: %s", why)
         else:
-            self._log.over("ready again")
+            self._log.end("ready again")
         return sorted({part.check.part for part in broken})
 
 
@@ -84,6 +84,6 @@ class _Part:
             await self.check.run()
             self.problem, good_for = None, self.check.good_for
         except Exception as error:
-            self.problem, good_for = told(error), AGAIN_SECONDS
+            self.problem, good_for = describe(error), AGAIN_SECONDS
         self._again = self._clock() + good_for
         self._task, self._silent = None, False

@@ -37,7 +37,7 @@ class ThrottledLog:
         """Whether it has happened since it was last said to be over."""
         return self._since is not None
 
-    def happened(
+    def record(
         self, message: str, *args: object, exc_info: BaseException | bool | None = None
     ) -> None:
         """Note that it happened; logged the first time, then once in each period."""
@@ -60,7 +60,7 @@ class ThrottledLog:
             self._log(message, args, None)
             self._next = self._clock() + self._seconds
 
-    def over(self, message: str, *args: object, level: int | None = None) -> None:
+    def end(self, message: str, *args: object, level: int | None = None) -> None:
         """Log that it is over, how often it happened and for how long; nothing if it did not."""
         if self._since is None:
             return

@@ -20,7 +20,7 @@ from toolgate.db.connections import BUSY_MILLISECONDS, READER_BUSY_MILLISECONDS
 from toolgate.db.engine import BadDatabaseUrl, Database
 from toolgate.db.schemas import GATE
 from toolgate.db.tables import metadata
-from toolgate.db.upgrades import OtherSchema, current, upgrade, upgrade_at_start
+from toolgate.db.upgrades import OtherSchema, current_revision, upgrade, upgrade_at_start
 
 pytestmark = pytest.mark.anyio
 
@@ -50,9 +50,9 @@ def differences(connection: Connection) -> list[Any]:
 
 async def test_an_upgrade_of_an_empty_database_makes_the_defined_tables(database_url: str) -> None:
     database = Database(database_url)
-    assert await current(database) is None
+    assert await current_revision(database) is None
     await upgrade_at_start(database)
-    assert await current(database) == GATE.newest
+    assert await current_revision(database) == GATE.newest
     assert await database.read(differences) == []
     tables = await database.read(lambda c: inspect(c).get_table_names())
     named = {name for name in tables if ONLY_ON_SQLITE not in name}
@@ -101,7 +101,7 @@ async def test_an_old_schema_on_postgresql_is_not_touched_unasked(postgres_datab
     told = r"has schema 0, this version needs .*`toolgate db upgrade`"
     with pytest.raises(OtherSchema, match=told):
         await upgrade_at_start(database)
-    assert await current(database) == "0"
+    assert await current_revision(database) == "0"
     await database.close()
 
 
@@ -216,8 +216,8 @@ async def test_an_upgrade_from_every_earlier_schema_makes_the_same_tables(
 
     database = Database(database_url)
     await database.write(to_earlier)
-    assert await current(database) == earlier
+    assert await current_revision(database) == earlier
     await upgrade(database)
-    assert await current(database) == GATE.newest
+    assert await current_revision(database) == GATE.newest
     assert await database.read(differences) == []
     await database.close()

@@ -8,14 +8,14 @@ from sqlalchemy import bindparam, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.db.engine import Database
-from toolgate.db.prepared import Prepared
+from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import documents, keys
 from toolgate.db.upgrades import upgrade
 
 pytestmark = pytest.mark.anyio
 
-KEY = Prepared(select(keys).where(keys.c.id == bindparam("id")))
-DOCUMENT = Prepared(
+KEY = PreparedStatement(select(keys).where(keys.c.id == bindparam("id")))
+DOCUMENT = PreparedStatement(
     select(documents.c.fields, documents.c.id.label("name")).where(
         documents.c.id == bindparam("id"), documents.c.collection == bindparam("collection")
     )

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, column, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.db.engine import Database
-from toolgate.db.prepared import Prepared
+from toolgate.db.prepared import PreparedStatement
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +64,7 @@ async def test_a_long_one_before_does_not_make_a_short_one_long(database: Databa
 
 async def test_a_long_look_up_finds_its_row(database: Database) -> None:
     numbers = func.json_each(bindparam("list")).table_valued(column("value"))
-    largest = Prepared(select(func.max(numbers.c.value).label("largest")))
+    largest = PreparedStatement(select(func.max(numbers.c.value).label("largest")))
     found = await database.look_up(largest, {"list": str(list(range(MANY)))})
     assert found.largest == MANY - 1
 

@@ -32,11 +32,11 @@ async def test_the_log_is_shortened_when_it_is_large_and_no_reader_needs_it(
             )
         large = log.stat().st_size
         assert large > MOST
-        await database.shorten_log()
+        await database.shorten_wal()
         assert log.stat().st_size == large  # the reader still needs it
         assert reader.execute("SELECT count(*) FROM t").fetchone() == (0,)
         reader.execute("COMMIT")
-        await database.shorten_log()
+        await database.shorten_wal()
     assert log.stat().st_size == 0
     await database.write(lambda c: c.execute(text("INSERT INTO t VALUES (1)")))
     await database.close()

@@ -14,7 +14,7 @@ from tests.gate.tools import end_the_time, give_time
 from tests.patience import PATIENT
 
 from toolgate import app, background
-from toolgate.db.outages import NoAnswer
+from toolgate.db.outages import DatabaseTimeout
 from toolgate.gate.calls import Call
 from toolgate.gate.pipeline import Gate
 from toolgate.testing import Kit, opened_kit
@@ -115,7 +115,7 @@ async def test_the_gate_itself_waits_no_longer_for_a_key_than_a_call_may_take(
     made = await kit.app.keys.create(days=1)
     freeze(line, kit)
     async with asyncio.timeout(IN_TIME):
-        with pytest.raises(NoAnswer):
+        with pytest.raises(DatabaseTimeout):
             await kit.app.keys.look_up(made.key)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 from tests.gate.tools import a_tool, offer, storing
 from tests.patience import PATIENT
 
-from toolgate.db.outages import told
+from toolgate.db.outages import describe
 from toolgate.gate.audit import AuditUnavailable
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.tool import Effect
@@ -109,5 +109,5 @@ async def test_rows_that_only_could_not_be_sealed_are_not_called_lost(
 
 
 def test_what_has_no_words_of_its_own_is_worded() -> None:
-    assert told(TimeoutError()) == "no answer in time"
-    assert told(asyncio.CancelledError()) == "it was stopped before it had ended"
+    assert describe(TimeoutError()) == "no answer in time"
+    assert describe(asyncio.CancelledError()) == "it was stopped before it had ended"

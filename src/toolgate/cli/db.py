@@ -41,15 +41,15 @@ async def _upgrade(settings: "Settings") -> tuple[str | None, str | None, bool]:
     from toolgate.app import offers_of, schemas_of
     from toolgate.data_folder import make_private
     from toolgate.db.engine import Database
-    from toolgate.db.upgrades import current, missing, upgrade
+    from toolgate.db.upgrades import current_revision, pending_upgrades, upgrade
 
     schemas = schemas_of(offers_of(settings))
 
     database = Database(settings.database_url)
     try:
         make_private(settings.data, database)
-        before, changed = await current(database), bool(await missing(database, schemas))
+        before, changed = await current_revision(database), bool(await pending_upgrades(database, schemas))
         await upgrade(database, schemas)
-        return before, await current(database), changed
+        return before, await current_revision(database), changed
     finally:
         await database.close()

@@ -144,11 +144,11 @@ async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[C
 
 async def _schema(settings: "Settings", database: "Database") -> CheckResult:
     from toolgate.app import offers_of, schemas_of
-    from toolgate.db.upgrades import current, missing
+    from toolgate.db.upgrades import current_revision, pending_upgrades
 
     what = f"{database.dialect} answers"
-    has = await current(database)
-    behind = await missing(database, schemas_of(offers_of(settings)))
+    has = await current_revision(database)
+    behind = await pending_upgrades(database, schemas_of(offers_of(settings)))
     if not behind:
         return CheckResult("database", State.OK, f"{what}; schema {has}.")
     found, needs = behind[0]
@@ -181,13 +181,13 @@ async def _contents(settings: "Settings", database: "Database") -> AsyncIterator
 async def _writing(database: "Database") -> CheckResult:
     """A write can be committed; the same is tried by `/readyz`."""
     from toolgate.db.health import DatabaseHealth
-    from toolgate.db.outages import NoAnswer
+    from toolgate.db.outages import DatabaseTimeout
 
     name = "database write"
     try:
-        async with database.answering(writes=True):
+        async with database.time_limit(writes=True):
             await DatabaseHealth(database).check_writing()
-    except NoAnswer as late:
+    except DatabaseTimeout as late:
         step = "Another program may hold a lock on it; try again when that program has ended."
         return CheckResult(name, State.FAIL, f"A test row could not be written: {late}. {step}")
     except Exception as error:

@@ -16,8 +16,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import ExceptionContext
 from sqlalchemy.exc import InvalidatePoolError
 
-from toolgate.db.messages import without_values
-from toolgate.db.threads import Interrupt, Stopped, current_job
+from toolgate.db.messages import drop_values
+from toolgate.db.threads import Interrupt, JobStopped, current_job
 
 BUSY_SECONDS = 10.0
 """How long a writer waits for another process to end its write."""
@@ -61,7 +61,7 @@ def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> En
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, **options, connect_args={"check_same_thread": False})
         if url.database not in (None, "", ":memory:"):
-            event.listen(engine, "do_connect", _make_no_second(Path(url.database)))
+            event.listen(engine, "do_connect", _refuse_missing_file(Path(url.database)))
         event.listen(engine, "connect", _open_sqlite)
         event.listen(engine, "connect", _write_sqlite if writes else _read_sqlite)
         if writes:
@@ -69,13 +69,13 @@ def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> En
     else:
         engine = create_engine(url, **options, **_postgresql(url, patience, writes=writes))
         _Sockets(engine, writes=writes, seconds=seconds)
-    event.listen(engine, "checkout", _lend)
-    event.listen(engine, "checkin", _take_back)
-    event.listen(engine, "handle_error", _without_values)
+    event.listen(engine, "checkout", _check_out)
+    event.listen(engine, "checkin", _check_in)
+    event.listen(engine, "handle_error", _drop_values)
     return engine
 
 
-def _make_no_second(file: Path) -> Callable[..., None]:
+def _refuse_missing_file(file: Path) -> Callable[..., None]:
     """Refuses to connect once the file is gone: SQLite would make an empty one in its place."""
     there = file.exists()
 
@@ -94,19 +94,19 @@ def interrupt_of(connection: Connection) -> Interrupt:
     return connection.info[INTERRUPT]
 
 
-def _lend(_: Any, record: Any, __: Any) -> None:
+def _check_out(_: Any, record: Any, __: Any) -> None:
     if job := current_job():
-        job.uses(record.info[INTERRUPT])
+        job.set_interrupt(record.info[INTERRUPT])
 
 
-def _take_back(_: Any, __: Any) -> None:
+def _check_in(_: Any, __: Any) -> None:
     if job := current_job():
-        job.leaves()
+        job.clear_interrupt()
 
 
-def _without_values(context: ExceptionContext) -> None:
+def _drop_values(context: ExceptionContext) -> None:
     if context.sqlalchemy_exception is not None:
-        without_values(context.sqlalchemy_exception)
+        drop_values(context.sqlalchemy_exception)
 
 
 def _to_json(value: Any) -> str:
@@ -150,7 +150,7 @@ class _Sockets:
 
         record.info[INTERRUPT] = interrupt
         try:
-            _lend(connection, record, None)
+            _check_out(connection, record, None)
             self._set_up(connection)
         except BaseException:
             connection.close()
@@ -171,13 +171,13 @@ class _Sockets:
         """Make sure of a connection that was idle; the pool's own way could not be interrupted."""
         if record.info.pop(NEW, False):
             return
-        _lend(connection, record, None)
+        _check_out(connection, record, None)
         try:
             self._dialect.do_ping(connection)
         except self._dialect.loaded_dbapi.Error as problem:
             job = current_job()
             if job and job.stopped:
-                raise Stopped from problem
+                raise JobStopped from problem
             raise InvalidatePoolError from problem
 
     def _close(self, _: Any, record: Any) -> None:
@@ -240,5 +240,5 @@ def _begin_sqlite(connection: Connection) -> None:
                 break
         job = current_job()
         if job and job.stopped:
-            raise Stopped
+            raise JobStopped
     connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -17,9 +17,9 @@ from sqlalchemy import URL, Connection, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from toolgate.db.connections import POOL, engine_for
-from toolgate.db.outages import NoAnswer, Outage
-from toolgate.db.prepared import Prepared
-from toolgate.db.short_reads import Glances, TooLong
+from toolgate.db.outages import DatabaseTimeout, Outage
+from toolgate.db.prepared import PreparedStatement
+from toolgate.db.short_reads import ShortReads, ReadTooLong
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 from toolgate.db.wal import LOOK_SECONDS, is_large, shorten
@@ -57,7 +57,7 @@ class Database:
         self._turns = anyio.Semaphore(
             1 if self.dialect == "sqlite" else 2 * POOL, fast_acquire=True
         )
-        self._glances = Glances(self._reader) if self.dialect == "sqlite" else None
+        self._glances = ShortReads(self._reader) if self.dialect == "sqlite" else None
         self._threads = Threads(4 * POOL)
         self._reading = Outage(logger, "Reading the database")
         self._writing = Outage(logger, "Writing to the database")
@@ -71,22 +71,22 @@ class Database:
         if quick and self._glances:
             try:
                 return self._glances.read(look)
-            except TooLong:
+            except ReadTooLong:
                 logger.debug("a read took too long for the event loop")
-        with self._reading.watched():
+        with self._reading.watch():
             return await self._threads.run(self._look, look)
 
-    async def look_up(self, wanted: Prepared, values: Mapping[str, Any]) -> Any:
+    async def look_up(self, statement: PreparedStatement, values: Mapping[str, Any]) -> Any:
         """The one row of a look-up by key, by the names of its columns; None when there is none."""
         if not self._glances:
-            async with self.answering():
+            async with self.time_limit():
                 return await self.read(
-                    lambda connection: connection.execute(wanted.statement, values).first()
+                    lambda connection: connection.execute(statement.statement, values).first()
                 )
 
         def look(connection: Connection) -> Any:
             driver = connection.connection.dbapi_connection
-            return wanted.on(connection.dialect).first(driver, values)
+            return statement.compile(connection.dialect).first(driver, values)
 
         return await self.read(look, quick=True)
 
@@ -95,14 +95,14 @@ class Database:
             return look(connection)
 
     @asynccontextmanager
-    async def answering(self, *, writes: bool = False) -> AsyncGenerator[None, None]:
+    async def time_limit(self, *, writes: bool = False) -> AsyncGenerator[None, None]:
         """Raise `NoAnswer` where the block takes longer than the gate waits for its database."""
         try:
             async with asyncio.timeout(self.patience):
                 yield
         except TimeoutError as late:
-            silent = NoAnswer(f"no answer within {self.patience:g} s")
-            (self._writing if writes else self._reading).failed(silent)
+            silent = DatabaseTimeout(f"no answer within {self.patience:g} s")
+            (self._writing if writes else self._reading).note_failure(silent)
             raise silent from late
 
     def transaction(self) -> Transaction:
@@ -116,16 +116,16 @@ class Database:
 
     async def check(self) -> None:
         """Raise unless the database answers."""
-        async with self.answering():
+        async with self.time_limit():
             await self.read(lambda connection: connection.execute(text("SELECT 1")))
 
-    async def keep_small(self) -> None:
+    async def keep_wal_small(self) -> None:
         """Shorten what SQLite writes ahead whenever it is large, until cancelled."""
         while True:
             await anyio.sleep(LOOK_SECONDS)
-            await self.shorten_log()
+            await self.shorten_wal()
 
-    async def shorten_log(self) -> None:
+    async def shorten_wal(self) -> None:
         """Shorten what SQLite writes ahead, if it is large; while it is in use, another time."""
         if self.dialect != "sqlite" or not is_large(self.url.database):
             return

@@ -15,17 +15,17 @@ HARMLESS_SQLITE = ("no such table", "unable to", "cannot ")
 GENERAL = "SQLITE_ERROR"
 
 
-def without_values(error: BaseException) -> None:
+def drop_values(error: BaseException) -> None:
     """Leave in an error's message only what is not from the statement's values."""
     if not isinstance(error, DBAPIError) or error.orig is None:
         return
     origin = error.orig
-    kept = _kept(origin)
+    kept = _safe_text(origin)
     origin.args = (kept,)
     error.args = (f"({type(origin).__module__}.{type(origin).__name__}) {kept}",)
 
 
-def _kept(origin: BaseException) -> str:
+def _safe_text(origin: BaseException) -> str:
     said = " ".join(str(origin).split())
     state = getattr(origin, "sqlstate", None)
     if isinstance(state, str):
@@ -36,9 +36,9 @@ def _kept(origin: BaseException) -> str:
 
 
 def _primary(origin: Any, state: str) -> str:
-    told = origin.diag
+    diagnostics = origin.diag
     if state.startswith(HARMLESS):
-        return " ".join((told.message_primary or "").split())
-    places = [told.table_name, told.column_name, told.constraint_name]
+        return " ".join((diagnostics.message_primary or "").split())
+    places = [diagnostics.table_name, diagnostics.column_name, diagnostics.constraint_name]
     where = ", ".join(name for name in places if name)
     return f"{type(origin).__name__}{f' ({where})' if where else ''}"

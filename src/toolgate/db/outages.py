@@ -17,7 +17,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from toolgate.db.threads import Closed
+from toolgate.db.threads import ThreadsClosed
 from toolgate.throttled_log import ThrottledLog
 
 QUIET_SECONDS = 5.0
@@ -36,7 +36,7 @@ UNWORDED: dict[type[BaseException], str] = {
 }
 
 
-class NoAnswer(NoConnection):
+class DatabaseTimeout(NoConnection):
     """The database did not answer in time."""
 
 
@@ -49,20 +49,20 @@ def code_of(error: DBAPIError) -> str | None:
 
 def is_outage(error: BaseException) -> bool:
     """Whether the database fails, and not what was asked of it."""
-    if isinstance(error, NoConnection | Closed | InterfaceError):
+    if isinstance(error, NoConnection | ThreadsClosed | InterfaceError):
         return True
     if not isinstance(error, DatabaseError) or isinstance(error, OF_THE_STATEMENT):
         return False
     return code_of(error) not in CANCELLED_BY_US
 
 
-def refused_by_server(error: DBAPIError) -> bool:
+def is_rejected_by_server(error: DBAPIError) -> bool:
     """Whether a commit that failed is known to have stored nothing."""
     code = code_of(error)
     return code is not None and not code.startswith(CUT_OFF)
 
 
-def told(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """One line on what is wrong."""
     origin = error.orig if isinstance(error, DBAPIError) and error.orig else error
     words = " ".join(str(origin).split())
@@ -85,27 +85,27 @@ class Outage:
         self.on = False
         """Whether it failed and has not worked for a while since."""
 
-    def failed(self, error: BaseException) -> None:
+    def note_failure(self, error: BaseException) -> None:
         """Note a failure."""
         self.on = True
         self._last = self._clock()
-        self._log.happened("%s fails: %s", self._what, told(error))
+        self._log.record("%s fails: %s", self._what, describe(error))
 
-    def worked(self) -> None:
+    def note_success(self) -> None:
         """Note that it works; where it failed, for long enough to believe it."""
         if self.on and self._clock() - self._last >= QUIET_SECONDS:
             self.on = False
-            self._log.over("%s works again", self._what)
+            self._log.end("%s works again", self._what)
 
     @contextmanager
-    def watched(self) -> Generator[None, None, None]:
+    def watch(self) -> Generator[None, None, None]:
         """Note how the block ends."""
         try:
             yield
         except Exception as error:
             if is_outage(error):
-                self.failed(error)
+                self.note_failure(error)
             raise
         else:
             if self.on:
-                self.worked()
+                self.note_success()

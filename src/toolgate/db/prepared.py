@@ -15,28 +15,28 @@ from sqlalchemy.exc import DBAPIError
 Row = Sequence[Any]
 
 
-class Prepared:
+class PreparedStatement:
     """A statement that only reads, with named parameters."""
 
     def __init__(self, statement: Select[*tuple[Any, ...]]) -> None:
         self.statement = statement
-        self._compiled: dict[str, Compiled] = {}
+        self._compiled: dict[str, CompiledStatement] = {}
 
-    def on(self, dialect: Dialect) -> "Compiled":
+    def compile(self, dialect: Dialect) -> "CompiledStatement":
         """The statement in the words of a driver."""
         known = self._compiled.get(dialect.name)
         if known is None:
-            known = self._compiled[dialect.name] = Compiled(self.statement, dialect)
+            known = self._compiled[dialect.name] = CompiledStatement(self.statement, dialect)
         return known
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
         """Every row, in the order of the columns."""
         if connection.dialect.name != "sqlite":
             return connection.execute(self.statement, values).all()
-        return self.on(connection.dialect).rows(connection, values)
+        return self.compile(connection.dialect).rows(connection, values)
 
 
-class Compiled:
+class CompiledStatement:
     """The text of a statement, the order of its values, and what its columns need."""
 
     def __init__(self, statement: Select[*tuple[Any, ...]], dialect: Dialect) -> None:
@@ -56,18 +56,18 @@ class Compiled:
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
         """Every row."""
-        found = connection.exec_driver_sql(self.text, self._given(values)).all()
+        found = connection.exec_driver_sql(self.text, self._bind(values)).all()
         return [self._processed(row) for row in found] if self._processors else found
 
     def first(self, driver: Any, values: Mapping[str, Any]) -> Any:
         """The one row by the names of its columns, or None; asked of the driver itself."""
         try:
-            found = driver.execute(self.text, self._given(values)).fetchall()
+            found = driver.execute(self.text, self._bind(values)).fetchall()
         except self._dialect.loaded_dbapi.Error as problem:
-            raise self._told(problem) from problem
+            raise self._translate(problem) from problem
         return self._made(self._processed(found[0])) if found else None
 
-    def _given(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _bind(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple([values.get(name, written) for name, written in self._order])
 
     def _processed(self, row: Row) -> Row:
@@ -78,7 +78,7 @@ class Compiled:
             changed[number] = process(changed[number])
         return changed
 
-    def _told(self, problem: Exception) -> BaseException:
+    def _translate(self, problem: Exception) -> BaseException:
         """The driver's error as SQLAlchemy tells it, without the values."""
         kind = self._dialect.loaded_dbapi.Error
         return DBAPIError.instance(

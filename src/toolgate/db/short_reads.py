@@ -18,11 +18,11 @@ STEPS = 1000
 T = TypeVar("T")
 
 
-class TooLong(Exception):
+class ReadTooLong(Exception):
     """The read was stopped; it changed nothing and can be made anew."""
 
 
-class Glances:
+class ShortReads:
     """Reads on a connection that is kept open for this: lending one costs more than a read."""
 
     def __init__(self, reader: Engine) -> None:
@@ -40,7 +40,7 @@ class Glances:
             return look(connection)
         except BaseException as problem:
             if self._stopped:
-                raise TooLong from problem
+                raise ReadTooLong from problem
             self.close()
             raise
 

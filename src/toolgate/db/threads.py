@@ -24,11 +24,11 @@ Interrupt = Callable[[], None]
 _thread = threading.local()
 
 
-class Closed(SQLAlchemyError):
+class ThreadsClosed(SQLAlchemyError):
     """The threads are ended; there is no new work."""
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """Nobody waits for this work any more."""
 
 
@@ -40,14 +40,14 @@ class Job:
         self._interrupt: Interrupt | None = None
         self.stopped = False
 
-    def uses(self, interrupt: Interrupt) -> None:
+    def set_interrupt(self, interrupt: Interrupt) -> None:
         """From now on the work is interrupted like this."""
         with self._lock:
             if self.stopped:
-                raise Stopped
+                raise JobStopped
             self._interrupt = interrupt
 
-    def leaves(self) -> None:
+    def clear_interrupt(self) -> None:
         """What it used may be another's from now on."""
         with self._lock:
             self._interrupt = None
@@ -65,7 +65,7 @@ class Job:
         try:
             return work()
         finally:
-            self.leaves()
+            self.clear_interrupt()
             _thread.job = None
 
 
@@ -90,19 +90,19 @@ class Threads:
     async def run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Run a function in a thread; if cancelled before it begins, it does not."""
         begun, job = self._submit(partial(work, *given, **named))
-        return await self._end_of(begun, job, needed=False)
+        return await self._result_of(begun, job, needed=False)
 
     async def finish(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """The same for work that has to be done even when its caller is cancelled."""
         begun, job = self._submit(partial(work, *given, **named))
-        return await self._end_of(begun, job, needed=True)
+        return await self._result_of(begun, job, needed=True)
 
     def _submit(self, work: Callable[[], T]) -> tuple[Future[T], Job]:
         job = Job()
         try:
             begun = self._pool.submit(job.run, work)
         except RuntimeError as ended:
-            raise Closed("The database is closed.") from ended
+            raise ThreadsClosed("The database is closed.") from ended
         self._running[begun] = job
         begun.add_done_callback(self._forget)
         return begun, job
@@ -110,13 +110,13 @@ class Threads:
     def _forget(self, ended: "Future[Any]") -> None:
         self._running.pop(ended, None)
 
-    async def _end_of(self, begun: "Future[T]", job: Job, *, needed: bool) -> T:
+    async def _result_of(self, begun: "Future[T]", job: Job, *, needed: bool) -> T:
         ended = asyncio.wrap_future(begun)
         try:
             return await asyncio.shield(ended)
         except asyncio.CancelledError:
             if begun.cancelled():
-                raise Closed("The database is closed.") from None
+                raise ThreadsClosed("The database is closed.") from None
             if needed or not begun.cancel():
                 with anyio.CancelScope(shield=True):
                     await self._stop(ended, job)

@@ -13,13 +13,13 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from toolgate.db.connections import interrupt_of
-from toolgate.db.outages import Outage, refused_by_server
-from toolgate.db.threads import Interrupt, Stopped, Threads, current_job
+from toolgate.db.outages import Outage, is_rejected_by_server
+from toolgate.db.threads import Interrupt, JobStopped, Threads, current_job
 
 T = TypeVar("T")
 
 
-class Fate(Enum):
+class TransactionState(Enum):
     """What became of a transaction."""
 
     OPEN = auto()
@@ -56,37 +56,37 @@ class Transaction:
         """A thread uses the connection."""
         self._left = False
         """Nobody waits for that thread any more, so it closes the connection itself."""
-        self.fate = Fate.OPEN
+        self.fate = TransactionState.OPEN
 
     @property
     def committed(self) -> bool:
         """Whether it is stored."""
-        return self.fate is Fate.COMMITTED
+        return self.fate is TransactionState.COMMITTED
 
     @property
-    def uncertain(self) -> bool:
+    def in_doubt(self) -> bool:
         """Whether it may be stored, without anybody here having been told."""
-        return self.fate is Fate.COMMITTING
+        return self.fate is TransactionState.COMMITTING
 
     def confirm(self) -> None:
         """It is stored after all, as was found out elsewhere."""
-        self.fate = Fate.COMMITTED
+        self.fate = TransactionState.COMMITTED
 
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Run a function on this transaction's connection, in a thread."""
         if not self._its_turn:
             await self._turns.acquire()
             self._its_turn = True
-        with self._outage.watched():
+        with self._outage.watch():
             return await self._threads.run(self._run, work)
 
     def _run(self, work: Callable[[Connection], T]) -> T:
-        with self._at_work():
+        with self._in_use():
             if self._connection is None:
-                self._connection = self._begun()
+                self._connection = self._connect()
             return work(self._connection)
 
-    def _begun(self) -> Connection:
+    def _connect(self) -> Connection:
         connection = self._engine.connect()
         try:
             connection.begin()
@@ -97,15 +97,15 @@ class Transaction:
         return connection
 
     @contextmanager
-    def _at_work(self) -> Generator[None, None, None]:
+    def _in_use(self) -> Generator[None, None, None]:
         """Use the connection in this thread; close it afterwards if nobody else will."""
         with self._lock:
             if self._left:
-                raise Stopped
+                raise JobStopped
             self._busy = True
         try:
             if not self._interruptible():
-                raise Stopped
+                raise JobStopped
             yield
         finally:
             with self._lock:
@@ -134,13 +134,13 @@ class Transaction:
                 await self._finish(kept=kind is None and not self._abandoned)
         finally:
             with self._lock:
-                if self.fate is Fate.OPEN:
-                    self.fate = Fate.ENDED
+                if self.fate is TransactionState.OPEN:
+                    self.fate = TransactionState.ENDED
             if self._its_turn:
                 self._turns.release()
 
     async def _finish(self, *, kept: bool) -> None:
-        with self._outage.watched():
+        with self._outage.watch():
             await self._threads.finish(self._end, kept)
 
     def _end(self, kept: bool) -> None:
@@ -149,10 +149,10 @@ class Transaction:
             return _roll_back(self._connection)
         try:
             self._connection.commit()
-            self.fate = Fate.COMMITTED
+            self.fate = TransactionState.COMMITTED
         except DBAPIError as problem:
-            if refused_by_server(problem):
-                self.fate = Fate.ENDED
+            if is_rejected_by_server(problem):
+                self.fate = TransactionState.ENDED
             raise
         finally:
             _close(self._connection)
@@ -163,8 +163,8 @@ class Transaction:
         if job is None or self._interrupt is None:
             return True
         try:
-            job.uses(self._interrupt)
-        except Stopped:
+            job.set_interrupt(self._interrupt)
+        except JobStopped:
             self._interrupt()
             return False
         return True
@@ -172,9 +172,9 @@ class Transaction:
     def _may_commit(self) -> bool:
         """Say that the commit is asked for, unless nobody waits for it any more."""
         with self._lock:
-            if self.fate is not Fate.OPEN:
+            if self.fate is not TransactionState.OPEN:
                 return False
-            self.fate = Fate.COMMITTING
+            self.fate = TransactionState.COMMITTING
             return True
 
 

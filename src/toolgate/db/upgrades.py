@@ -21,12 +21,12 @@ class OtherSchema(RuntimeError):
     """The database has another schema than this version needs, and is left as it is."""
 
 
-async def current(database: Database, schema: Schema = GATE) -> str | None:
+async def current_revision(database: Database, schema: Schema = GATE) -> str | None:
     """The revision of these tables in the database; None where they are not there."""
     return await database.read(lambda connection: _revision(connection, schema))
 
 
-async def missing(database: Database, packs: Iterable[Schema] = ()) -> list[tuple[str | None, str]]:
+async def pending_upgrades(database: Database, packs: Iterable[Schema] = ()) -> list[tuple[str | None, str]]:
     """What the database has and what this version needs, wherever the two differ."""
     every = (GATE, *packs)
     found = await database.read(lambda connection: [_revision(connection, one) for one in every])
@@ -36,12 +36,12 @@ async def missing(database: Database, packs: Iterable[Schema] = ()) -> list[tupl
 
 async def upgrade_at_start(database: Database, packs: Sequence[Schema] = ()) -> None:
     """Upgrade an embedded or an empty database; refuse to touch another one unasked."""
-    behind = await missing(database, packs)
+    behind = await pending_upgrades(database, packs)
     if not behind:
         return
     has, needs = behind[0]
     older = has is None or has < needs
-    if older and database.dialect != "sqlite" and await current(database) is not None:
+    if older and database.dialect != "sqlite" and await current_revision(database) is not None:
         raise OtherSchema(
             f"The database has schema {has or 'none'}, this version needs {needs}. "
             "Run `toolgate db upgrade`."
@@ -63,7 +63,7 @@ def _revision(connection: Connection, schema: Schema) -> str | None:
 def _upgrade(connection: Connection, every: Sequence[Schema]) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-    _part(connection, every)
+    _split_history(connection, every)
     for schema in every:
         revision = _revision(connection, schema)
         if revision is not None and revision > schema.newest:
@@ -75,7 +75,7 @@ def _upgrade(connection: Connection, every: Sequence[Schema]) -> None:
             _run(connection, schema)
 
 
-def _part(connection: Connection, every: Sequence[Schema]) -> None:
+def _split_history(connection: Connection, every: Sequence[Schema]) -> None:
     """Give each pack its own history, where a database still has one for all."""
     one_for_all = _revision(connection, GATE)
     if one_for_all is None:

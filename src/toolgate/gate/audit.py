@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select, text, update
 
 from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth, DatabaseReplaced
-from toolgate.db.outages import Outage, told
+from toolgate.db.outages import Outage, describe
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import Ended, Record, gently, record_of, store
@@ -134,11 +134,11 @@ class AuditLog:
         )
         try:
             with anyio.CancelScope(shield=True):
-                async with self._database.answering(writes=True):
+                async with self._database.time_limit(writes=True):
                     await self._database.write(lambda connection: connection.execute(ended))
         except Exception as problem:
             logger.error(  # noqa: TRY400 (the database tells of itself)
-                "audit row %s could not be completed: %s", begun.id, told(problem)
+                "audit row %s could not be completed: %s", begun.id, describe(problem)
             )
 
     def unless_stored(self, row: Record, error_type: str | None) -> None:
@@ -154,7 +154,7 @@ class AuditLog:
         waiting = [record_of(one) for one in self._waiting]
         lost = [*waiting, *self._unstored, *self._uncertain]
         if not lost:
-            logger.error("the last audit rows are stored, but not sealed yet: %s", told(problem))
+            logger.error("the last audit rows are stored, but not sealed yet: %s", describe(problem))
             return
         times = [one.created_at for one in lost]
         logger.error(
@@ -163,13 +163,13 @@ class AuditLog:
             sum(one.times for one in lost),
             min(times),
             max(times),
-            told(problem),
+            describe(problem),
         )
 
     async def has(self, row: Record) -> bool:
         """Whether a row is stored."""
         same = select(audit.c.id).where(audit.c.id == row.id)
-        async with self._database.answering():
+        async with self._database.time_limit():
             return await self._database.read(lambda c: c.execute(same).first()) is not None
 
     async def flush(self, *, last: bool = False) -> None:
@@ -187,7 +187,7 @@ class AuditLog:
         self._tell_dropped()
         if not self._waiting and not self._unstored:
             self._failing = self.blocked = False
-            self._outage.worked()
+            self._outage.note_success()
 
     def _check_file(self) -> None:
         """SQLite would go on writing to a file that was deleted, for nobody to find."""
@@ -195,7 +195,7 @@ class AuditLog:
             self._health.check_file()
         except DatabaseReplaced as problem:
             self._failing = self.blocked = True
-            self._outage.failed(problem)
+            self._outage.note_failure(problem)
             raise
 
     async def _store_some(self) -> int:
@@ -231,16 +231,16 @@ class AuditLog:
         late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._hold_calls)
         try:
             with anyio.CancelScope(shield=True):
-                async with self._database.answering(writes=True):
+                async with self._database.time_limit(writes=True):
                     await self._database.write(work)
         except BaseException as problem:
             self._failing = self.blocked = True
-            self._outage.failed(problem)
+            self._outage.note_failure(problem)
             raise
         finally:
             late.cancel()
         self._failing = self.blocked = False
-        self._outage.worked()
+        self._outage.note_success()
 
     def _hold_calls(self) -> None:
         self.blocked = True
@@ -250,12 +250,12 @@ class AuditLog:
         rows, self._uncertain = self._uncertain[:MOST_TOGETHER], self._uncertain[MOST_TOGETHER:]
         try:
             with anyio.CancelScope(shield=True):
-                async with self._database.answering(writes=True):
+                async with self._database.time_limit(writes=True):
                     await self._database.write(lambda c: _store_unless_committing(c, rows))
-            self._unsettled.worked()
+            self._unsettled.note_success()
         except BaseException as problem:
             self._uncertain = rows + self._uncertain
-            self._unsettled.failed(problem)
+            self._unsettled.note_failure(problem)
             if not isinstance(problem, Exception):
                 raise
             return False

@@ -50,7 +50,7 @@ class FailureLog:
         if log is None and len(self._logs) < MOST_KINDS:
             log = self._logs[tool, kind] = ThrottledLog(logger, level=level)
         if log is not None:
-            log.happened("%s failed: %s (request id %s)", tool, kind, request_id)
+            log.record("%s failed: %s (request id %s)", tool, kind, request_id)
 
 
 def origin(error: BaseException) -> str:

@@ -135,7 +135,7 @@ class Limits:
             raise too_many(wait)
 
     def _away(self, what: str, problem: StorageError) -> Unavailable:
-        self._outage.failed(problem)
+        self._outage.note_failure(problem)
         return Unavailable(f"{what} cannot be counted now, so none is answered.")
 
     async def check(self) -> None:
@@ -152,7 +152,7 @@ class Limits:
         try:
             counted = await self._counters.hit(item, *key)
             if self._outage.on:
-                self._outage.worked()
+                self._outage.note_success()
             if counted:
                 return
             window = await self._counters.get_window_stats(item, *key)

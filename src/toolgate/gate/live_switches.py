@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 
 from toolgate.db.engine import Database
 from toolgate.db.outages import Outage
-from toolgate.db.prepared import Prepared
+from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import switches
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.catalogue import Catalogue
@@ -32,7 +32,7 @@ SECONDS = 0.5
 DISABLED = "disabled"
 """The switch whose value lists tools and packs that are off."""
 LOCK = 0x7001_6A80
-NEWEST = Prepared(select(func.max(switches.c.epoch).label("epoch")))
+NEWEST = PreparedStatement(select(func.max(switches.c.epoch).label("epoch")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,14 @@ class LiveSwitches:
             found = await self._database.look_up(NEWEST, {})
             is_new = (found.epoch or 0) != self.known.epoch
             if is_new:
-                async with self._database.answering():
+                async with self._database.time_limit():
                     await self.load()
         except Exception as problem:
             self.unread = True
-            self._outage.failed(problem)
+            self._outage.note_failure(problem)
             return False
         self.unread = False
-        self._outage.worked()
+        self._outage.note_success()
         if is_new:
             names = ", ".join(sorted(self.known.names)) or "nothing"
             logger.warning("Switched off by an operator: %s.", names)

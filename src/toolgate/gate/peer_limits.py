@@ -75,9 +75,9 @@ class Strangers:
         try:
             within = await ask(item, "stranger", purpose, peer, cost=cost)
             if self._outage.on:
-                self._outage.worked()
+                self._outage.note_success()
         except StorageError as problem:
-            self._outage.failed(problem)
+            self._outage.note_failure(problem)
             told = "Requests cannot be counted now, so none of strangers is answered."
             raise Unavailable(told) from None
         return None if within else 60 - time.time() % 60

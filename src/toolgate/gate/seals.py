@@ -60,10 +60,10 @@ class Sealer:
         """Seal what is new; what keeps it from that is logged, and is no reason to stop."""
         try:
             await self.seal()
-            self._log.over("audit rows are sealed again")
+            self._log.end("audit rows are sealed again")
         except Exception as problem:
             if not is_outage(problem):
-                self._log.happened("audit rows could not be sealed; trying again", exc_info=problem)
+                self._log.record("audit rows could not be sealed; trying again", exc_info=problem)
 
     async def seal(self) -> int:
         """Seal all rows that have none; return how many."""
@@ -73,7 +73,7 @@ class Sealer:
         return total
 
     async def _seal_batch(self) -> int:
-        async with self._database.answering(writes=True):
+        async with self._database.time_limit(writes=True):
             if await self._database.read(_nothing_new):
                 return 0
             return await self._database.write(_seal)

@@ -80,7 +80,7 @@ class Write:
         """The answer of a write that is stored, whatever came after: its deadline, a lost line."""
         if self.tx is None or self.row is None:
             return None
-        if self.tx.uncertain and not isinstance(error, TimeoutError):
+        if self.tx.in_doubt and not isinstance(error, TimeoutError):
             with contextlib.suppress(SQLAlchemyError):
                 if await self.audit.has(self.row):
                     self.tx.confirm()
@@ -88,7 +88,7 @@ class Write:
 
     def if_unknown(self, error: Exception) -> Exception:
         """The error to tell: another one where nobody knows whether the write was done."""
-        if self.row is not None and self.tx is not None and self.tx.uncertain:
+        if self.row is not None and self.tx is not None and self.tx.in_doubt:
             return OutcomeUnknown(self.tool.name, self.row.id)
         if self.started_row is not None and isinstance(error, TimeoutError):
             return StoppedOutside(self.tool.name, self.started_row.id)
@@ -103,7 +103,7 @@ class Write:
             return False
         if self.tx.committed:
             return True
-        if self.tx.uncertain:
+        if self.tx.in_doubt:
             self.audit.unless_stored(self.row, error_type)
             return True
         return False

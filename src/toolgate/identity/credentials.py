@@ -12,7 +12,7 @@ from sqlalchemy import Row, bindparam, select
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
-from toolgate.db.prepared import Prepared
+from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import Acting, Principal, Role, of_person, of_role
@@ -37,7 +37,7 @@ OF_TOKEN: tuple[Any, ...] = (
     grants.c.key_id,
     grants.c.key_mark,
 )
-TOKEN = Prepared(
+TOKEN = PreparedStatement(
     select(*OF_TOKEN, *key_table.c)
     .join(grants, grants.c.id == tokens.c.grant_id)
     .outerjoin(key_table, key_table.c.id == grants.c.key_id)

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, text, update
 
 from toolgate.db.engine import Database
-from toolgate.db.prepared import Prepared
+from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import keys
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import BOUND, AgentType, Principal, Role, of_agent, of_role
@@ -23,7 +23,7 @@ from toolgate.sections import SHORTEST_ADMIN_KEY
 
 PREFIX = "tg"
 FORM = re.compile(rf"{PREFIX}_[0-9a-f]{{16}}_[0-9a-f]{{64}}")
-ONE = Prepared(select(keys).where(keys.c.id == bindparam("id")))
+ONE = PreparedStatement(select(keys).where(keys.c.id == bindparam("id")))
 SETTING_KEY_ID = "admin-key"
 LOCK = 0x7001_6A7D
 

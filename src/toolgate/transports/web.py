@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from toolgate.background import beside
+from toolgate.background import run_in_background
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.identity.credentials import Credentials
@@ -61,7 +61,7 @@ async def web_app(
     oauth = OAuth(gate, endpoints(parts), peers, cookie=cookie)
     sdk = Sdk(gate, credentials, settings)
     edge = _edge(gate, credentials, guesses, settings, readiness=readiness, oauth=oauth, sdk=sdk)
-    async with beside(sdk.run):
+    async with run_in_background(sdk.run):
         yield edge
 
 

@@ -52,7 +52,7 @@ async def test_a_database_with_one_history_gets_one_for_each(
     await upgrade_all(database)
     for schema in (GATE, CONTENT):
         assert schema is not None
-        assert await upgrades.current(database, schema) == schema.newest
+        assert await upgrades.current_revision(database, schema) == schema.newest
     await database.close()
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from toolgate.adapters.sql.prefilter import narrowed
 from toolgate.db.engine import Database
-from toolgate.db.prepared import Prepared
+from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import documents
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
@@ -31,7 +31,7 @@ LETTERS = string.ascii_letters + string.digits
 ID_LENGTH = 20
 PAGE = 500
 AWAY = "The document store does not answer. Try again later."
-ONE = Prepared(
+ONE = PreparedStatement(
     select(documents.c.fields).where(
         documents.c.namespace == bindparam("namespace"),
         documents.c.collection == bindparam("collection"),

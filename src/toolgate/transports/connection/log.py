@@ -58,7 +58,7 @@ class RequestLog(logging.Filter):
         if log is None and len(self._logs) < MOST_KINDS:
             log = self._logs[told, where] = ThrottledLog(logger, level=record.levelno)
         if log is not None:
-            log.happened("%s (%s)" if where else "%s%s", told, where)
+            log.record("%s (%s)" if where else "%s%s", told, where)
 
     def flush(self) -> None:
         """Say how many came, if their minute is over."""

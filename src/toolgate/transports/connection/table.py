@@ -119,8 +119,8 @@ class ConnectionTable:
         for connection in list(self._open):
             connection.check_deadline(now)
         if self._clock() >= self._calm_at:
-            self._full.over("There is room for connections again.")
-            self._crowded.over("No address has too many connections without credentials any more.")
+            self._full.end("There is room for connections again.")
+            self._crowded.end("No address has too many connections without credentials any more.")
 
     def start(self) -> None:
         """Sweep every second from now on."""
@@ -150,7 +150,7 @@ class ConnectionTable:
 
     def _make_room_for(self, peer: str) -> bool:
         self._calm_at = self._clock() + CALM_SECONDS
-        self._crowded.happened(
+        self._crowded.record(
             "%s has %d connections without credentials (half of limits.connections); "
             "its oldest are closed.",
             peer,
@@ -160,7 +160,7 @@ class ConnectionTable:
 
     def _make_room(self) -> bool:
         self._calm_at = self._clock() + CALM_SECONDS
-        self._full.happened(
+        self._full.record(
             "All %d connections are taken (setting limits.connections); "
             "the oldest without credentials are closed, then the oldest that are idle.",
             self.capacity,

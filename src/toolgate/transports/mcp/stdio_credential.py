@@ -64,7 +64,7 @@ class Holder:
                 return None
             problem = Unauthenticated(ENDED)
         except SQLAlchemyError:
-            self._silent.happened("the key cannot be looked up", exc_info=True)
+            self._silent.record("the key cannot be looked up", exc_info=True)
             problem = Unavailable("Keys cannot be checked now. Try again.")
         call = Call(
             tool=what,

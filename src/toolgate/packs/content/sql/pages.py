@@ -20,7 +20,7 @@ from sqlalchemy import (
     true,
 )
 
-from toolgate.db.prepared import Prepared
+from toolgate.db.prepared import PreparedStatement
 from toolgate.packs.content.sql.lists import Condition, Listing
 from toolgate.packs.content.sql.search import Search, contains, of_project, search
 from toolgate.packs.content.sql.tables import projects, totals
@@ -66,13 +66,13 @@ def _place(page: Page) -> dict[str, int]:
 
 
 @lru_cache
-def _of_all(listing: Listing) -> Prepared:
+def _of_all(listing: Listing) -> PreparedStatement:
     total = select(func.count().label("total")).select_from(listing.table).subquery("known")
     return _page(listing, total, [], bindparam("skipped"))
 
 
 @lru_cache
-def _of_project(listing: Listing, late: bool) -> Prepared:
+def _of_project(listing: Listing, late: bool) -> PreparedStatement:
     """A page of the whole list. A late one begins on the day that the kept totals tell."""
     t = totals.c
     kept = (t.project_id == bindparam("project")) & (t.list == listing.table.name)
@@ -94,7 +94,7 @@ def _of_project(listing: Listing, late: bool) -> Prepared:
 
 
 @lru_cache(STATEMENTS)
-def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> Prepared:
+def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> PreparedStatement:
     table = listing.table
     conditions = [
         of_project(dialect, listing, indexed=narrow.indexed),
@@ -121,23 +121,23 @@ def _known(total: Any) -> Subquery:
     return select(total.label("total")).where(own).subquery("known")
 
 
-def _page(listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any) -> Prepared:
+def _page(listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any) -> PreparedStatement:
     table = listing.table
     ids: Any = select(table.c.id).where(*conditions).order_by(*listing.ordered(table))
     return _rows(listing, known, ids, skipped)
 
 
-def _rows(listing: Listing, known: Subquery, ids: Any, skipped: Any) -> Prepared:
+def _rows(listing: Listing, known: Subquery, ids: Any, skipped: Any) -> PreparedStatement:
     """The rows are looked up by the ids of the page: what is skipped is read in the index only."""
     table = listing.table
     page = ids.limit(bindparam("most")).offset(skipped).subquery("page")
     joined = known.outerjoin(page, true()).outerjoin(table, table.c.id == page.c.id)
     chosen: Any = select(known.c.total, *_shown(table)).select_from(joined)
-    return Prepared(chosen.order_by(*listing.ordered(table)))
+    return PreparedStatement(chosen.order_by(*listing.ordered(table)))
 
 
 def _found(
-    connection: Connection, listing: Listing, statement: Prepared, values: dict[str, Any]
+    connection: Connection, listing: Listing, statement: PreparedStatement, values: dict[str, Any]
 ) -> Found | None:
     rows = statement.rows(connection, values)
     if not rows:
@@ -148,10 +148,10 @@ def _found(
 
 
 @lru_cache(STATEMENTS)
-def _one(table: Table) -> Prepared:
+def _one(table: Table) -> PreparedStatement:
     own = table.c.project_id == bindparam("project")
     chosen: Any = select(*_shown(table))
-    return Prepared(chosen.where(own, table.c.id == bindparam("id")))
+    return PreparedStatement(chosen.where(own, table.c.id == bindparam("id")))
 
 
 def one_of_project(connection: Connection, table: Table, project: str, id: str) -> Row | None:
