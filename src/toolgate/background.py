@@ -15,7 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def run_in_background(*work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerator[None, None]:
+async def run_in_background(
+    *work: Callable[[], Coroutine[Any, Any, None]],
+) -> AsyncGenerator[None, None]:
     """Start each function as a task; on leaving, cancel them and wait for their end.
 
     Unlike a task group it leaves exceptions of the block as they are.

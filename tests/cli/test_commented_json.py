@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolgate.cli.commented_json import without_comments, with_item, with_member
+from toolgate.cli.commented_json import with_item, with_member, without_comments
 
 COMMENTED = """{
   // My servers, not "yours" {really}.
@@ -52,7 +52,9 @@ def test_vscodes_comments_are_kept(cli: Any, tmp_path: Path) -> None:
 def test_an_entry_is_set_and_the_rest_stays(text: str) -> None:
     before = json.loads(without_comments(text))
     made = json.loads(
-        without_comments(with_item(with_member(text, ("servers", "toolgate"), {"x": 1}), "inputs", 3))
+        without_comments(
+            with_item(with_member(text, ("servers", "toolgate"), {"x": 1}), "inputs", 3)
+        )
     )
     assert made == before | {
         "servers": before.get("servers", {}) | {"toolgate": {"x": 1}},

@@ -121,14 +121,14 @@ async def test_everybody_may_upgrade_an_empty_database_at_once(database_url: str
 START = """
 import sys, anyio
 from toolgate.db.engine import Database
-from toolgate.db.upgrades import current, upgrade_at_start
+from toolgate.db.upgrades import current_revision, upgrade_at_start
 
 async def start() -> None:
     database = Database(sys.argv[1])
     print("ready", flush=True)
     sys.stdin.readline()
     await upgrade_at_start(database)
-    print(await current(database))
+    print(await current_revision(database))
 
 anyio.run(start)
 """

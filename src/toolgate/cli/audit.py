@@ -9,8 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, GroupOptions, group_options, load_settings
-from toolgate.cli.output import failure, definitions, success, client_label, printable, say, say_json, table
+from toolgate.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    GroupOptions,
+    group_options,
+    load_settings,
+)
+from toolgate.cli.output import (
+    client_label,
+    definitions,
+    failure,
+    printable,
+    say,
+    say_json,
+    success,
+    table,
+)
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.tools import known_tool
 
@@ -220,7 +236,7 @@ def _print_verdict(verdict: "Verdict", *, noted: bool) -> None:
     else:
         say(f"{success('Intact:')} every sealed row is as it was written.")
     waiting = " (sealed about a second after the call)" if verdict.unsealed else ""
-    parameters = {
+    details = {
         "rows": f"{verdict.rows} sealed",
         "seals": str(verdict.seals),
         "unsealed": f"{verdict.unsealed}{waiting}",
@@ -228,8 +244,8 @@ def _print_verdict(verdict: "Verdict", *, noted: bool) -> None:
     }
     if noted:
         at = verdict.noted_seal
-        parameters["noted"] = "not in the chain" if at is None else f"at seal {at}"
-    definitions(parameters)
+        details["noted"] = "not in the chain" if at is None else f"at seal {at}"
+    definitions(details)
     if verdict.findings:
         say()
         for one in verdict.findings:

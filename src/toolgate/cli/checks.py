@@ -102,7 +102,9 @@ async def check_modes(settings: "Settings", config: Path | None) -> CheckResult:
     if found := exposed(settings.data, file):
         modes = f"chmod {'700' if found[0].is_dir() else '600'} {found[0]}"
         message = f"{', '.join(map(str, found))} can be read by others on this machine."
-        return CheckResult("file modes", State.FAIL, f"{message} Run `{modes}`, or start the server again.")
+        return CheckResult(
+            "file modes", State.FAIL, f"{message} Run `{modes}`, or start the server again."
+        )
     return CheckResult("file modes", State.OK, "only their owner can read data and keys.")
 
 
@@ -153,7 +155,9 @@ def check_certificate(settings: "Settings", now: datetime) -> CheckResult:
         return CheckResult("certificate", State.FAIL, message)
     if found:
         state = State.FAIL if end <= now else State.WARN
-        message = f"{files.certificate}: {'; '.join(found)}. Restart the server to create a new one."
+        message = (
+            f"{files.certificate}: {'; '.join(found)}. Restart the server to create a new one."
+        )
         return CheckResult("certificate", state, message)
     names = ", ".join(names_for(server.host, server.allowed_hosts))
     return CheckResult("certificate", State.OK, f"Valid until {end:%Y-%m-%d}, for {names}.")
@@ -176,7 +180,9 @@ def check_extras(settings: "Settings") -> CheckResult:
     missing = [name for name, wanted in needed.items() if wanted and name not in there]
     if missing:
         message = f"The settings need {', '.join(missing)}."
-        return CheckResult("extras", State.FAIL, f"{message} Install toolgate[{','.join(missing)}].")
+        return CheckResult(
+            "extras", State.FAIL, f"{message} Install toolgate[{','.join(missing)}]."
+        )
     listed = [f"{name} {'installed' if name in there else 'not installed'}" for name in EXTRAS]
     return CheckResult("extras", State.OK, f"{', '.join(listed)}.")
 
@@ -222,7 +228,9 @@ def check_rules(settings: "Settings") -> CheckResult:
     if odd := warnings_of_rules(settings, catalogue):
         return CheckResult("rules", State.WARN, " ".join(odd))
     own = f"the built-in ones and those in {settings.policy.folder}"
-    return CheckResult("rules", State.OK, f"valid: {own if settings.policy.folder else 'built-in'}.")
+    return CheckResult(
+        "rules", State.OK, f"valid: {own if settings.policy.folder else 'built-in'}."
+    )
 
 
 def _installed(module: str) -> bool:
@@ -235,7 +243,9 @@ def _installed(module: str) -> bool:
 def check_clock(newest: str | None, now: datetime) -> CheckResult:
     """The clock is not behind what was already written."""
     if now < OLDEST_CLOCK:
-        return CheckResult("clock", State.FAIL, f"The clock says {now:%Y-%m-%d}. Set the system time.")
+        return CheckResult(
+            "clock", State.FAIL, f"The clock says {now:%Y-%m-%d}. Set the system time."
+        )
     ahead = (datetime.fromisoformat(newest) - now).total_seconds() if newest else 0
     if ahead > MOST_AHEAD_SECONDS:
         message = f"The newest audit row is {ahead:.0f} s in the future."

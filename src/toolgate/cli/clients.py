@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from toolgate.cli.commented_json import without_comments, with_item, with_member
+from toolgate.cli.commented_json import with_item, with_member, without_comments
 from toolgate.cli.problems import Stop
 
 Entry = dict[str, Any]

@@ -48,7 +48,10 @@ async def _upgrade(settings: "Settings") -> tuple[str | None, str | None, bool]:
     database = Database(settings.database_url)
     try:
         make_private(settings.data, database)
-        before, changed = await current_revision(database), bool(await pending_upgrades(database, schemas))
+        before, changed = (
+            await current_revision(database),
+            bool(await pending_upgrades(database, schemas)),
+        )
         await upgrade(database, schemas)
         return before, await current_revision(database), changed
     finally:

@@ -9,7 +9,7 @@ import typer
 from toolgate.cli import checks, environment, stores
 from toolgate.cli.checks import CheckResult, State
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
-from toolgate.cli.output import failure, warning, success, say, say_json
+from toolgate.cli.output import failure, say, say_json, success, warning
 from toolgate.cli.problems import ExitCode
 from toolgate.cli.running_server import running_server
 

@@ -8,7 +8,7 @@ import typer
 
 from toolgate.cli.environment import run_async
 from toolgate.cli.options import help_when_alone
-from toolgate.cli.output import success, note, printable, say
+from toolgate.cli.output import note, printable, say, success
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:

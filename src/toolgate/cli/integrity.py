@@ -38,7 +38,9 @@ async def check_integrity(database: "Database", file: Path) -> CheckResult:
     if found == "ok":
         return CheckResult(NAME, State.OK, f"{file} is intact.")
     why = " ".join(found.split())
-    return CheckResult(NAME, State.FAIL, f"{file} is corrupt: {why}. {STEP.replace('FILE', str(file))}")
+    return CheckResult(
+        NAME, State.FAIL, f"{file} is corrupt: {why}. {STEP.replace('FILE', str(file))}"
+    )
 
 
 def _look(connection: "Connection") -> str:

@@ -88,9 +88,14 @@ def create(
         named = {"name": made.name} if made.name else {}
         return say_json({"id": made.id, "key": made.key, "role": made.role} | named | bound)
     whose = f"{made.role}, user {user}" if user else made.role
-    parameters = {"Key": strong(made.key), "Id": made.id, "For": whose, "Expires": expires or "never"}
-    parameters |= {"Bound to": _bound_text(bound)} if bound else {}
-    definitions(parameters | ({"Name": made.name} if made.name else {}))
+    details = {
+        "Key": strong(made.key),
+        "Id": made.id,
+        "For": whose,
+        "Expires": expires or "never",
+    }
+    details |= {"Bound to": _bound_text(bound)} if bound else {}
+    definitions(details | ({"Name": made.name} if made.name else {}))
     say("\nKeep the key now: only its hash is stored, so it cannot be shown again.")
 
 

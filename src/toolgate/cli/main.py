@@ -28,7 +28,7 @@ from toolgate.cli import (
 from toolgate.cli.options import help_when_alone
 from toolgate.cli.output import failure, note, on_terminal, say, say_json
 from toolgate.cli.pack_commands import PackCommandGroup
-from toolgate.cli.problems import ExitCode, split_advice, explain
+from toolgate.cli.problems import ExitCode, explain, split_advice
 from toolgate.cli.streams import READER_GONE, flush_streams, open_closed_streams
 
 logger = logging.getLogger(__name__)

@@ -121,7 +121,9 @@ async def check_database(
         await database.close()
 
 
-def _without_file(settings: "Settings", file: Path, server: "RunningServer | None") -> list[CheckResult]:
+def _without_file(
+    settings: "Settings", file: Path, server: "RunningServer | None"
+) -> list[CheckResult]:
     if server is None:
         made = CheckResult("database", State.OK, f"{file} will be created at the first start.")
         return [made, _keys(settings, [])]
@@ -153,11 +155,15 @@ async def _schema(settings: "Settings", database: "Database") -> CheckResult:
         return CheckResult("database", State.OK, f"{what}; schema {has}.")
     found, needs = behind[0]
     if found is not None and found > needs:
-        message = f"{what}; schema {found} is newer than this version of toolgate supports ({needs})."
+        message = (
+            f"{what}; schema {found} is newer than this version of toolgate supports ({needs})."
+        )
         return CheckResult("database", State.FAIL, f"{message} Install a newer toolgate.")
     state = State.FAIL if has and database.dialect != "sqlite" else State.WARN
     step = "Run `toolgate db upgrade`."
-    return CheckResult("database", state, f"{what}; schema {found or 'none'}, needs {needs}. {step}")
+    return CheckResult(
+        "database", state, f"{what}; schema {found or 'none'}, needs {needs}. {step}"
+    )
 
 
 async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[CheckResult]:

@@ -9,7 +9,14 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.arguments import says_string
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, GroupOptions, group_options, load_settings
+from toolgate.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    GroupOptions,
+    group_options,
+    load_settings,
+)
 from toolgate.cli.output import definitions, say, say_json, strong, table
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import Stop
@@ -117,7 +124,9 @@ def show(
     if as_json or group_options(ctx).as_json:
         return say_json(description)
     say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")
-    definitions({name: str(description[name]) for name in ("pack", "family", "role", "effect", "route")})
+    definitions(
+        {name: str(description[name]) for name in ("pack", "family", "role", "effect", "route")}
+    )
     _show_fields("Arguments", tool.input_schema)
     if tool.output_schema:
         _show_fields("Answer", tool.output_schema)

@@ -7,7 +7,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
-from toolgate.cli.output import failure, definitions, success, say, say_json
+from toolgate.cli.output import definitions, failure, say, say_json, success
 from toolgate.cli.principals import FORMS, principal_named
 from toolgate.cli.problems import ExitCode
 from toolgate.cli.tools import tool_named
@@ -56,8 +56,8 @@ def why(
         _explain(principal, tool, decision, _rule_text(settings, decision.rule))
         for argument, own in only.items():
             say(f"{principal} is bound: with another {argument} than {own} nothing is found.")
-        for failure in failures:
-            say(f"{failure('Failed:')} {failure}.")
+        for problem in failures:
+            say(f"{failure('Failed:')} {problem}.")
     raise typer.Exit(ExitCode.OK if decision.allowed else ExitCode.REFUSED)
 
 

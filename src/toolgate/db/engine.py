@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from toolgate.db.connections import POOL, engine_for
 from toolgate.db.outages import DatabaseTimeout, Outage
 from toolgate.db.prepared import PreparedStatement
-from toolgate.db.short_reads import ShortReads, ReadTooLong
+from toolgate.db.short_reads import ReadTooLong, ShortReads
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 from toolgate.db.wal import LOOK_SECONDS, is_large, shorten
@@ -96,7 +96,7 @@ class Database:
 
     @asynccontextmanager
     async def time_limit(self, *, writes: bool = False) -> AsyncGenerator[None, None]:
-        """Raise `NoAnswer` where the block takes longer than the gate waits for its database."""
+        """Raise `DatabaseTimeout` where the block takes longer than the database may."""
         try:
             async with asyncio.timeout(self.patience):
                 yield

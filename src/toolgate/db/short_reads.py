@@ -32,7 +32,7 @@ class ShortReads:
         self._stopped = False
 
     def read(self, look: Callable[[Connection], T]) -> T:
-        """What the function finds; raises `TooLong` when that takes too long."""
+        """What the function finds; raises `ReadTooLong` when that takes too long."""
         connection = self._kept or self._open()
         self._ends = time.perf_counter() + SECONDS
         self._stopped = False

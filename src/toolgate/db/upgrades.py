@@ -26,7 +26,9 @@ async def current_revision(database: Database, schema: Schema = GATE) -> str | N
     return await database.read(lambda connection: _revision(connection, schema))
 
 
-async def pending_upgrades(database: Database, packs: Iterable[Schema] = ()) -> list[tuple[str | None, str]]:
+async def pending_upgrades(
+    database: Database, packs: Iterable[Schema] = ()
+) -> list[tuple[str | None, str]]:
     """What the database has and what this version needs, wherever the two differ."""
     every = (GATE, *packs)
     found = await database.read(lambda connection: [_revision(connection, one) for one in every])

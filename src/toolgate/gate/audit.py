@@ -154,7 +154,9 @@ class AuditLog:
         waiting = [record_of(one) for one in self._waiting]
         lost = [*waiting, *self._unstored, *self._uncertain]
         if not lost:
-            logger.error("the last audit rows are stored, but not sealed yet: %s", describe(problem))
+            logger.error(
+                "the last audit rows are stored, but not sealed yet: %s", describe(problem)
+            )
             return
         times = [one.created_at for one in lost]
         logger.error(

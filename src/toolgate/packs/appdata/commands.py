@@ -12,7 +12,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import ConfigFile, DataFolder, help_when_alone, load_settings
-from toolgate.cli.output import success, say
+from toolgate.cli.output import say, success
 from toolgate.cli.problems import ExitCode, Stop
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
-from toolgate.cli.output import failure, success, note, on_terminal, printable, say, say_json
+from toolgate.cli.output import failure, note, on_terminal, printable, say, say_json, success
 from toolgate.cli.problems import ExitCode, Stop
 
 if TYPE_CHECKING:

@@ -121,7 +121,9 @@ def _known(total: Any) -> Subquery:
     return select(total.label("total")).where(own).subquery("known")
 
 
-def _page(listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any) -> PreparedStatement:
+def _page(
+    listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any
+) -> PreparedStatement:
     table = listing.table
     ids: Any = select(table.c.id).where(*conditions).order_by(*listing.ordered(table))
     return _rows(listing, known, ids, skipped)
