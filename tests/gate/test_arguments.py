@@ -10,13 +10,14 @@ import anyio.from_thread
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 from sqlalchemy import func, select
 from tests.gate.tools import a_tool, offer
 
 from toolgate import packs
 from toolgate.db.tables import documents
-from toolgate.gate.arguments import MOST_PROBLEMS, parse
+from toolgate.gate.arguments import MOST_PROBLEMS, TOLD, parse
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.tool import Input, Nothing
@@ -46,6 +47,21 @@ class Thing(Input):
     extra: dict[str, Any] = Field(default={})
 
 
+class Either(Input):
+    """A rule about two fields."""
+
+    id: str | None = None
+    slug: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Either":
+        if (self.id is None) == (self.slug is None):
+            raise PydanticCustomError(TOLD, "exactly one of id and slug must be given")
+        if self.slug == "":
+            raise ValueError("slug is empty")
+        return self
+
+
 def problems(arguments: Any, takes: type[Input] = Thing) -> tuple[Problem, ...]:
     with pytest.raises(InvalidArguments) as refused:
         parse(a_tool("x", takes=takes), arguments)
@@ -54,6 +70,17 @@ def problems(arguments: Any, takes: type[Input] = Thing) -> tuple[Problem, ...]:
 
 def told(arguments: Any, takes: type[Input] = Thing) -> list[str]:
     return [one.message for one in problems(arguments, takes)]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"id": "a", "slug": "b"}], ids=["none", "both"])
+def test_a_rule_about_several_arguments_is_told_in_its_own_words(arguments: Any) -> None:
+    (problem,) = problems(arguments, Either)
+    assert (problem.field, problem.rule) == ("arguments", "value")
+    assert problem.message == "exactly one of id and slug must be given"
+
+
+def test_a_plain_error_of_such_a_rule_names_the_arguments() -> None:
+    assert told({"slug": ""}, Either) == ["arguments is not valid: slug is empty"]
 
 
 def test_good_arguments_become_the_tools_input() -> None:

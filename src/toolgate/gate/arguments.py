@@ -17,6 +17,8 @@ TOLD = "told"
 """Error type of validators whose message is meant for the caller as it stands."""
 TOLD_FORMAT = "told_format"
 """The same, where a text has not the form that it must have."""
+WHOLE = "arguments"
+"""The field that a rule about several arguments speaks of."""
 RULES = {TOLD: "value", TOLD_FORMAT: "format"}
 
 
@@ -90,7 +92,7 @@ def _given(arguments: Any) -> dict[str, Any]:
 
 
 def _problem(error: ErrorDetails, names: list[str]) -> Problem:
-    field = dotted(error["loc"])
+    field = dotted(error["loc"]) or WHOLE
     kind = error["type"]
     if kind in RULES:
         return Problem(field, RULES[kind], _placed(error, field), shown(error["input"]))
@@ -103,7 +105,7 @@ def _problem(error: ErrorDetails, names: list[str]) -> Problem:
 
 def _placed(error: ErrorDetails, field: str) -> str:
     """The validator's sentence; where it begins with the field's name, with the whole path."""
-    leaf, message = str(error["loc"][-1]), error["msg"]
+    leaf, message = str(error["loc"][-1]) if error["loc"] else WHOLE, error["msg"]
     return field + message.removeprefix(leaf) if message.startswith(f"{leaf} ") else message
 
 
@@ -146,7 +148,8 @@ def shown(value: Any) -> Any:
 
 
 def _plain(error: ErrorDetails) -> str:
-    return f"is not valid: {error['msg'][0].lower()}{error['msg'][1:]}"
+    message = error["msg"].removeprefix("Value error, ") or "it breaks a rule"
+    return f"is not valid: {message[0].lower()}{message[1:]}"
 
 
 def _context(key: str, words: str) -> Callable[[ErrorDetails], str]:
