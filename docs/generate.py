@@ -226,6 +226,14 @@ def helps(command: TyperCommand | TyperGroup, path: str, parent: Any = None) -> 
         yield from helps(inner, f"{path} {name}", context)
 
 
+IN_QUERIES = (
+    ("string, or anything", 'the text: `q=5` is `"5"`; `q=` is the empty string'),
+    ("integer, number, boolean, null", "as in JSON: `limit=5`, `ratio=1e-3`, `active=true`"),
+    ("list of these", "the name repeated: `tags=a&tags=b`"),
+    ("object, list of objects", 'JSON, percent-encoded where needed: `filter={"a":1}`'),
+)
+
+
 def _routes() -> Iterator[tuple[str, str, str]]:
     for offer in packs.load():
         for tool in offer.tools:
@@ -251,9 +259,22 @@ def http_page() -> str:
         "[Errors](errors.md) lists the statuses.",
         "## Routes of tools",
         "Some tools have a route of their own beside `POST /v1/tools/{name}`, with the same "
-        "checks, limits and audit. Arguments are in the path and the query, with POST also in the "
-        "body as JSON. The project below `/api` comes from a header or a cookie. A tool of your "
-        "own that replaces a built-in one also gets its route.",
+        "checks, limits and audit. The project below `/api` comes from a header or a cookie. A "
+        "tool of your own that replaces a built-in one also gets its route.",
+        table(("route", "tool", "what"), _routes()),
+        "Arguments are in the path and the query, with any method but GET also in the body as "
+        "JSON, DELETE included; each in one place only. In the path and the query, the declared "
+        "type of an argument says how it is written:",
+        table(("type", "in a query"), IN_QUERIES),
+        "What is not written so is refused as a string in a body would be: `limit=007`, "
+        "`active=1`, `ratio=NaN`. Names are never repeated except for lists, and "
+        "`filter[a]=1` is another name than `filter`. A GET request with a body is refused with "
+        "400: content has no defined meaning there (RFC 9110, section 9.3.1), and leaving it out "
+        "would answer another question than was asked.",
+        "Of several routes that match a path, the one with fixed text where the others have an "
+        "argument is meant. Routes of several packs may begin alike; two tools with the same "
+        "method and path are refused at the start. An unknown path is answered in the dialect of "
+        'the routes that begin with most of it, and where these differ with `{"error": …}`.',
         table(("route", "tool", "what"), _routes()),
         "## Request headers",
         table(("header", "meaning"), REQUEST_HEADERS),

@@ -73,9 +73,10 @@ def _explain_settings(error: BaseException) -> tuple[str, ExitCode] | None:
     from toolgate.data_folder import NoData
     from toolgate.db.engine import BadDatabaseUrl
     from toolgate.db.upgrades import OtherSchema
+    from toolgate.gate.catalogue import DuplicateRoute, DuplicateTool
     from toolgate.gate.rules import BadPolicy
 
-    if isinstance(error, BadDatabaseUrl | OtherSchema | NoData):
+    if isinstance(error, BadDatabaseUrl | OtherSchema | NoData | DuplicateTool | DuplicateRoute):
         return str(error), ExitCode.USAGE
     if isinstance(error, BadPolicy):
         why = " ".join(str(error).split())

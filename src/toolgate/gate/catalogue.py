@@ -16,6 +16,10 @@ class DuplicateTool(ValueError):
     """Two tools want one name."""
 
 
+class DuplicateRoute(ValueError):
+    """Two tools want one route."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """The open ports of a pack."""
@@ -80,6 +84,7 @@ class Catalogue:
             for alias, tool in theirs.items()
         }
         every = (built_in | theirs).values()
+        _check_routes(every)
         self._tools = {tool.name: tool for tool in every}
         self._spellings = {tool.alias: tool for tool in every} | self._tools
 
@@ -110,3 +115,30 @@ def _by_alias(tools: Iterable[AnyTool]) -> dict[str, AnyTool]:
             raise DuplicateTool(f"Two tools are called {tool.name!r}; rename one of them.")
         found[tool.alias] = tool
     return found
+
+
+def _check_routes(tools: Iterable[AnyTool]) -> None:
+    """Refuse two tools with one route, or with one path whose parts have two names."""
+    at_route: dict[tuple[str, str], AnyTool] = {}
+    at_path: dict[str, AnyTool] = {}
+    for tool in tools:
+        if (route := tool.route) is None:
+            continue
+        other = at_route.setdefault((route.method, route.shape), tool)
+        if other is not tool:
+            told = "Change one, or enable only one of the packs (setting packs.enabled)."
+            raise DuplicateRoute(f"Two tools have one route: {_both(other, tool)}. {told}")
+        other = at_path.setdefault(route.shape, tool)
+        if other.route and other.route.path != route.path:
+            told = "Give its parts the same names."
+            raise DuplicateRoute(
+                f"Two tools name one path differently: {_both(other, tool)}. {told}"
+            )
+
+
+def _both(*tools: AnyTool) -> str:
+    return " and ".join(
+        f"{tool.name!r} of pack {tool.pack.name!r} ({tool.route.method} {tool.route.path})"
+        for tool in tools
+        if tool.route
+    )

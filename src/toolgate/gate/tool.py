@@ -1,6 +1,7 @@
 """How a tool is declared: once, next to its handler, as a value."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -79,6 +80,11 @@ class Route:
     path: str
     """With `{argument}` for arguments that are part of the path."""
     method: str = "GET"
+
+    @property
+    def shape(self) -> str:
+        """The path without the names in it: what a request can tell apart."""
+        return re.sub(r"\{\w+\}", "{}", self.path)
 
 
 class ToolLimits(NamedTuple):

@@ -17,10 +17,13 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.http import PREFIX, counted
 from toolgate.transports.openapi_fixed import PATHS
+from toolgate.transports.parameters import parameters_of
 
 Schema = dict[str, Any]
 
 DEFINITIONS = "$defs"
+WITH_BODY = ("POST", "PUT", "PATCH")
+"""Methods whose content has a meaning of its own (RFC 9110, 9.3): DELETE is read, not described."""
 
 FAILURES = {
     "400": "The arguments break a rule; the text names field and rule.",
@@ -73,29 +76,29 @@ def document(tools: list[AnyTool]) -> Schema:
 
 def own_routes(tools: list[AnyTool], schemas: Schema) -> Schema:
     """The tools that have an address of their own."""
-    return {
-        tool.route.path: {tool.route.method.lower(): _routed(tool, schemas)}
-        for tool in tools
-        if tool.route
-    }
+    paths: Schema = {}
+    for tool in tools:
+        if tool.route:
+            method = tool.route.method.lower()
+            paths.setdefault(tool.route.path, {})[method] = _routed(tool, schemas)
+    return paths
 
 
 def _routed(tool: AnyTool, schemas: Schema) -> Schema:
-    """A tool's own operation: its arguments are parts of the path, the query and headers."""
+    """A tool's own operation: its arguments are in the path, the query or body, and headers."""
     assert tool.route is not None
     posted = operation(tool, schemas)
-    arguments = _placed(tool.input_schema, f"{tool.alias}.input", schemas)["properties"]
-    parameters = [
-        {
-            "name": name,
-            "in": "path" if f"{{{name}}}" in tool.route.path else "query",
-            "required": f"{{{name}}}" in tool.route.path,
-            "description": schema.get("description", ""),
-            "schema": schema,
-        }
-        for name, schema in arguments.items()
-        if not (tool.from_request and name == tool.from_request.argument)
-    ]
+    whole = _placed(tool.input_schema, f"{tool.alias}.input", schemas)
+    arguments = {name: _described(one) for name, one in whole["properties"].items()}
+    in_path = [name for name in arguments if f"{{{name}}}" in tool.route.path]
+    header = [tool.from_request.argument] if tool.from_request else []
+    in_query = [name for name in arguments if name not in (*in_path, *header)]
+    parameters = [_parameter(tool, name, arguments[name], "path") for name in in_path]
+    body: Schema = {}
+    if tool.route.method in WITH_BODY:
+        body = {"requestBody": _body(whole, in_query, tool)} if in_query else {}
+    else:
+        parameters += [_parameter(tool, name, arguments[name], "query") for name in in_query]
     if tool.from_request:
         parameters += [
             {
@@ -108,7 +111,39 @@ def _routed(tool: AnyTool, schemas: Schema) -> Schema:
             for one in tool.from_request.headers
         ]
     kept = {name: part for name, part in posted.items() if name != "requestBody"}
-    return kept | {"operationId": f"{tool.alias}_route", "parameters": parameters}
+    return kept | {"operationId": f"{tool.alias}_route", "parameters": parameters} | body
+
+
+def _described(schema: Any) -> Schema:
+    return cast(Schema, schema) if isinstance(schema, dict) else {}  # `true`: anything
+
+
+def _parameter(tool: AnyTool, name: str, schema: Schema, place: str) -> Schema:
+    """One argument in the path or the query, in the form that the route reads."""
+    described = {
+        "name": name,
+        "in": place,
+        "required": place == "path" or name in tool.input_schema.get("required", ()),
+        "description": schema.get("description", ""),
+    }
+    form = parameters_of(tool.input_schema)[name]
+    if form.is_json:
+        return described | {"content": {"application/json": {"schema": schema}}}
+    if form.repeats:
+        return described | {"schema": schema, "style": "form", "explode": True}
+    return described | {"schema": schema}
+
+
+def _body(whole: Schema, names: list[str], tool: AnyTool) -> Schema:
+    """The body of a request to a tool's own route: the arguments that are nowhere else."""
+    required = [name for name in whole.get("required", ()) if name in names]
+    properties = {name: whole["properties"][name] for name in names}
+    schema = whole | {"properties": properties, "required": required}
+    example = {name: value for name, value in tool.example.items() if name in names}
+    return {
+        "required": bool(required),
+        "content": {"application/json": _content(schema, example)},
+    }
 
 
 def operation(tool: AnyTool, schemas: Schema) -> Schema:

@@ -1,20 +1,21 @@
 """Tools with an address of their own, such as `GET /api/entities/{entityId}`.
 
 Arguments come from the path, the query and the body; a pack may take one from headers. Validation,
-answer and audit are those of the tool.
+answer and audit are those of the tool. Which route is meant, and how each argument is written, is
+found out once for all tools (`Routes._refresh`).
 """
 
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from toolgate.gate.arguments import cut, unknown_argument
 from toolgate.gate.calls import Call
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.dialects import Dialect
+from toolgate.gate.dialects import NEUTRAL, Dialect
 from toolgate.gate.errors import (
-    GateError,
     InvalidArguments,
     MethodNotAllowed,
     NotFound,
@@ -24,6 +25,7 @@ from toolgate.gate.errors import (
 )
 from toolgate.gate.from_request import Request
 from toolgate.gate.pipeline import Gate
+from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
     Receive,
     Scope,
@@ -31,6 +33,7 @@ from toolgate.transports.asgi import (
     cookies_of,
     error_headers,
     header,
+    headers_of,
     parse_json,
     principal_of,
     read_body,
@@ -38,9 +41,77 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
+from toolgate.transports.parameters import parameters_of
 
 NO_ROUTE = "There is no such route."
-Schema = dict[str, Any]
+NO_BODY = "A GET request has no body here. Put the arguments into the query"
+PLACE = re.compile(r"\{(\w+)\}")
+Found = tuple["RoutedTool", re.Match[str]]
+
+
+class RoutedTool:
+    """A tool that has a route, and how a request to it is read."""
+
+    def __init__(self, tool: AnyTool) -> None:
+        assert tool.route is not None
+        self.tool = tool
+        self.method = tool.route.method
+        parts = PLACE.split(tool.route.path)
+        pattern = "".join(
+            f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)
+        )
+        self.match = re.compile(pattern).fullmatch
+        segments = tool.route.path.split("/")
+        self.rank = [2 if PLACE.fullmatch(one) else int("{" in one) for one in segments]
+        """Of two routes that match, the lower one has more of fixed text where they differ."""
+        self._parameters = parameters_of(tool.input_schema)
+        self._header = tool.from_request and tool.from_request.argument
+        left = {*parts[1::2], self._header}
+        self._in_query = [name for name in self._parameters if name not in left]
+
+    def arguments(self, path: dict[str, str], query: bytes) -> dict[str, Any]:
+        """The arguments in the path and in the query."""
+        known = self._parameters
+        found: dict[str, Any] = {
+            name: known[name].value(text) if name in known else text for name, text in path.items()
+        }
+        for name, text in _pairs(query):
+            parameter = known.get(name)
+            if name == self._header:
+                raise self._in_header(name, "a query parameter")
+            if name in path:
+                told = f"{name} is part of the path. Leave it out of the query"
+                raise InvalidArguments([Problem(name, "value", told)])
+            if parameter is not None and parameter.repeats:
+                found.setdefault(name, []).append(parameter.value(text))
+            elif name in found:
+                raise InvalidArguments([Problem(name, "value", f"{name} is given more than once")])
+            else:
+                found[name] = text if parameter is None else parameter.value(text)
+        if unknown := found.keys() - known.keys():
+            wrong = [unknown_argument(cut(one), self._in_query) for one in sorted(unknown)]
+            raise InvalidArguments(wrong)
+        return found
+
+    def with_body(self, arguments: dict[str, Any], path: dict[str, str], body: bytes) -> Any:
+        """The arguments of the body beside those of path and query."""
+        given = parse_json(body) if body.strip() else None
+        if given is None:
+            return arguments
+        if not isinstance(given, dict):
+            return given  # refused by the tool's own check, in its words
+        named = cast("dict[str, Any]", given)
+        if self._header in named:
+            raise self._in_header(self._header, "a member of the body")
+        if twice := sorted(named.keys() & arguments.keys()):
+            raise InvalidArguments([_given_twice(name, in_path=name in path) for name in twice])
+        return arguments | named
+
+    def _in_header(self, name: str, place: str) -> InvalidArguments:
+        filled = self.tool.from_request
+        assert filled is not None
+        told = f"{name} is not {place}. Send it as the header {filled.preferred}"
+        return InvalidArguments([Problem(name, "unknown", told)])
 
 
 class Routes:
@@ -52,46 +123,75 @@ class Routes:
 
     def _refresh(self) -> None:
         self._epoch = self._gate.catalogue.epoch
-        routed = [tool for tool in self._gate.catalogue if tool.route]
-        self._table = [(_pattern(tool), tool) for tool in routed]
-        self._dialects = {_first_segment(tool): tool.pack.dialect for tool in routed}
+        routed = [RoutedTool(tool) for tool in self._gate.catalogue if tool.route]
+        self._table: dict[int, list[RoutedTool]] = defaultdict(list)
+        for one in sorted(routed, key=lambda one: one.rank):
+            self._table[len(one.rank)].append(one)
+        self._dialects = _dialects(routed)
+        self._depth = max((path.count("/") for path in self._dialects), default=0)
 
-    def dialect(self, path: str) -> Dialect | None:
-        """The dialect of everything below a path's first segment; None where no tool lives."""
+    def owns(self, path: str) -> bool:
+        """Whether routes of tools begin with the first segment of this path."""
         if self._epoch != self._gate.catalogue.epoch:
             self._refresh()
-        return self._dialects.get(f"{path}/".split("/", 2)[1])
+        return "/" + f"{path}/".split("/", 2)[1] in self._dialects
+
+    def dialect(self, path: str) -> Dialect:
+        """How to word that there is nothing here: as the routes do that begin with most of it.
+
+        Where these are of packs that differ, in no pack's words.
+        """
+        start = "/".join(path.split("/")[: self._depth + 1])
+        while start:
+            if start in self._dialects:
+                return self._dialects[start]
+            start = start.rpartition("/")[0]
+        return NEUTRAL
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one request below a path that belongs to tools."""
-        here = [(tool, found) for pattern, tool in self._table if (found := pattern(scope["path"]))]
-        for tool, found in here:
-            if tool.route and tool.route.method == scope["method"]:
-                return await self._call(tool, found.groupdict(), scope, receive, to)
-        seen = self._gate.policy.visible(principal_of(scope), [tool for tool, _ in here])
-        if not seen:
-            return await self._refuse(scope, to, NotFound(NO_ROUTE))
-        methods = ", ".join(sorted({tool.route.method for tool in seen if tool.route}))
-        await self._refuse(scope, to, MethodNotAllowed(scope["method"], methods))
+        meant = [pair for pair in self._at(scope["path"]) if pair[0].method == scope["method"]]
+        if not meant:
+            return await self._refuse(scope, to)
+        caller = principal_of(scope)
+        routed, found = meant[0] if len(meant) == 1 else self._first_visible(meant, caller)
+        await self._call(routed, found.groupdict(), scope, receive, to)
 
-    async def _refuse(self, scope: Scope, to: Send, error: GateError) -> None:
-        dialect = self.dialect(scope["path"])
-        assert dialect is not None
-        await send_json(to, error.status, dialect.failure(error, False), error_headers(error))
+    def _at(self, path: str) -> list[Found]:
+        near = self._table.get(path.count("/") + 1, ())
+        return [(one, found) for one in near if (found := one.match(path))]
+
+    def _first_visible(self, meant: Sequence[Found], caller: Principal) -> Found:
+        """The most exact route; one that is hidden from the caller is not in another's way."""
+        visible = (one for one in meant if self._gate.policy.decide(caller, one[0].tool).visible)
+        return next(visible, meant[0])
+
+    async def _refuse(self, scope: Scope, to: Send) -> None:
+        """Say that nothing is here, or only for other methods: a hidden tool is as good as none."""
+        path: str = scope["path"]
+        tools = [routed.tool for routed, _ in self._at(path)]
+        seen = self._gate.policy.visible(principal_of(scope), tools)
+        methods = ", ".join(sorted({tool.route.method for tool in seen if tool.route}))
+        error = MethodNotAllowed(scope["method"], methods) if methods else NotFound(NO_ROUTE)
+        body = self.dialect(path).failure(error, False)
+        await send_json(to, error.status, body, error_headers(error))
 
     async def _call(
-        self, tool: AnyTool, path: dict[str, str], scope: Scope, receive: Receive, to: Send
+        self, routed: RoutedTool, path: dict[str, str], scope: Scope, receive: Receive, to: Send
     ) -> None:
         arguments: Any
         try:
-            arguments = _from_query(scope["query_string"], tool, path)
-            if scope["method"] not in ("GET", "DELETE"):
-                arguments = await self._with_body(arguments, receive)
+            arguments = routed.arguments(path, scope["query_string"])
+            if routed.method != "GET":
+                body = await read_body(receive, self._gate.limits.bounds.body_bytes)
+                arguments = routed.with_body(arguments, path, body)
+            elif _has_body(scope):
+                raise InvalidArguments([Problem("body", "unknown", NO_BODY)])
         except (InvalidArguments, TooLarge) as unreadable:
             arguments = unreadable
         outcome = await self._gate.execute(
             Call(
-                tool=tool.name,
+                tool=routed.tool.name,
                 arguments=arguments,
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
@@ -102,67 +202,42 @@ class Routes:
             )
         )
         if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
-            return await self._refuse(scope, to, NotFound(NO_ROUTE))
+            return await self._refuse(scope, to)
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
-    async def _with_body(self, arguments: dict[str, Any], receive: Receive) -> Any:
-        """The arguments of the body beside those of path and query."""
-        body = await read_body(receive, self._gate.limits.bounds.body_bytes)
-        given = parse_json(body) if body.strip() else None
-        if given is None:
-            return arguments
-        if not isinstance(given, dict):
-            return given  # refused by the tool's own check, in its words
-        named = cast("dict[str, Any]", given)
-        for name in named.keys() & arguments.keys():
-            told = f"{name} is given in the query and in the body. Give it once"
-            raise InvalidArguments([Problem(name, "value", told)])
-        return arguments | named
 
-
-def _pattern(tool: AnyTool) -> Callable[[str], re.Match[str] | None]:
-    assert tool.route is not None
-    parts = re.split(r"\{(\w+)\}", tool.route.path)
-    pattern = "".join(
-        f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)
-    )
-    return re.compile(pattern).fullmatch
-
-
-def _first_segment(tool: AnyTool) -> str:
-    assert tool.route is not None
-    return tool.route.path.split("/", 2)[1]
-
-
-def _from_query(query: bytes, tool: AnyTool, path: dict[str, str]) -> dict[str, Any]:
-    """The path's arguments and the query's; what the schema calls an integer becomes one."""
-    found: dict[str, Any] = {**path}
-    try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict")
-    except ValueError:
-        told = "The query string is not valid UTF-8"
-        raise InvalidArguments([Problem("query", "format", told)]) from None
-    filled = tool.from_request
-    known: Schema = tool.input_schema.get("properties", {})
-    for name, value in pairs:
-        if filled and name == filled.argument:
-            told = f"{name} is not a query parameter. Send it as the header {filled.preferred}"
-            raise InvalidArguments([Problem(name, "unknown", told)])
-        if name in path:
-            told = f"{name} is part of the path. Leave it out of the query"
-            raise InvalidArguments([Problem(name, "value", told)])
-        if name in found:
-            raise InvalidArguments([Problem(name, "value", f"{name} is given more than once")])
-        found[name] = _typed(value, known.get(name, {}))
-    if unknown := found.keys() - known.keys():
-        left = {*path, filled.argument} if filled else {*path}
-        possible = [name for name in known if name not in left]
-        raise InvalidArguments([unknown_argument(cut(one), possible) for one in sorted(unknown)])
+def _dialects(routed: Sequence[RoutedTool]) -> dict[str, Dialect]:
+    """The dialect below every path that routes begin with; the neutral one where packs differ."""
+    found: dict[str, Dialect] = {}
+    for one in routed:
+        assert one.tool.route is not None
+        dialect = one.tool.pack.dialect
+        fixed, place, _ = one.tool.route.path.partition("{")
+        start = fixed.rpartition("/")[0] if place else fixed
+        while start:
+            if found.setdefault(start, dialect) != dialect:
+                found[start] = NEUTRAL
+            start = start.rpartition("/")[0]
     return found
 
 
-def _typed(value: str, schema: dict[str, Any]) -> Any:
-    whole = schema.get("type") == "integer" or any(
-        isinstance(one, int) for one in schema.get("enum", ())
-    )
-    return int(value) if whole and re.fullmatch(r"-?\d{1,18}", value, re.ASCII) else value
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query.decode(), keep_blank_values=True, errors="strict")
+    except ValueError:
+        told = "The query string is not valid UTF-8"
+        raise InvalidArguments([Problem("query", "format", told)]) from None
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = headers_of(scope)
+    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+
+
+def _given_twice(name: str, *, in_path: bool) -> Problem:
+    """An argument that the body repeats."""
+    if in_path:
+        told = f"{name} is part of the path. Leave it out of the body"
+    else:
+        told = f"{name} is given in the query and in the body. Give it once"
+    return Problem(name, "value", told)

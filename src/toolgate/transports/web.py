@@ -134,7 +134,7 @@ def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:
             return oauth(scope, receive, send)
         if path.startswith(PREFIX + "/"):
             found = tools
-        if found is None and own.dialect(path):
+        if found is None and own.owns(path):
             found = own
         if found is None:
             told = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
