@@ -235,7 +235,7 @@ IN_QUERIES = (
 
 
 def _routes() -> Iterator[tuple[str, str, str]]:
-    for offer in packs.load():
+    for offer in packs.offers():
         for tool in offer.tools:
             if tool.route:
                 link = f"[`{tool.name}`](tools.md#{tool.name})"
@@ -300,7 +300,7 @@ def policies_page() -> str:
     """The built-in rules, and what rules can look at."""
     parts = (
         p
-        for name, text in shipped_rules(packs.load()).items()
+        for name, text in shipped_rules(packs.offers()).items()
         for p in (f"## {name}", _cedar(text))
     )
     return page(

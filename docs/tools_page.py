@@ -12,7 +12,7 @@ from toolgate.transports.http import PREFIX, route_of
 
 def tools_page() -> str:
     """Every tool of the catalogue."""
-    catalogue = Catalogue(packs.load())
+    catalogue = Catalogue(packs.offers())
     rows = ((f"[`{t.name}`](#{t.name})", t.title, t.role, t.effect) for t in catalogue)
     parts = [
         "Each tool is called the same way over MCP, HTTP, JSON-RPC and the command line.",

@@ -17,7 +17,7 @@ from toolgate import demo
 from toolgate.app import opened
 from toolgate.gate.principal import AgentType, Role
 from toolgate.http_server import certified, listening, run
-from toolgate.settings import Settings, load
+from toolgate.settings import Settings, read_settings
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection.choice import connection_class
 
@@ -28,7 +28,7 @@ hold_the_minute()
 
 async def prepare(settings: Settings) -> dict[str, str]:
     async with opened(settings) as app:
-        await demo.load(app)
+        await demo.load_demo(app)
         made = {"user": await app.keys.create(role=Role.USER, user_id="abc123")}
         for agent_type in AgentType:
             made[agent_type.value] = await app.keys.create(agent_type=agent_type)
@@ -37,7 +37,7 @@ async def prepare(settings: Settings) -> dict[str, str]:
 
 def main() -> None:
     flags: dict[str, Any] = json.loads(sys.argv[1])
-    settings = load(flags={"server.port": 0, **flags}, environment={})
+    settings = read_settings(flags={"server.port": 0, **flags}, environment={})
     keys = anyio.run(prepare, settings)
     if settings.server.https:
         certified(settings)

@@ -19,7 +19,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.principal import Role, of_role
 from toolgate.gate.tool import Effect, Nothing, Output, Target
 from toolgate.ports.documents import StoreUnavailable
-from toolgate.settings import BadSettings, load
+from toolgate.settings import BadSettings, read_settings
 from toolgate.testing import Kit, opened_kit
 
 __all__ = ["one_loop"]
@@ -84,7 +84,7 @@ async def test_demo_data_is_loaded_into_each_pack_that_is_empty(tmp_path: Path) 
     async with opened_kit(tmp_path, writes=True) as kit:
         await create(kit, "mine", {"a": 1})
         with pytest.raises(demo.NotForDemo, match="Pack appdata holds documents") as refused:
-            await demo.load(kit.app)
+            await demo.load_demo(kit.app)
         assert "backend" not in str(refused.value)
         jane = await kit.call("get_user", as_=of_role(Role.USER, "key:1", "abc123"))
         assert jane.body["user"]["auth"]["email"] == "jane@example.com"
@@ -211,15 +211,15 @@ async def test_a_place_is_opened_checked_and_closed_once(
 @pytest.mark.parametrize("key", ["url", "appdata", "backend"])
 def test_a_place_that_is_none_is_refused_with_those_there_are(key: str, value: str) -> None:
     with pytest.raises(BadSettings, match=rf"Setting documents\.{key} must be one of: firestore:"):
-        load(flags={f"documents.{key}": value}, environment={})
+        read_settings(flags={f"documents.{key}": value}, environment={})
 
 
 def test_a_pack_without_documents_has_no_place_for_them() -> None:
     with pytest.raises(BadSettings, match=r"Unknown setting documents\.content"):
-        load(flags={"documents.content": "database:"}, environment={})
+        read_settings(flags={"documents.content": "database:"}, environment={})
 
 
 def test_the_place_of_a_pack_that_is_not_enabled_is_passed_over() -> None:
     flags = {"packs.enabled": ["content"], "documents.appdata": "firestore://p"}
-    settings = load(flags={**flags, "documents.backend": "firestore://q"}, environment={})
+    settings = read_settings(flags={**flags, "documents.backend": "firestore://q"}, environment={})
     assert settings.documents.model_dump() == {"url": None, "backend": "firestore://q"}

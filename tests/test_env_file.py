@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolgate import env_file
-from toolgate.settings import BadSettings, load
+from toolgate.settings import BadSettings, read_settings
 
 KEY = "a-key-of-more-than-16-characters"
 
@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def loaded(env: str, file: Path | None = None, **environment: str) -> Any:
     Path(".env").write_text(env, encoding="utf-8")
-    return load(file=file, environment=environment)
+    return read_settings(file=file, environment=environment)
 
 
 def test_it_counts_more_than_the_file_and_less_than_the_environment() -> None:
@@ -63,9 +63,11 @@ def test_only_the_one_beside_the_settings_file_counts(folder: Path) -> None:
     found = loaded("TOOLGATE_SERVER__PORT=2222", inner / "toolgate.toml")
     assert found.server.port == 8765
     (inner / ".env").write_text("TOOLGATE_SERVER__PORT=4444")
-    assert load(file=inner / "toolgate.toml", environment={}).server.port == 4444
+    assert read_settings(file=inner / "toolgate.toml", environment={}).server.port == 4444
     Path("toolgate.toml").unlink()
-    assert load(environment={}).server.port == 8765, "no settings file, so nothing is beside it"
+    assert read_settings(environment={}).server.port == 8765, (
+        "no settings file, so nothing is beside it"
+    )
 
 
 def test_a_path_in_it_starts_from_its_folder(folder: Path) -> None:

@@ -14,10 +14,10 @@ from toolgate.settings import (
     borrowed,
     described,
     every_setting,
-    hand_down,
-    handed_down,
-    load,
+    inherited_settings,
     names,
+    pass_to_workers,
+    read_settings,
 )
 
 SPACE = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
@@ -51,7 +51,7 @@ def value_of(settings: Settings, name: str) -> Any:
 
 def refusal(**sources: Any) -> str:
     with pytest.raises(BadSettings) as refused:
-        load(**{"environment": {}, **sources})
+        read_settings(**{"environment": {}, **sources})
     return str(refused.value)
 
 
@@ -59,7 +59,7 @@ def refusal(**sources: Any) -> str:
 
 
 def test_without_any_source_the_defaults_count() -> None:
-    settings = load(environment={})
+    settings = read_settings(environment={})
     assert settings == every_setting()()
     assert settings.database_url == "sqlite:///.toolgate/toolgate.db"
     assert not settings.appdata.writes
@@ -68,21 +68,23 @@ def test_without_any_source_the_defaults_count() -> None:
 def test_the_environment_wins_over_the_file_and_a_flag_over_both() -> None:
     written("[server]\nport = 1\nhost = 'from-file'\nworkers = 2\n")
     environment = {"TOOLGATE_SERVER__PORT": "2", "TOOLGATE_SERVER__HOST": "from-environment"}
-    settings = load(environment=environment, flags={"server.port": 3})
+    settings = read_settings(environment=environment, flags={"server.port": 3})
     assert settings.server.port == 3
     assert settings.server.host == "from-environment"
     assert settings.server.workers == 2
 
 
 def test_a_flag_that_was_not_given_changes_nothing() -> None:
-    settings = load(environment={"TOOLGATE_SERVER__PORT": "2"}, flags={"server.port": None})
+    settings = read_settings(
+        environment={"TOOLGATE_SERVER__PORT": "2"}, flags={"server.port": None}
+    )
     assert settings.server.port == 2
 
 
 def test_an_empty_variable_is_none() -> None:
     written("[server]\nport = 1\n")
     environment = {"TOOLGATE_SERVER__PORT": "", "MCP_ENABLE_WRITES": "", "TOOLGATE_CONFIG": ""}
-    settings = load(environment=environment)
+    settings = read_settings(environment=environment)
     assert settings.server.port == 1
     assert not settings.appdata.writes
 
@@ -90,9 +92,11 @@ def test_an_empty_variable_is_none() -> None:
 def test_a_named_file_is_read_instead_of_the_usual_one() -> None:
     written("[server]\nport = 1\n")
     other = written("[server]\nport = 2\n", "other.toml")
-    assert load(environment={}).server.port == 1
-    assert load(environment={"TOOLGATE_CONFIG": "other.toml"}).server.port == 2
-    assert load(environment={"TOOLGATE_CONFIG": "toolgate.toml"}, file=other).server.port == 2
+    assert read_settings(environment={}).server.port == 1
+    assert read_settings(environment={"TOOLGATE_CONFIG": "other.toml"}).server.port == 2
+    assert (
+        read_settings(environment={"TOOLGATE_CONFIG": "toolgate.toml"}, file=other).server.port == 2
+    )
 
 
 def test_a_path_in_a_file_starts_from_the_files_folder() -> None:
@@ -102,13 +106,13 @@ def test_a_path_in_a_file_starts_from_the_files_folder() -> None:
         '[database]\nurl = "sqlite:///db/x.db"\n[google]\ncredentials_file = "../g.json"\n',
         "conf/toolgate.toml",
     )
-    settings = load(environment={}, file=file)
+    settings = read_settings(environment={}, file=file)
     assert settings.data == Path("conf/kept")
     assert settings.policy.folder == Path("conf/rules")
     assert settings.extend.tools == (Path("/own/tools.py"),)
     assert settings.database_url == "sqlite:///conf/db/x.db"
     assert settings.google.credentials_file == Path("conf/../g.json")
-    assert load(environment={"TOOLGATE_CONFIG": str(file)}) == settings
+    assert read_settings(environment={"TOOLGATE_CONFIG": str(file)}) == settings
 
 
 def test_every_setting_that_is_a_path_starts_from_the_files_folder() -> None:
@@ -119,7 +123,7 @@ def test_every_setting_that_is_a_path_starts_from_the_files_folder() -> None:
         text = f"[{section}]\n{key} = 'x'\n" if section else f"{key} = 'x'\n"
         Path("conf").mkdir(exist_ok=True)
         file = written(text, "conf/toolgate.toml")
-        found = value_of(load(environment={}, file=file), name)
+        found = value_of(read_settings(environment={}, file=file), name)
         assert found in (Path("conf/x"), (Path("conf/x"),)), name
 
 
@@ -127,17 +131,17 @@ def test_a_path_in_a_variable_or_a_flag_starts_from_the_working_folder() -> None
     Path("conf").mkdir()
     file = written('data = "a"\n[policy]\nfolder = "b"\n', "conf/toolgate.toml")
     environment = {"TOOLGATE_POLICY__FOLDER": "rules", "TOOLGATE_DATABASE__URL": "sqlite:///x.db"}
-    settings = load(environment=environment, file=file, flags={"data": "kept"})
+    settings = read_settings(environment=environment, file=file, flags={"data": "kept"})
     assert (settings.data, settings.policy.folder) == (Path("kept"), Path("rules"))
     assert settings.database_url == "sqlite:///x.db"
 
 
 def test_the_usual_data_is_beside_the_file_that_counts() -> None:
     written("")
-    assert load(environment={}).data == Path(".toolgate")
+    assert read_settings(environment={}).data == Path(".toolgate")
     Path("conf").mkdir()
     file = written("", "conf/toolgate.toml")
-    assert load(environment={}, file=file).data == Path("conf/.toolgate")
+    assert read_settings(environment={}, file=file).data == Path("conf/.toolgate")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ def test_the_usual_data_is_beside_the_file_that_counts() -> None:
 def test_an_address_that_is_no_relative_file_stays_as_it_is(url: str) -> None:
     Path("conf").mkdir()
     file = written(f'[database]\nurl = "{url}"\n', "conf/toolgate.toml")
-    assert load(environment={}, file=file).database.url == url
+    assert read_settings(environment={}, file=file).database.url == url
 
 
 VALUES: dict[str, tuple[str, Any]] = {
@@ -228,7 +232,7 @@ VALUES: dict[str, tuple[str, Any]] = {
 def test_every_setting_can_be_given_in_the_environment(name: str) -> None:
     text, value = VALUES[name]
     variable = "TOOLGATE_" + name.upper().replace(".", "__")
-    assert value_of(load(environment={variable: text}), name) == value
+    assert value_of(read_settings(environment={variable: text}), name) == value
 
 
 @pytest.mark.parametrize("name", names(every_setting()))
@@ -253,18 +257,18 @@ def test_a_variable_of_another_document_means_what_it_means_there(
     variable: str, name: str, text: str, value: Any
 ) -> None:
     assert borrowed(every_setting())[variable] == name
-    assert value_of(load(environment={variable: text}), name) == value
+    assert value_of(read_settings(environment={variable: text}), name) == value
 
 
 def test_an_own_variable_wins_over_a_borrowed_one() -> None:
     both = {"TOOLGATE_ADMIN_KEY": "own-0123456789abc", "BACKEND_MANAGER_KEY": "borrowed-01234567"}
     for environment in (both, dict(reversed(both.items()))):
-        assert load(environment=environment).admin_key == "own-0123456789abc"
+        assert read_settings(environment=environment).admin_key == "own-0123456789abc"
 
 
 @pytest.mark.parametrize("text", ["false", "0", "no", "off", "False"])
 def test_writes_stay_off_when_they_are_switched_off_in_words(text: str) -> None:
-    assert not load(environment={"MCP_ENABLE_WRITES": text}).appdata.writes
+    assert not read_settings(environment={"MCP_ENABLE_WRITES": text}).appdata.writes
 
 
 @pytest.mark.parametrize(
@@ -284,7 +288,7 @@ def test_writes_stay_off_when_they_are_switched_off_in_words(text: str) -> None:
 def test_firestore_is_chosen_by_its_address_or_its_credentials(
     settings: dict[str, Any], firestore: bool
 ) -> None:
-    assert uses_firestore(load(environment={}, flags=settings)) == firestore
+    assert uses_firestore(read_settings(environment={}, flags=settings)) == firestore
 
 
 # Wrong ones -----------------------------------------------------------------------------------
@@ -411,7 +415,7 @@ def test_a_named_file_that_is_not_there_is_an_error(sources: dict[str, Any]) -> 
 
 
 def test_no_secret_is_shown_when_settings_are_printed() -> None:
-    settings = load(environment={}, flags=SECRETS)
+    settings = read_settings(environment={}, flags=SECRETS)
     for name, value in SECRETS.items():
         assert value_of(settings, name) == value
     assert "a-secret" not in f"{settings!r} {settings} {settings.database!r} {settings.google!s}"
@@ -427,6 +431,6 @@ def test_no_secret_is_told_when_its_setting_is_wrong(name: str) -> None:
 def test_worker_processes_get_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLGATE_HANDED_DOWN", "")
     flags = {name: value for name, (_, value) in VALUES.items()}
-    settings = load(environment={}, flags=flags)
-    hand_down(settings)
-    assert handed_down() == settings
+    settings = read_settings(environment={}, flags=flags)
+    pass_to_workers(settings)
+    assert inherited_settings() == settings

@@ -22,9 +22,9 @@ import anyio
 
 async def main():
     from toolgate.app import opened
-    from toolgate.settings import load
+    from toolgate.settings import read_settings
     from toolgate.transports.web import web_app
-    settings = load(flags={"data": sys.argv[1]}, environment={})
+    settings = read_settings(flags={"data": sys.argv[1]}, environment={})
     async with opened(settings) as app:
         async with web_app(app.gate, app.credentials, settings, app.readiness(), app.outbound):
             used = resource.getrusage(resource.RUSAGE_SELF)

@@ -49,7 +49,7 @@ from toolgate.setting_types import BadSettings
 from toolgate.transports.address import Addresses
 
 if TYPE_CHECKING:
-    from toolgate.extend.own_tools import Own
+    from toolgate.extend.own_tools import OwnTools
 
 CLOSE_SECONDS = 3.0
 """How long the last audit rows may take; a database that is silent must not hold up the end."""
@@ -76,7 +76,7 @@ class App:
     outbound: Outbound
     worlds: Mapping[str, Opened]
     """The open ports of each pack."""
-    own: "Own | None" = None
+    own: "OwnTools | None" = None
     """The user's own tools, where there are files of them."""
 
     def readiness(self) -> Readiness:
@@ -108,7 +108,7 @@ class App:
 
 def offers_of(settings: Settings) -> tuple[AnyOffer, ...]:
     """What the enabled packs bring in."""
-    return packs.load(settings.packs.enabled)
+    return packs.offers(settings.packs.enabled)
 
 
 def schemas_of(offers: Iterable[AnyOffer]) -> list[Schema]:
@@ -152,7 +152,7 @@ async def _worlds(
     settings: Settings,
     site_of: SiteOf,
     offers: Iterable[AnyOffer],
-    own: "Own | None",
+    own: "OwnTools | None",
 ) -> dict[str, Opened]:
     """The ports of each pack; they are closed in the opposite order."""
     sites = [(offer, site_of(offer.pack.name)) for offer in offers]
@@ -181,7 +181,7 @@ def _assembled(  # noqa: PLR0917 (each is a part of the whole)
     outbound: Outbound,
     offers: Sequence[AnyOffer],
     worlds: Mapping[str, Opened],
-    own: "Own | None",
+    own: "OwnTools | None",
 ) -> App:
     # Both say at once what is wrong with settings that are used later.
     Addresses(settings.server)
@@ -219,13 +219,13 @@ def _assembled(  # noqa: PLR0917 (each is a part of the whole)
     )
 
 
-def _own(settings: Settings) -> "Own | None":
+def _own(settings: Settings) -> "OwnTools | None":
     if not settings.extend.tools:
         return None
     # Only who has tools of their own pays for what reads them.
-    from toolgate.extend.own_tools import Own  # noqa: PLC0415
+    from toolgate.extend.own_tools import OwnTools  # noqa: PLC0415
 
-    return Own(settings.extend, settings.limits.result_bytes)
+    return OwnTools(settings.extend, settings.limits.result_bytes)
 
 
 def _work(app: App) -> list[Work]:

@@ -3,10 +3,10 @@
 from toolgate.app import App
 from toolgate.gate.offer import NotForDemo
 
-__all__ = ["NotForDemo", "load"]
+__all__ = ["NotForDemo", "load_demo"]
 
 
-async def load(app: App) -> dict[str, int]:
+async def load_demo(app: App) -> dict[str, int]:
     """Let each pack store its demo data; return how many records each stored.
 
     Raises `NotForDemo` where a pack refused, after the others had their turn.

@@ -15,7 +15,7 @@ from toolgate import logs
 from toolgate.app import opened
 from toolgate.gate.limits import Allowances
 from toolgate.gate.offer import AnyOffer
-from toolgate.settings import Settings, hand_down, handed_down
+from toolgate.settings import Settings, inherited_settings, pass_to_workers
 from toolgate.shutdown import (
     ANSWER_SECONDS,
     Server,
@@ -101,7 +101,7 @@ class Application:
 
 def worker() -> Application:
     """The application of a worker process, from the settings its parent handed down."""
-    settings = handed_down()
+    settings = inherited_settings()
     logs.set_up(settings.log)
     end_with_parent(settings.server.drain_seconds)
     return Application(settings)
@@ -164,7 +164,7 @@ def run(
         server = Server(config, signals.received)
         server.run(sockets=[bound])
         return None if server.started else sys.exit(STARTUP_FAILED)
-    hand_down(settings)
+    pass_to_workers(settings)
     supervisor = Supervisor(config, sockets=[bound])
     supervisor.signal_queue.extend(signals.received)
     supervisor.run()

@@ -43,7 +43,7 @@ OWN = {
 }
 
 
-def load(
+def read_settings(
     *,
     flags: Mapping[str, Any] | None = None,
     file: Path | None = None,
@@ -55,11 +55,11 @@ def load(
     used = file_used(file, environment)
     # Which packs there are decides which settings there are.
     first = _tree(Settings, used, environment, given).get("packs", {})
-    offers = packs.load(_validated(Settings, {"packs": first}).packs.enabled)
+    offers = packs.offers(_validated(Settings, {"packs": first}).packs.enabled)
     model = model_of(offers)
     tree = _tree(model, used, environment, given)
     for name in {*packs.known()}.difference(offer.pack.name for offer in offers):
-        _leave_out(tree, name)
+        _drop_pack(tree, name)
     return _validated(model, tree)
 
 
@@ -92,7 +92,7 @@ def _documents_of(packs_keeping_some: tuple[str, ...]) -> type[DocumentSettings]
 
 def every_setting() -> type[Settings]:
     """The settings there are with all the packs that ship."""
-    return model_of(packs.load())
+    return model_of(packs.offers())
 
 
 def _tree(
@@ -260,7 +260,7 @@ def _put(tree: dict[str, Any], name: str, value: Any) -> None:
     _put(cast("dict[str, Any]", inner), key, value)
 
 
-def _leave_out(tree: dict[str, Any], pack: str) -> None:
+def _drop_pack(tree: dict[str, Any], pack: str) -> None:
     """Pass over the settings of a pack that is not in use."""
     tree.pop(pack, None)
     documents = tree.get("documents")
@@ -272,11 +272,11 @@ def _validated(model: type[Settings], tree: dict[str, Any]) -> Settings:
     try:
         return model.model_validate(tree)
     except ValidationError as invalid:
-        told = [_told(model, dict(one)) for one in invalid.errors()]
-        raise BadSettings(" ".join(dict.fromkeys(told))) from None
+        problems = [_problem_text(model, dict(one)) for one in invalid.errors()]
+        raise BadSettings(" ".join(dict.fromkeys(problems))) from None
 
 
-def _told(model: type[Settings], error: dict[str, Any]) -> str:
+def _problem_text(model: type[Settings], error: dict[str, Any]) -> str:
     name = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         if isinstance(error["input"], dict) and error["input"]:
@@ -284,10 +284,10 @@ def _told(model: type[Settings], error: dict[str, Any]) -> str:
         near = difflib.get_close_matches(name, names(model), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."
         return f"Unknown setting {name}.{hint}"
-    return _wrong(model, name, error["input"])
+    return _wrong_value_text(model, name, error["input"])
 
 
-def _wrong(model: type[Settings], name: str, value: Any) -> str:
+def _wrong_value_text(model: type[Settings], name: str, value: Any) -> str:
     """A value that does not fit: of a setting, of an item in its list, or of a whole section."""
     known = dict(described(model))
     if name in model.model_fields and name not in known:
@@ -320,13 +320,13 @@ def _is_section(annotation: object) -> TypeGuard[type[Section]]:
 HANDED_DOWN = "TOOLGATE_HANDED_DOWN"
 
 
-def hand_down(settings: Settings) -> None:
+def pass_to_workers(settings: Settings) -> None:
     """Leave the settings, flags included, for worker processes started from this one."""
     os.environ[HANDED_DOWN] = settings.model_dump_json()
 
 
-def handed_down() -> Settings:
+def inherited_settings() -> Settings:
     """The settings of the process that started this one."""
     given = os.environ[HANDED_DOWN]
     enabled = json.loads(given)["packs"]["enabled"]
-    return model_of(packs.load(enabled)).model_validate_json(given)
+    return model_of(packs.offers(enabled)).model_validate_json(given)

@@ -22,7 +22,7 @@ def snapshot(tool: AnyTool) -> str:
 
 def main() -> None:
     SNAPSHOTS.mkdir(exist_ok=True)
-    wanted = {f"{tool.name}.json": snapshot(tool) for tool in Catalogue(packs.load())}
+    wanted = {f"{tool.name}.json": snapshot(tool) for tool in Catalogue(packs.offers())}
     for old in SNAPSHOTS.glob("*.json"):
         if old.name not in wanted:
             old.unlink()

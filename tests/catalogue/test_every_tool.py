@@ -18,7 +18,7 @@ from toolgate.gate.principal import Role, of_role
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
 
-CATALOGUE = Catalogue(packs.load())
+CATALOGUE = Catalogue(packs.offers())
 TOOLS = list(CATALOGUE)
 CONTRACT: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "contract.json").read_text(encoding="utf-8")
@@ -88,7 +88,7 @@ def test_a_name_is_one_that_every_client_takes(tool: AnyTool) -> None:
 def test_no_two_tools_share_a_name_in_either_spelling() -> None:
     assert max(Counter(tool.alias for tool in TOOLS).values()) == 1
     with pytest.raises(DuplicateTool, match="rename one"):
-        Catalogue([*packs.load(), *packs.load()])
+        Catalogue([*packs.offers(), *packs.offers()])
 
 
 @every_tool

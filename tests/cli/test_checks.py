@@ -6,7 +6,7 @@ import pytest
 
 from toolgate.cli.checks import State, check_modes
 from toolgate.db.engine import Database
-from toolgate.settings import load
+from toolgate.settings import read_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -22,6 +22,6 @@ async def test_the_check_of_file_modes_closes_the_database(
         await close(self)
 
     monkeypatch.setattr(Database, "close", noted)
-    found = await check_modes(load(flags={"data": tmp_path}, environment={}), None)
+    found = await check_modes(read_settings(flags={"data": tmp_path}, environment={}), None)
     assert found.state is State.OK
     assert len(closed) == 1

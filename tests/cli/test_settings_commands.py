@@ -18,14 +18,14 @@ from tests.patience import PATIENT
 from toolgate.cli import checks, running_server
 from toolgate.cli.keys import days
 from toolgate.cli.problems import ExitCode, Stop, explain
-from toolgate.settings import every_setting, load, names
+from toolgate.settings import every_setting, names, read_settings
 
 
 def test_init_writes_every_setting_and_changes_none(cli: Any, process: Any, tmp_path: Path) -> None:
     assert process("init").code == 0
     text = (tmp_path / "toolgate.toml").read_text()
     assert tomllib.loads(text) == {name: {} for name in tomllib.loads(text)}
-    assert load(environment={}) == every_setting()()
+    assert read_settings(environment={}) == every_setting()()
     written = set(re.findall(r"^# (\w+) = ", text, re.MULTILINE))
     assert {name.rpartition(".")[2] for name in names(every_setting())} <= written
 
@@ -42,7 +42,7 @@ def test_uncommented_defaults_are_valid_settings(cli: Any, tmp_path: Path) -> No
     active = re.sub(r'^# (\w+ = (?!"…"))', r"\1", file.read_text(), flags=re.MULTILINE)
     file.write_text(active)
     assert tomllib.loads(active)["server"]["port"] == 8765
-    assert load(file=Path("toolgate.toml"), environment={}) == every_setting()()
+    assert read_settings(file=Path("toolgate.toml"), environment={}) == every_setting()()
 
 
 def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from toolgate.gate.catalogue import Catalogue
 FOLDER = Path(__file__).parent
 PYTHON_1 = FOLDER / "python_1"
 SECONDS = 100
-TOOLS = [tool.name for tool in Catalogue(packs.load())]
+TOOLS = [tool.name for tool in Catalogue(packs.offers())]
 WORDS = "Document nobody not found in users"
 WAYS = ["http", "stdio"]
 pytestmark = pytest.mark.timeout(400)

@@ -20,7 +20,7 @@ from toolgate.packs.appdata.collections import BUILT_IN
 
 pytestmark = pytest.mark.anyio
 
-CATALOGUE = Catalogue(packs.load())
+CATALOGUE = Catalogue(packs.offers())
 Mode = Literal["auto", "legacy"]
 MODES: list[Mode] = ["auto", "legacy"]
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}

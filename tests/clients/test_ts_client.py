@@ -12,7 +12,7 @@ from tests.servers import Server
 from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
 
-CATALOGUE = Catalogue(packs.load())
+CATALOGUE = Catalogue(packs.offers())
 SCRIPT = "ts_client.mjs"
 FOLDER = Path(__file__).parent
 MODES = ["default", "auto"]

@@ -15,7 +15,7 @@ import uvicorn
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from toolgate.http_server import Application
-from toolgate.settings import load
+from toolgate.settings import read_settings
 from toolgate.transports.connection.known_heads import Connection
 
 from .plugin import offer
@@ -58,7 +58,7 @@ def main() -> None:
     key = secrets.token_hex(16)
     flags = {"data": given.data, "admin_key": key, "limits.calls_per_minute": 0}
     flags |= {"limits.refusals_per_minute": 1_000_000, "limits.guesses_per_minute": 1_000_000}
-    app = Application(load(flags=flags, environment={}), [offer()])
+    app = Application(read_settings(flags=flags, environment={}), [offer()])
     to = {"host": "127.0.0.1", "port": given.port, "log_level": "warning"}
     if given.http == "httptools":
         uvicorn.run(app, http=keyed(key), **to)

@@ -12,14 +12,14 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from tests.conformance.plugin import offer
 
 from toolgate import http_server
-from toolgate.settings import load
+from toolgate.settings import read_settings
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection.choice import connection_class
 
 
 def main() -> None:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
-    settings = load(file=Path(sys.argv[1]))
+    settings = read_settings(file=Path(sys.argv[1]))
     bound = http_server.listening(settings)
     signals = StopSignals()
     signals.install()

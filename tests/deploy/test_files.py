@@ -19,7 +19,7 @@ from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
 from toolgate.sections import ServerSettings
-from toolgate.settings import OWN, PREFIX, borrowed, every_setting, load, names
+from toolgate.settings import OWN, PREFIX, borrowed, every_setting, names, read_settings
 from toolgate.shutdown import ANSWER_SECONDS, CLOSE_SECONDS
 from toolgate.transports.peers import Peers
 
@@ -40,7 +40,7 @@ def setting_of(variable: str) -> str | None:
 
 
 def test_the_settings_file_is_read() -> None:
-    settings = load(file=DEPLOY / "toolgate.toml", environment={})
+    settings = read_settings(file=DEPLOY / "toolgate.toml", environment={})
     assert settings.server.host == "127.0.0.1"
     assert settings.server.public_url == "https://tools.example.com"
     assert settings.server.trusted_proxies == ("127.0.0.1",)
@@ -49,8 +49,8 @@ def test_the_settings_file_is_read() -> None:
 
 
 def test_the_proxies_have_the_servers_limit() -> None:
-    most = load(file=DEPLOY / "toolgate.toml", environment={}).limits.body_bytes
-    assert most == load(environment={}).limits.body_bytes
+    most = read_settings(file=DEPLOY / "toolgate.toml", environment={}).limits.body_bytes
+    assert most == read_settings(environment={}).limits.body_bytes
     assert f"client_max_body_size {most // 2**20}m;" in text_of("nginx.conf")
     assert f"max_size {most // 2**20}MiB" in text_of("Caddyfile")
 
@@ -99,7 +99,7 @@ def test_the_unit_leaves_time_to_drain() -> None:
     longest = ServerSettings().drain_seconds + ANSWER_SECONDS + CLOSE_SECONDS
     assert service.getint("TimeoutStopSec") >= longest
     assert service["KillMode"] == "mixed"
-    state = load(file=DEPLOY / "toolgate.toml", environment={}).data
+    state = read_settings(file=DEPLOY / "toolgate.toml", environment={}).data
     assert Path("/var/lib") / service["StateDirectory"] == state
     assert service["ExecStart"].split()[1:2] == ["serve"]
 
@@ -192,7 +192,7 @@ def test_cloud_run_gets_its_secrets_from_elsewhere() -> None:
         assert env[name]["valueFrom"]["secretKeyRef"]["name"]
         assert "value" not in env[name]
     plain = {name: one["value"] for name, one in env.items() if "value" in one}
-    settings = load(environment=plain)
+    settings = read_settings(environment=plain)
     assert settings.server.public_url == "https://tools.example.com"
     assert settings.server.trusted_proxies == ("169.254.0.0/16",)
 
@@ -204,7 +204,7 @@ def test_behind_cloud_run_a_stranger_is_known_by_the_address_that_google_tells()
         for one in container()["env"]
         if one["name"] == "TOOLGATE_SERVER__TRUSTED_PROXIES"
     ]
-    server = load(environment={"TOOLGATE_SERVER__TRUSTED_PROXIES": proxies}).server
+    server = read_settings(environment={"TOOLGATE_SERVER__TRUSTED_PROXIES": proxies}).server
     told = [
         (b"x-forwarded-for", b"198.51.100.7, 203.0.113.12"),
         (b"forwarded", b'for="203.0.113.12";proto=https'),

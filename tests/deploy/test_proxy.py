@@ -15,11 +15,11 @@ from tests.deploy.hosting import ADMIN_KEY, ASKING, Host, hosted
 from tests.deploy.proxies import PROXIES
 from tests.patience import PATIENT
 
-from toolgate.settings import load
+from toolgate.settings import read_settings
 
 PROTECTED = "/.well-known/oauth-protected-resource"
 ISSUER = "/.well-known/oauth-authorization-server"
-MOST = load(environment={}).limits.body_bytes
+MOST = read_settings(environment={}).limits.body_bytes
 FORGED = {
     "X-Forwarded-Host": "evil.example",
     "X-Forwarded-Proto": "http",

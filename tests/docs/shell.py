@@ -32,7 +32,7 @@ from tests.servers import pause, stop, wait_until_ready
 
 from toolgate import demo
 from toolgate.app import opened
-from toolgate.settings import load
+from toolgate.settings import read_settings
 
 BIN = Path(sys.executable).parent
 SHOWN = "127.0.0.1:8765"
@@ -185,5 +185,5 @@ def _copy_screen(terminal: int, file: Path) -> None:
 
 
 async def _load_demo(folder: Path) -> None:
-    async with opened(load(flags={"data": folder / ".toolgate"}, environment={})) as app:
-        await demo.load(app)
+    async with opened(read_settings(flags={"data": folder / ".toolgate"}, environment={})) as app:
+        await demo.load_demo(app)

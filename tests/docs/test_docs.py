@@ -106,7 +106,7 @@ def reference(name: str) -> str:
 
 def test_every_tool_has_its_entry() -> None:
     page = reference("tools.md")
-    assert [one.name for one in Catalogue(packs.load()) if f"\n## {one.name}\n" not in page] == []
+    assert [one.name for one in Catalogue(packs.offers()) if f"\n## {one.name}\n" not in page] == []
 
 
 def test_every_setting_has_its_entry() -> None:

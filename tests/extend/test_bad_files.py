@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 
-from toolgate.extend.loader import BadTools, check_settings, load
+from toolgate.extend.offer import BadTools, check_settings, offer_of
 from toolgate.sections import ExtendSettings
 from toolgate.settings import BadSettings
 
@@ -19,7 +19,7 @@ def problems(file: Path, text: str | None, **settings: Any) -> list[str]:
         file.write_text(text, encoding="utf-8")
     extend = ExtendSettings(**{"tools": file, "base_url": "http://localhost", **settings})
     with pytest.raises(BadTools) as refused:
-        load([file], extend, 1)
+        offer_of([file], extend, 1)
     return [one.replace(str(file.parent) + "/", "") for one in refused.value.problems]
 
 

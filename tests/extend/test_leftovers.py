@@ -8,8 +8,8 @@ from tests.extend.raw_backend import Answer, raw_backend, response
 from tests.identity.certificates import contexts
 
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
-from toolgate.outbound.responses import Bounds
+from toolgate.outbound.hops import AddressPolicy
+from toolgate.outbound.responses import ResponseLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +54,9 @@ async def test_nor_are_those_of_a_tls_record_that_nobody_has_read(
         async with Outbound(tls=client) as outbound:
             for _ in range(3):
                 url = f"https://localhost:{backend.port}/ask"
-                fetched = await outbound.fetch(url, Bounds(seconds=20), reach=Reach.DIRECT)
+                fetched = await outbound.fetch(
+                    url, ResponseLimits(seconds=20), reach=AddressPolicy.DIRECT
+                )
                 assert fetched.body == GOOD
     assert len(backend.requests) == 3
     assert backend.connections == connections

@@ -11,7 +11,7 @@ from tests.extend.upstream import Upstream
 from tests.identity.publisher import Answer, publishing
 from tests.servers import Server
 
-from toolgate.extend.loader import load
+from toolgate.extend.offer import offer_of
 from toolgate.sections import ExtendSettings
 from toolgate.testing import opened_kit
 
@@ -79,7 +79,7 @@ def written(file: str = "tools.yaml") -> dict[str, Any]:
 
 def loaded(file: str = "tools.yaml") -> list[str]:
     settings = ExtendSettings(tools=(Path(file),), base_url="http://localhost")
-    offer = load([Path(file)], settings, 1024)
+    offer = offer_of([Path(file)], settings, 1024)
     return [tool.name for tool in offer.tools]
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tests.extend.upstream import Upstream
 
-from toolgate.extend.openapi import Imported, imported
+from toolgate.extend.openapi import ImportResult, import_operations
 from toolgate.testing import opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -21,15 +21,17 @@ def document(operation: dict[str, Any], method: str = "get", path: str = "/thing
     return {"openapi": "3.1.0", "paths": {path: {method: {"operationId": "it", **operation}}}}
 
 
-def made_from(operation: dict[str, Any], method: str = "get", path: str = "/things") -> Imported:
-    return imported(document(operation, method, path), ["GET", "POST"], "admin")
+def made_from(
+    operation: dict[str, Any], method: str = "get", path: str = "/things"
+) -> ImportResult:
+    return import_operations(document(operation, method, path), ["GET", "POST"], "admin")
 
 
 def in_query(schema: Any, **more: Any) -> dict[str, Any]:
     return {"parameters": [{"name": "q", "in": "query", "schema": schema, **more}]}
 
 
-async def sent(tmp_path: Path, upstream: Upstream, made: Imported, **arguments: Any) -> Any:
+async def sent(tmp_path: Path, upstream: Upstream, made: ImportResult, **arguments: Any) -> Any:
     """What the backend got from the one tool of a document."""
     assert made.notes == []
     (tmp_path / "tools.yaml").write_text(yaml.safe_dump(made.tools))

@@ -30,7 +30,7 @@ TEMPLATES = st.sampled_from(
 def test_a_value_never_leaves_its_segment(template: str, a: object, b: object) -> None:
     address = address_of(template, BASE)
     try:
-        url = address.filled({"a": a, "b": b})
+        url = address.url_for({"a": a, "b": b})
     except InvalidArguments:
         return
     asked = httpx2.URL(url)  # as the client sends it, dot segments taken away
@@ -55,14 +55,14 @@ def test_a_value_never_leaves_its_segment(template: str, a: object, b: object) -
 )
 def test_what_is_no_part_of_a_path_is_refused(value: object) -> None:
     with pytest.raises(InvalidArguments) as refused:
-        address_of("items/{id}", BASE).filled({"id": value})
+        address_of("items/{id}", BASE).url_for({"id": value})
     assert refused.value.problems[0].field == "id"
     assert refused.value.message.startswith("id must be ")
 
 
 def test_two_values_cannot_make_a_dot_segment_together() -> None:
     with pytest.raises(InvalidArguments):
-        address_of("x/{a}{b}/y", BASE).filled({"a": ".", "b": "."})
+        address_of("x/{a}{b}/y", BASE).url_for({"a": ".", "b": "."})
 
 
 API = "https://api.example"

@@ -47,29 +47,29 @@ async def test_a_changed_file_is_loaded_again(
         catalogue.listeners.append(listen)
         assert kit.app.own is not None
         reloader = kit.app.own.reloader(catalogue)
-        assert not await reloader.look()
+        assert not await reloader.reload_if_changed()
         os.utime(file)
-        assert not await reloader.look()
+        assert not await reloader.reload_if_changed()
         file.write_text(NEW)
-        assert await reloader.look()
+        assert await reloader.reload_if_changed()
         assert catalogue.find("first") is None
         assert (await kit.call("second", USER)).status == 200
         file.write_text(BAD)
         with caplog.at_level(logging.WARNING):
-            assert not await reloader.look()
-            assert not await reloader.look()
+            assert not await reloader.reload_if_changed()
+            assert not await reloader.reload_if_changed()
         assert (await kit.call("second", USER)).status == 200
         file.write_text(NEW.replace("role: user", "role: admin"))
-        assert await reloader.look()
+        assert await reloader.reload_if_changed()
         assert (await kit.call("second", USER)).body == {"error": "Unknown tool: second"}
         file.write_text(NEW.replace("second", "get_document"))
-        assert await reloader.look()
+        assert await reloader.reload_if_changed()
         assert (await kit.call("get_document", USER)).status == 200
         file.unlink()
-        assert not await reloader.look()
+        assert not await reloader.reload_if_changed()
         assert (await kit.call("get_document", USER)).status == 200
         file.write_text(OLD)
-        assert await reloader.look()
+        assert await reloader.reload_if_changed()
         assert (await kit.call("get_document", USER)).status == 404
     assert told == [1, 2, 3, 4]
     assert caplog.text.count("role must be one of") == 1

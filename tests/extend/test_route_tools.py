@@ -9,7 +9,7 @@ from tests.gate.tools import PUBLIC, USER
 
 from toolgate.extend.routes import failure_of
 from toolgate.gate.principal import Kind, Principal, Role
-from toolgate.outbound.responses import Fetched
+from toolgate.outbound.responses import FetchedResponse
 from toolgate.transports.mcp.listing import listed_tool
 
 pytestmark = pytest.mark.anyio
@@ -125,7 +125,7 @@ async def test_further_fields_of_mcp_are_passed_on(opened: Opened) -> None:
     ],
 )
 def test_the_words_of_a_refusal_are_found(status: int, body: bytes, told: str) -> None:
-    assert str(failure_of("it", Fetched("", status, {}, body))) == told
+    assert str(failure_of("it", FetchedResponse("", status, {}, body))) == told
 
 
 @pytest.mark.parametrize(

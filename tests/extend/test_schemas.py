@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolgate.extend.schemas import check_with, closed, reader_of
+from toolgate.extend.schemas import argument_reader, compile_schema, without_unknown_names
 from toolgate.gate.errors import InvalidArguments
 
 SCHEMA: dict[str, Any] = {
@@ -27,7 +27,7 @@ SCHEMA: dict[str, Any] = {
         }
     },
 }
-READ = reader_of(check_with(closed(SCHEMA)))
+READ = argument_reader(compile_schema(without_unknown_names(SCHEMA)))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,9 @@ def test_an_unknown_name_is_told_the_nearest() -> None:
     "says", [{"additionalProperties": True}, {"patternProperties": {"^x": {}}}, {"anyOf": [{}]}]
 )
 def test_unknown_names_pass_where_the_schema_speaks_of_them(says: dict[str, Any]) -> None:
-    assert reader_of(check_with(closed(SCHEMA | says)))({"xyz": 1}) == {"xyz": 1}
+    assert argument_reader(compile_schema(without_unknown_names(SCHEMA | says)))({"xyz": 1}) == {
+        "xyz": 1
+    }
 
 
 def test_good_arguments_come_back_as_they_are() -> None:
@@ -80,7 +82,7 @@ def test_good_arguments_come_back_as_they_are() -> None:
 def test_problems_have_an_end() -> None:
     schema = {"properties": {"all": {"type": "array", "items": {"type": "string"}}}}
     with pytest.raises(InvalidArguments) as refused:
-        reader_of(check_with(closed(schema)))({"all": list(range(10_000))})
+        argument_reader(compile_schema(without_unknown_names(schema)))({"all": list(range(10_000))})
     assert len(refused.value.problems) == 100
 
 

@@ -8,11 +8,11 @@ import pytest
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.upstream import Upstream
 
-from toolgate.extend.loader import BadTools, load
+from toolgate.extend.offer import BadTools, offer_of
 from toolgate.gate.principal import Role, of_role
 from toolgate.sections import ExtendSettings
 from toolgate.settings import BadSettings
-from toolgate.settings import load as load_settings
+from toolgate.settings import read_settings as load_settings
 from toolgate.testing import opened_kit
 
 USER = of_role(Role.USER, "u")
@@ -69,7 +69,7 @@ async def test_routes_and_handlers_work_side_by_side(
 def refused(files: list[Path], folder: Path) -> list[str]:
     settings = ExtendSettings(tools=tuple(files), base_url="http://localhost")
     with pytest.raises(BadTools) as wrong:
-        load(settings.tools, settings, 1)
+        offer_of(settings.tools, settings, 1)
     return [one.replace(f"{folder}/", "") for one in wrong.value.problems]
 
 
@@ -100,14 +100,14 @@ async def test_a_change_of_any_file_is_loaded(
     async with opened_kit(tmp_path / "data", **flags) as kit:
         assert kit.app.own is not None
         reloader = kit.app.own.reloader(kit.app.gate.catalogue)
-        assert not await reloader.look()
+        assert not await reloader.reload_if_changed()
         for file, name in zip(files[1:], ("third", "fourth"), strict=True):
             file.write_text(handler(name))
-            assert await reloader.look()
+            assert await reloader.reload_if_changed()
             assert (await kit.call(name, USER)).body == {"text": name}
         assert (await kit.call("first", USER)).status == 404
         files[0].unlink()
-        assert not await reloader.look()
+        assert not await reloader.reload_if_changed()
         assert (await kit.call("route", USER)).status == 200
     named = ", ".join(map(str, files))
     assert f"{named} was loaded again: 3 tools." in caplog.messages

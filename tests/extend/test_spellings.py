@@ -8,7 +8,7 @@ from tests.extend.conftest import Opened
 from tests.extend.upstream import Upstream
 from tests.gate.tools import USER
 
-from toolgate.extend.loader import BadTools
+from toolgate.extend.offer import BadTools
 
 pytestmark = pytest.mark.anyio
 

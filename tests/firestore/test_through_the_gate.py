@@ -10,7 +10,7 @@ from tests.firestore.wire_server import Refusal, WireServer
 
 from toolgate import demo
 from toolgate.document_stores import uses_firestore
-from toolgate.settings import load
+from toolgate.settings import read_settings
 from toolgate.testing import opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +66,7 @@ async def test_tools_work_on_documents_in_firestore(tmp_path: Path, host: str) -
 async def test_bad_credentials_give_the_seeds_error_and_schema_tools_work(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:
-    chosen = load(flags={"data": tmp_path, "appdata.writes": True}, environment=variables)
+    chosen = read_settings(flags={"data": tmp_path, "appdata.writes": True}, environment=variables)
     assert uses_firestore(chosen)
     given = {
         "documents__url": chosen.documents.url,
@@ -79,7 +79,7 @@ async def test_bad_credentials_give_the_seeds_error_and_schema_tools_work(
         schema = await kit.call("describe_collection", collection_name="users")
         rows = await kit.audit_rows()
         with pytest.raises(demo.NotForDemo, match="Firestore"):
-            await demo.load(kit.app)
+            await demo.load_demo(kit.app)
     assert read.body == {"error": NO_CREDENTIALS}
     assert write.body == {"error": NO_CREDENTIALS, "success": False}
     assert schema.error is None

@@ -24,7 +24,7 @@ from toolgate.gate.tool import Input, Nothing
 from toolgate.ports.documents import Operator
 from toolgate.testing import Kit, opened_kit
 
-SHIPPED = [tool for pack in packs.load() for tool in pack.tools]
+SHIPPED = [tool for pack in packs.offers() for tool in pack.tools]
 
 
 class Part(Input):

@@ -15,7 +15,7 @@ from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.limits import Limits
 from toolgate.gate.principal import ANONYMOUS
 from toolgate.sections import LimitSettings
-from toolgate.settings import BadSettings, load
+from toolgate.settings import BadSettings, read_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +86,7 @@ async def test_a_lost_counter_refuses_calls(valkey: tuple[subprocess.Popen[bytes
 async def test_an_unknown_counter_is_a_settings_error(tmp_path: Path) -> None:
     flags = {"data": tmp_path, "limits.store": "abacus://"}
     with pytest.raises(BadSettings, match=r"limits\.store"):
-        async with opened(load(flags=flags, environment={})):
+        async with opened(read_settings(flags=flags, environment={})):
             pass
 
 

@@ -145,7 +145,7 @@ def switches(**changed: Any) -> Switches:
 
 def shipped() -> dict[str, str]:
     """Every rule that ships."""
-    return shipped_rules(packs.load())
+    return shipped_rules(packs.offers())
 
 
 def words() -> Vocabulary:

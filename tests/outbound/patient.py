@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.patience import PATIENT
 
-from toolgate.outbound.responses import Bounds
+from toolgate.outbound.responses import ResponseLimits
 
 
-def patient(**bounds: Any) -> Bounds:
-    return Bounds(**{"seconds": PATIENT, **bounds})
+def patient(**bounds: Any) -> ResponseLimits:
+    return ResponseLimits(**{"seconds": PATIENT, **bounds})

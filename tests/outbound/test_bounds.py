@@ -9,23 +9,23 @@ from tests.identity.publisher import Answer, Publisher
 from tests.outbound.patient import patient
 
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
+from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.responses import (
-    Bounds,
-    Compressed,
-    Fetched,
+    FetchedResponse,
     FetchFailed,
-    TookTooLong,
-    TooLarge,
+    FetchTimedOut,
+    ResponseLimits,
+    ResponseTooLarge,
+    UnexpectedEncoding,
 )
 
 pytestmark = pytest.mark.anyio
 
 
-async def fetched(published: Publisher, answer: Answer, bounds: Bounds) -> Fetched:
+async def fetched(published: Publisher, answer: Answer, bounds: ResponseLimits) -> FetchedResponse:
     published.answers["/it"] = answer
     async with Outbound() as outbound:
-        return await outbound.fetch(f"{published.url}/it", bounds, reach=Reach.DIRECT)
+        return await outbound.fetch(f"{published.url}/it", bounds, reach=AddressPolicy.DIRECT)
 
 
 @pytest.mark.parametrize("most", [0, 10, 100_000])
@@ -34,7 +34,7 @@ async def test_a_body_may_have_as_many_bytes_as_wanted_and_not_one_more(
 ) -> None:
     bounds = patient(most_bytes=most)
     assert len((await fetched(published, Answer(b"x" * most), bounds)).body) == most
-    with pytest.raises(TooLarge, match=f"more than {most:,} bytes"):
+    with pytest.raises(ResponseTooLarge, match=f"more than {most:,} bytes"):
         await fetched(published, Answer(b"x" * (most + 1)), bounds)
 
 
@@ -46,7 +46,7 @@ async def test_a_response_that_drips_ends_in_time(published: Publisher) -> None:
             yield b" "
 
     try:
-        with pytest.raises(TookTooLong, match=r"did not answer within 0\.2 s"):
+        with pytest.raises(FetchTimedOut, match=r"did not answer within 0\.2 s"):
             await fetched(published, Answer(dripping()), patient(seconds=0.2))
     finally:
         over.set()
@@ -56,8 +56,8 @@ async def test_redirects_share_the_time_of_the_request(published: Publisher) -> 
     published.answers["/it"] = Answer({}, 302, {"Location": "/it"})
     bounds = patient(seconds=0.3, redirects=1_000_000)
     async with Outbound() as outbound:
-        with pytest.raises(TookTooLong, match=r"within 0\.3 s"):
-            await outbound.fetch(f"{published.url}/it", bounds, reach=Reach.DIRECT)
+        with pytest.raises(FetchTimedOut, match=r"within 0\.3 s"):
+            await outbound.fetch(f"{published.url}/it", bounds, reach=AddressPolicy.DIRECT)
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ async def test_gzip_is_unpacked_when_it_is_asked_for(published: Publisher) -> No
 
 
 async def test_what_was_not_asked_for_is_not_unpacked(published: Publisher) -> None:
-    with pytest.raises(Compressed, match="not asked for"):
+    with pytest.raises(UnexpectedEncoding, match="not asked for"):
         await fetched(published, packed(gzip.compress(b"plain")), patient())
     assert published.seen[0].headers["accept-encoding"] == "identity"
-    with pytest.raises(Compressed, match="not asked for"):
+    with pytest.raises(UnexpectedEncoding, match="not asked for"):
         await fetched(published, packed(b"", "br"), patient(compressed=True))
 
 
 async def test_a_bomb_is_not_unpacked_beyond_the_bound(published: Publisher) -> None:
     bomb = gzip.compress(b"0" * 50_000_000)
-    with pytest.raises(TooLarge, match="more than 65,536 bytes"):
+    with pytest.raises(ResponseTooLarge, match="more than 65,536 bytes"):
         await fetched(published, packed(bomb), patient(compressed=True))
 
 

@@ -12,14 +12,14 @@ from tests.identity.publisher import Answer, Publisher
 from tests.outbound.patient import patient
 
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
+from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.json_fetcher import JsonFetcher
 from toolgate.outbound.responses import FetchFailed
 from toolgate.testing import opened_kit
 
 pytestmark = pytest.mark.anyio
 
-UNPROXIED = [Reach.PUBLIC, Reach.DIRECT]
+UNPROXIED = [AddressPolicy.PUBLIC, AddressPolicy.DIRECT]
 
 
 def good(number: int) -> list[bytes]:
@@ -47,11 +47,11 @@ async def test_one_tls_context_serves_every_way_out(
     async with opened_kit(tmp_path, outbound__allow=allow) as kit:
         outbound = kit.app.outbound
         assert made == [], "nothing is made before it is needed"
-        for reach in [*Reach, *Reach]:
+        for reach in [*AddressPolicy, *AddressPolicy]:
             await outbound.fetch(url, patient(), reach=reach)
         monkeypatch.setenv("http_proxy", published.url)
         with pytest.raises(FetchFailed, match="status 404"):
-            await outbound.fetch("http://far.example/", patient(), reach=Reach.PROXIED)
+            await outbound.fetch("http://far.example/", patient(), reach=AddressPolicy.PROXIED)
         for _ in range(2):
             async with outbound.client(3) as client:
                 assert (await client.get(url)).status_code == 200
@@ -59,10 +59,11 @@ async def test_one_tls_context_serves_every_way_out(
 
 
 @pytest.mark.parametrize(
-    ("reach", "connections"), [(Reach.DIRECT, 1), (Reach.PROXIED, 1), (Reach.PUBLIC, 3)]
+    ("reach", "connections"),
+    [(AddressPolicy.DIRECT, 1), (AddressPolicy.PROXIED, 1), (AddressPolicy.PUBLIC, 3)],
 )
 async def test_a_connection_is_kept_unless_its_address_was_pinned(
-    reach: Reach, connections: int
+    reach: AddressPolicy, connections: int
 ) -> None:
     with raw_backend(good) as backend:
         async with Outbound([f"localhost:{backend.port}"]) as outbound:
@@ -81,7 +82,7 @@ async def test_two_names_of_one_address_share_no_connection(tmp_path: Path) -> N
     with raw_backend(good, server) as backend:
         allow = [f"localhost:{backend.port}", f"other.example:{backend.port}"]
         async with Outbound(allow, resolve=here, tls=client) as outbound:
-            await outbound.fetch(address(backend, "https"), patient(), reach=Reach.DIRECT)
+            await outbound.fetch(address(backend, "https"), patient(), reach=AddressPolicy.DIRECT)
             await outbound.fetch(address(backend, "https"), patient())
             with pytest.raises(FetchFailed, match=r"other\.example could not be reached"):
                 await outbound.fetch(f"https://other.example:{backend.port}/it", patient())
@@ -90,7 +91,7 @@ async def test_two_names_of_one_address_share_no_connection(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("reach", UNPROXIED)
 async def test_neither_proxy_nor_netrc_is_used_for_addresses_of_others(
-    reach: Reach, published: Publisher, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    reach: AddressPolicy, published: Publisher, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / ".netrc").write_text("machine localhost login a password b\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
@@ -112,7 +113,7 @@ async def test_addresses_of_the_operator_go_through_the_operators_proxy(
     monkeypatch.setenv("http_proxy", f"{scheme}127.0.0.1:{published.port}")
     published.answers["http://keys.example/jwks"] = Answer({"keys": []})
     async with Outbound() as outbound:
-        fetcher = JsonFetcher(outbound=outbound, reach=Reach.PROXIED)
+        fetcher = JsonFetcher(outbound=outbound, reach=AddressPolicy.PROXIED)
         assert (await fetcher.get("http://keys.example/jwks")).body == {"keys": []}
     assert published.seen[0].headers["host"] == "keys.example"
 
@@ -125,7 +126,7 @@ async def test_unless_no_proxy_names_them(
         monkeypatch.setenv("http_proxy", published.url)
         monkeypatch.setenv("no_proxy", exempt.format(port=backend.port))
         async with Outbound() as outbound:
-            await outbound.fetch(address(backend), patient(), reach=Reach.PROXIED)
+            await outbound.fetch(address(backend), patient(), reach=AddressPolicy.PROXIED)
     assert (published.seen, len(backend.requests)) == ([], 1)
 
 
@@ -133,7 +134,7 @@ async def test_no_cookie_is_kept_and_no_header_stays_with_the_next_call() -> Non
     with raw_backend(good) as backend:
         async with Outbound() as outbound:
             for _ in range(2):
-                await outbound.fetch(address(backend), patient(), reach=Reach.DIRECT)
+                await outbound.fetch(address(backend), patient(), reach=AddressPolicy.DIRECT)
             async with outbound.client(3) as client:
                 client.headers["X-Of-One-Call"] = "secret"
                 await client.get(address(backend))

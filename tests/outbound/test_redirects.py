@@ -11,7 +11,7 @@ from tests.outbound.patient import patient
 
 from toolgate.outbound import addresses
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
+from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.responses import FetchFailed
 
 pytestmark = pytest.mark.anyio
@@ -47,8 +47,10 @@ async def test_a_redirect_is_followed_to_where_it_points(status: int, published:
     assert published.seen[1].headers["authorization"] == "Bearer secret", "the origin is the same"
 
 
-@pytest.mark.parametrize("reach", list(Reach))
-async def test_without_being_asked_for_none_is_followed(reach: Reach, published: Publisher) -> None:
+@pytest.mark.parametrize("reach", list(AddressPolicy))
+async def test_without_being_asked_for_none_is_followed(
+    reach: AddressPolicy, published: Publisher
+) -> None:
     published.answers["/old"] = moved(f"{published.url}/new")
     async with Outbound([f"127.0.0.1:{published.port}"]) as outbound:
         with pytest.raises(FetchFailed, match="redirects are not followed"):
@@ -56,7 +58,7 @@ async def test_without_being_asked_for_none_is_followed(reach: Reach, published:
     assert published.asked("/new") == 0
 
 
-@pytest.mark.parametrize("reach", list(Reach))
+@pytest.mark.parametrize("reach", list(AddressPolicy))
 @pytest.mark.parametrize(
     ("target", "told"),
     [
@@ -74,7 +76,7 @@ async def test_without_being_asked_for_none_is_followed(reach: Reach, published:
     ],
 )
 async def test_a_public_address_does_not_lead_inside(
-    reach: Reach, target: str, told: str, published: Publisher, elsewhere: Publisher
+    reach: AddressPolicy, target: str, told: str, published: Publisher, elsewhere: Publisher
 ) -> None:
     """Whoever chose the first address: the second one was chosen by that server."""
     published.answers["/old"] = moved(target.format(here=elsewhere.url))
@@ -122,9 +124,9 @@ async def test_a_redirect_does_not_give_up_tls(
     assert elsewhere.seen == []
 
 
-@pytest.mark.parametrize("reach", list(Reach))
+@pytest.mark.parametrize("reach", list(AddressPolicy))
 async def test_credentials_stay_with_their_origin(
-    reach: Reach, published: Publisher, elsewhere: Publisher
+    reach: AddressPolicy, published: Publisher, elsewhere: Publisher
 ) -> None:
     published.answers["/old"] = moved(f"{elsewhere.url}/new")
     elsewhere.answers["/new"] = Answer({})
@@ -164,7 +166,7 @@ async def test_a_form_is_not_sent_on(published: Publisher, elsewhere: Publisher)
             await outbound.fetch(
                 f"{published.url}/old",
                 FOLLOWING,
-                reach=Reach.DIRECT,
+                reach=AddressPolicy.DIRECT,
                 method="POST",
                 content=b"client_secret=secret",
             )
@@ -175,5 +177,5 @@ async def test_a_redirect_without_an_address_is_a_response(published: Publisher)
     published.answers["/old"] = Answer({}, 302)
     bounds = patient(redirects=3, statuses=None)
     async with Outbound() as outbound:
-        fetched = await outbound.fetch(f"{published.url}/old", bounds, reach=Reach.DIRECT)
+        fetched = await outbound.fetch(f"{published.url}/old", bounds, reach=AddressPolicy.DIRECT)
     assert fetched.status == 302

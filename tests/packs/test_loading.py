@@ -14,7 +14,7 @@ from tests.servers import ROOT
 
 from toolgate import packs
 from toolgate.db.schemas import GATE
-from toolgate.settings import BadSettings, every_setting, load
+from toolgate.settings import BadSettings, every_setting, read_settings
 from toolgate.testing import opened_kit
 
 ENABLED = """
@@ -23,8 +23,9 @@ import anyio
 
 async def main():
     from toolgate.app import opened
-    from toolgate.settings import load
-    settings = load(flags={"data": sys.argv[1], "packs.enabled": ["backend"]}, environment={})
+    from toolgate.settings import read_settings
+    flags = {"data": sys.argv[1], "packs.enabled": ["backend"]}
+    settings = read_settings(flags=flags, environment={})
     async with opened(settings) as app:
         print(json.dumps({
             "tools": [tool.name for tool in app.gate.catalogue],
@@ -57,12 +58,12 @@ async def test_a_pack_that_is_not_enabled_has_no_tables_and_no_rules(tmp_path: P
 def test_settings_of_a_pack_that_is_not_enabled_are_passed_over(tmp_path: Path) -> None:
     file = tmp_path / "toolgate.toml"
     file.write_text('[packs]\nenabled = ["backend"]\n[content]\ndefault_project = "p"\n')
-    settings = load(file=file, environment={"MCP_ENABLE_WRITES": "true"})
+    settings = read_settings(file=file, environment={"MCP_ENABLE_WRITES": "true"})
     assert settings.packs.enabled == ("backend",)
     assert "content" not in type(settings).model_fields
     file.write_text('[packs]\nenabled = ["backend"]\n[contnt]\ndefault_project = "p"\n')
     with pytest.raises(BadSettings, match=r"Unknown setting contnt\.default_project"):
-        load(file=file, environment={})
+        read_settings(file=file, environment={})
 
 
 @pytest.mark.parametrize(
@@ -74,10 +75,10 @@ def test_settings_of_a_pack_that_is_not_enabled_are_passed_over(tmp_path: Path) 
 )
 def test_a_pack_that_is_not_there_is_named_with_those_that_are(value: Any, told: str) -> None:
     with pytest.raises(BadSettings, match=re.escape(told)):
-        load(flags={"packs.enabled": value}, environment={})
+        read_settings(flags={"packs.enabled": value}, environment={})
 
 
-@pytest.mark.parametrize("offer", packs.load(), ids=lambda offer: offer.pack.name)
+@pytest.mark.parametrize("offer", packs.offers(), ids=lambda offer: offer.pack.name)
 def test_a_pack_keeps_to_its_name(offer: Any) -> None:
     assert {tool.pack for tool in offer.tools} == {offer.pack}
     fields = every_setting().model_fields

@@ -23,7 +23,7 @@ from toolgate.app import opened
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
 from toolgate.http_server import Application, listening
-from toolgate.settings import Settings, load
+from toolgate.settings import Settings, read_settings
 
 
 def note(data: Path, word: str) -> None:
@@ -54,12 +54,12 @@ def tools(data: Path) -> tuple[AnyTool, ...]:
 
 async def prepare(settings: Settings) -> None:
     async with opened(settings) as app:
-        await demo.load(app)
+        await demo.load_demo(app)
 
 
 def main() -> None:
     flags: dict[str, Any] = json.loads(sys.argv[1])
-    settings = load(flags=flags, environment={})
+    settings = read_settings(flags=flags, environment={})
     anyio.run(prepare, settings)
     bound = listening(settings)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

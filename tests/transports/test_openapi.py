@@ -22,7 +22,7 @@ from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
 from toolgate.transports.openapi import document
 
-CATALOGUE = Catalogue(packs.load())
+CATALOGUE = Catalogue(packs.offers())
 DOCUMENT = document(list(CATALOGUE))
 LONGEST_QUERY = 8000
 

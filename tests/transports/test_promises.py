@@ -18,7 +18,7 @@ def test_no_built_in_tool_writes_until_it_is_told_so() -> None:
     policy = Policy(shipped(), switches())
     callers = [of_role(role, "x") for role in Role] + [of_agent(one, "x") for one in AgentType]
     writing = [
-        tool for made in packs.load() for tool in made.tools if tool.effect is not Effect.READ
+        tool for made in packs.offers() for tool in made.tools if tool.effect is not Effect.READ
     ]
     assert writing
     assert not any(policy.decide(who, tool).allowed for who in callers for tool in writing)

@@ -14,8 +14,8 @@ from toolgate.cli.options import (
     ConfigFile,
     DataFolder,
     GroupOptions,
+    command_settings,
     group_options,
-    load_settings,
 )
 from toolgate.cli.output import (
     client_label,
@@ -78,7 +78,7 @@ def audit(
     if ctx.invoked_subcommand:
         ctx.obj = GroupOptions(config, data, as_json)
         return
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     show = _show_json if as_json else _show_lines if follow else _show_table
     environment.run_async(
         lambda: _show(settings, {"tool": tool, "principal": principal}, limit, follow, show)
@@ -197,7 +197,7 @@ def verify(
     was removed or replaced as a whole.
     """
     noted = _hash(head) if head is not None else None
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     verdict = environment.run_async(lambda: _verify(settings, noted))
     intact = not verdict.findings
     if as_json or group_options(ctx).as_json:

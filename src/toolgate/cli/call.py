@@ -9,7 +9,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.arguments import read_arguments
-from toolgate.cli.options import ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import note, on_terminal
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import ExitCode
@@ -63,7 +63,7 @@ def call(
     Exit codes: 0 ok, 1 the tool failed, 2 wrong usage (such as unknown tools or wrong arguments),
     3 refused.
     """
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     wanted = CallOptions(name, pairs or [], json_text, dry_run, principal)
     outcome, code = environment.run_async(lambda: _call(settings, wanted))
     _print(outcome)

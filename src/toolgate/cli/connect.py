@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli.clients import CLIENTS, ClientConfig, ServerDetails, write
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, group_options, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, group_options
 from toolgate.cli.output import note, say, say_json
 from toolgate.cli.problems import Stop
 from toolgate.cli.serve import url_of
@@ -60,7 +60,7 @@ def connect(
         raise Stop(f"There is no client {client!r}. Clients: {', '.join(CLIENTS)}.")
     if key and sign_in:
         raise Stop("--key and --sign-in exclude each other. Use one of them.")
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     endpoint = _endpoint(settings, url)
     found = CLIENTS[client](
         ServerDetails(

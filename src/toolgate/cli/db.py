@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
 from toolgate.cli.output import say, say_json
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def upgrade(
     as_json: AsJson = False,
 ) -> None:
     """Upgrade the database to the newest schema, in one transaction."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     before, after, changed = environment.run_async(lambda: _upgrade(settings))
     if as_json:
         say_json({"from": before, "to": after})

@@ -8,7 +8,7 @@ import typer
 
 from toolgate.cli import checks, environment, stores
 from toolgate.cli.checks import CheckResult, State
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import failure, say, say_json, success, warning
 from toolgate.cli.problems import ExitCode
 from toolgate.cli.running_server import running_server
@@ -33,7 +33,7 @@ def doctor(
     from toolgate.settings import BadSettings
 
     try:
-        settings = load_settings(ctx, config, data)
+        settings = command_settings(ctx, config, data)
     except BadSettings as wrong:
         found = [CheckResult("settings", State.FAIL, str(wrong))]
     else:

@@ -12,7 +12,7 @@ from toolgate.cli.output import note, printable, say, success
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
-    from toolgate.extend.openapi import Imported
+    from toolgate.extend.openapi import ImportResult
 
 Spec = Annotated[
     str, typer.Argument(metavar="SPEC", help="OpenAPI 3.0 or 3.1, JSON or YAML: a file or URL.")
@@ -56,11 +56,11 @@ def openapi(
 
     Review the file before you use it: each tool is a way into your backend.
     """
-    from toolgate.extend.openapi import BadDocument, imported
+    from toolgate.extend.openapi import BadDocument, import_operations
 
     methods = _check_options(only, role, output, force)
     try:
-        made = imported(_parse(spec, _read(spec)), methods, role)
+        made = import_operations(_parse(spec, _read(spec)), methods, role)
     except BadDocument as wrong:
         raise Stop(f"{spec}: {wrong}") from None
     _keep_good(made)
@@ -106,16 +106,16 @@ def _read(spec: str) -> bytes:
 
 def _fetch(url: str) -> bytes:
     from toolgate.outbound.client import Outbound
-    from toolgate.outbound.hops import Reach
-    from toolgate.outbound.responses import Bounds, Fetched, FetchFailed
+    from toolgate.outbound.hops import AddressPolicy
+    from toolgate.outbound.responses import FetchedResponse, FetchFailed, ResponseLimits
 
-    bounds = Bounds(
+    bounds = ResponseLimits(
         seconds=SECONDS, most_bytes=MOST_BYTES, statuses=None, redirects=5, compressed=True
     )
 
-    async def fetch() -> Fetched:
+    async def fetch() -> FetchedResponse:
         async with Outbound() as outbound:
-            return await outbound.fetch(url, bounds, reach=Reach.PROXIED)
+            return await outbound.fetch(url, bounds, reach=AddressPolicy.PROXIED)
 
     try:
         fetched = run_async(fetch)
@@ -140,23 +140,23 @@ def _parse(spec: str, text: bytes) -> Any:
         raise Stop(f"{spec} is neither JSON nor YAML: {printable(why)}.") from None
 
 
-def _keep_good(made: "Imported") -> None:
+def _keep_good(made: "ImportResult") -> None:
     """Leave out what would be refused when the file is loaded, and say why."""
     from toolgate.extend.declarations import Entry
-    from toolgate.extend.validation import Checking
+    from toolgate.extend.validation import EntryValidator
     from toolgate.sections import ExtendSettings
 
     settings = ExtendSettings(base_url="http://localhost")
     kept: list[dict[str, Any]] = []
     for tool in made.tools:
-        checking = Checking(Entry(tool, 1), settings)
+        checking = EntryValidator(Entry(tool, 1), settings)
         if checking.tool():
             kept.append(tool)
         made.notes += [f"{tool['method']} {tool['path']}: {why}" for _, why in checking.problems]
     made.tools = kept
 
 
-def _file(spec: str, made: "Imported") -> str:
+def _file(spec: str, made: "ImportResult") -> str:
     import yaml
 
     class Plain(yaml.SafeDumper):

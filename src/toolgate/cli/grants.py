@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
 from toolgate.cli.output import client_label, say, say_json, table
 from toolgate.cli.problems import Stop
 
@@ -38,7 +38,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List the active grants, newest first."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     rows = environment.run_async(lambda: _list(settings))
     if as_json:
         return say_json(rows)
@@ -89,7 +89,7 @@ def end(
     as_json: AsJson = False,
 ) -> None:
     """End a grant, or all of a user or key. Running servers refuse their tokens within a second."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     many = environment.run_async(lambda: _end(settings, whose))
     if not many:
         raise Stop(f"There is no grant of {whose!r}. `toolgate grants list` shows them.")

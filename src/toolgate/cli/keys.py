@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
 from toolgate.cli.output import definitions, say, say_json, strong, table
 from toolgate.cli.principals import key_state
 from toolgate.cli.problems import Stop
@@ -82,7 +82,7 @@ def create(
         "name": _named(name),
         "days": days(expires) if expires else None,
     }
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     made = environment.run_async(lambda: _create(settings, wanted))
     if as_json:
         named = {"name": made.name} if made.name else {}
@@ -173,7 +173,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List the keys, without their secrets."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     rows = [
         row | {"state": key_state(row)} for row in environment.run_async(lambda: _list(settings))
     ]
@@ -217,7 +217,7 @@ def revoke(
     as_json: AsJson = False,
 ) -> None:
     """Revoke a key. Running servers refuse it within a second."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     environment.run_async(lambda: _revoke(settings, key_id))
     if as_json:
         return say_json({"id": key_id, "revoked": True})

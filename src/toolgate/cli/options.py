@@ -43,13 +43,13 @@ def help_when_alone(ctx: typer.Context) -> None:
         raise typer.Exit
 
 
-def load_settings(
+def command_settings(
     ctx: typer.Context, config: Path | None, data: Path | None, **flags: Any
 ) -> "Settings":
     """Read the settings; a flag is named like its setting, with `__` for the dot."""
     # Imported here: `toolgate --help` needs no settings.
-    from toolgate.settings import load
+    from toolgate.settings import read_settings
 
     before = group_options(ctx)
     named = {name.replace("__", "."): value for name, value in flags.items()}
-    return load(flags={"data": data or before.data} | named, file=config or before.config)
+    return read_settings(flags={"data": data or before.data} | named, file=config or before.config)

@@ -32,13 +32,13 @@ class PackCommandGroup(TyperGroup):
 def _packs_with_commands() -> "list[AnyOffer]":
     """The packs in use that have commands; those that ship, where the settings cannot be read."""
     from toolgate import packs
-    from toolgate.settings import BadSettings, load
+    from toolgate.settings import BadSettings, read_settings
 
     try:
-        enabled = load().packs.enabled
+        enabled = read_settings().packs.enabled
     except BadSettings:  # the command that is run says so
         enabled = None
-    return [offer for offer in packs.load(enabled) if offer.commands]
+    return [offer for offer in packs.offers(enabled) if offer.commands]
 
 
 def _group(offer: "AnyOffer", markup: Any) -> Any:

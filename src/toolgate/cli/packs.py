@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import say_json, table
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def packs(
     """List the packs of tools: where each comes from, how many tools and tokens it has."""
     from toolgate import packs
 
-    settings = load_settings(ctx, config, data)
-    enabled = {offer.pack.name: offer for offer in packs.load(settings.packs.enabled)}
+    settings = command_settings(ctx, config, data)
+    enabled = {offer.pack.name: offer for offer in packs.offers(settings.packs.enabled)}
     rows = [_described(name, source, enabled.get(name)) for name, source in packs.sources()]
     if as_json:
         return say_json({"packs": rows})

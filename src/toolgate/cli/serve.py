@@ -12,7 +12,7 @@ from toolgate import logs
 from toolgate.cli import environment
 from toolgate.cli.clients import add_to_claude_code
 from toolgate.cli.keys import audit_note
-from toolgate.cli.options import ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import definitions, note, on_terminal, say, strong
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.stop_signals import StopSignals
@@ -73,7 +73,7 @@ def serve(
 
     SIGTERM and Ctrl-C let running calls finish and store pending audit rows.
     """
-    settings = load_settings(
+    settings = command_settings(
         ctx,
         config,
         data,
@@ -149,10 +149,10 @@ async def _prepare(settings: "Settings", demo: bool) -> StartReport:
 
 
 async def _load_demo(app: "App") -> int | None:
-    from toolgate.demo import NotForDemo, load
+    from toolgate.demo import NotForDemo, load_demo
 
     try:
-        return sum((await load(app)).values())
+        return sum((await load_demo(app)).values())
     except NotForDemo as refusal:
         note(str(refusal))
         return None

@@ -11,7 +11,7 @@ import typer
 
 from toolgate import logs
 from toolgate.cli import environment
-from toolgate.cli.options import ConfigFile, DataFolder, group_options, load_settings
+from toolgate.cli.options import ConfigFile, DataFolder, command_settings, group_options
 from toolgate.cli.output import note
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.serve import replacement_warning
@@ -69,7 +69,7 @@ def mcp(
     With --url, messages are forwarded to a running server and no data is opened here. Only a key or
     token given to this command is sent there.
     """
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     logs.set_up(settings.log)
     if url is not None:
         endpoint = _endpoint(url)

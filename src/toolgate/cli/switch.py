@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
 from toolgate.cli.output import say, say_json, table
 from toolgate.cli.problems import Stop
 from toolgate.cli.tools import every_tool, tool_named
@@ -37,7 +37,7 @@ def off(
     as_json: AsJson = False,
 ) -> None:
     """Switch a tool or a pack off. Running servers know within a second; calls that run finish."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     catalogue, _ = every_tool(settings)
     packs = {tool.pack.name for tool in catalogue}
     known = name if name in packs else tool_named(catalogue, name).name
@@ -55,7 +55,7 @@ def on(
     as_json: AsJson = False,
 ) -> None:
     """Switch a tool or a pack on again. Running servers know within a second."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     changed = environment.run_async(lambda: _on(settings, name))
     fixed = name in settings.policy.disabled
     if changed is None:
@@ -84,7 +84,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List what is switched off, and by what."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     live = environment.run_async(lambda: _read(settings))
     rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
     rows += [(name, "toolgate switch") for name in sorted(live.names)]

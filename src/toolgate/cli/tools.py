@@ -14,8 +14,8 @@ from toolgate.cli.options import (
     ConfigFile,
     DataFolder,
     GroupOptions,
+    command_settings,
     group_options,
-    load_settings,
 )
 from toolgate.cli.output import definitions, say, say_json, strong, table
 from toolgate.cli.principals import As, principal_named
@@ -59,7 +59,7 @@ def tools(
     if ctx.invoked_subcommand:
         ctx.obj = GroupOptions(config, data, as_json)
         return
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     listed, replaced = environment.run_async(lambda: _visible(settings, principal))
     listed = _filter(listed, pack, role)
     if as_json:
@@ -115,7 +115,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one tool: its arguments, role, effect, route and an example."""
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     listed, _ = environment.run_async(lambda: _visible(settings, principal))
     from toolgate.transports.http import described
 
@@ -144,13 +144,13 @@ def known_tool(settings: "Settings", name: str) -> "AnyTool":
 def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
     """Every tool there is, and how many of them are the user's own."""
     from toolgate.app import offers_of
-    from toolgate.extend.own_tools import Own
+    from toolgate.extend.own_tools import OwnTools
     from toolgate.gate.catalogue import Catalogue
 
     offers = offers_of(settings)
     if not settings.extend.tools:
         return Catalogue(offers), 0
-    own = Own(settings.extend, settings.limits.result_bytes).offer
+    own = OwnTools(settings.extend, settings.limits.result_bytes).offer
     return Catalogue(offers, own, changing=settings.extend.reload), len(own.tools)
 
 

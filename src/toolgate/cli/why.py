@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import definitions, failure, say, say_json, success
 from toolgate.cli.principals import FORMS, principal_named
 from toolgate.cli.problems import ExitCode
@@ -37,7 +37,7 @@ def why(
 
     The exit code is 0 if it may, 3 if not.
     """
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     decision, only, failures = environment.run_async(lambda: _decision(settings, principal, tool))
     if as_json:
         say_json(

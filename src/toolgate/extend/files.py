@@ -15,7 +15,7 @@ MODULE = "toolgate_own_tools_{:08x}"
 YAML = (".yaml", ".yml", ".json")
 
 
-class Unreadable(Exception):
+class UnreadableEntry(Exception):
     """The file as a whole, or one entry, cannot be used; with the line, if one is known."""
 
     def __init__(self, line: int | None, reason: str) -> None:
@@ -24,29 +24,29 @@ class Unreadable(Exception):
         self.reason = reason
 
 
-def entries_of(file: Path, text: str) -> Iterator[Entry | Unreadable]:
+def entries_of(file: Path, text: str) -> Iterator[Entry | UnreadableEntry]:
     """Every entry of the file, or why it is none."""
     if file.suffix in YAML:
         yield from _from_yaml(text)
     elif file.suffix == ".py":
         yield from _from_python(file, text)
     else:
-        raise Unreadable(None, "it must end in .py, .yaml, .yml or .json")
+        raise UnreadableEntry(None, "it must end in .py, .yaml, .yml or .json")
 
 
-def _from_python(file: Path, text: str) -> Iterator[Entry | Unreadable]:
+def _from_python(file: Path, text: str) -> Iterator[Entry | UnreadableEntry]:
     module = _run(file, text)
     if not hasattr(module, "tools"):
-        raise Unreadable(1, "there is no `tools`; write `tools = [...]`")
+        raise UnreadableEntry(1, "there is no `tools`; write `tools = [...]`")
     listed = module.tools
     if not isinstance(listed, list | tuple):
-        raise Unreadable(1, "`tools` must be a list")
+        raise UnreadableEntry(1, "`tools` must be a list")
     for number, one in enumerate(cast("list[Any]", listed), 1):
         if isinstance(one, RouteTool | HandlerTool):
             yield one.entry
         else:
             what = f"entry {number} of `tools` is a {type(one).__name__}"
-            yield Unreadable(1, f"{what}; write RouteTool(…), or a function with @tool()")
+            yield UnreadableEntry(1, f"{what}; write RouteTool(…), or a function with @tool()")
 
 
 def _run(file: Path, text: str) -> ModuleType:
@@ -61,16 +61,16 @@ def _run(file: Path, text: str) -> ModuleType:
     try:
         exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 (the operator's own file)
     except SyntaxError as wrong:
-        _put_back(name, former)
+        _restore_module(name, former)
         line = wrong.lineno if wrong.filename == path else None
-        raise Unreadable(line, f"it is not valid Python, {wrong.msg}") from None
+        raise UnreadableEntry(line, f"it is not valid Python, {wrong.msg}") from None
     except (Exception, SystemExit) as wrong:
-        _put_back(name, former)
-        raise Unreadable(_line_in(path, wrong), _told(wrong)) from None
+        _restore_module(name, former)
+        raise UnreadableEntry(_line_in(path, wrong), _reason(wrong)) from None
     return module
 
 
-def _put_back(name: str, former: ModuleType | None) -> None:
+def _restore_module(name: str, former: ModuleType | None) -> None:
     if former is None:
         del sys.modules[name]
     else:
@@ -84,12 +84,12 @@ def _line_in(path: str, wrong: BaseException) -> int | None:
     return lines[-1] if lines else None
 
 
-def _told(wrong: BaseException) -> str:
+def _reason(wrong: BaseException) -> str:
     words = " ".join(str(wrong).split())
     return f"running it failed, {type(wrong).__name__}" + (f": {words}" if words else "")
 
 
-def _from_yaml(text: str) -> Iterator[Entry | Unreadable]:
+def _from_yaml(text: str) -> Iterator[Entry | UnreadableEntry]:
     # Imported here: only who has such a file needs it.
     import yaml  # noqa: PLC0415
 
@@ -97,28 +97,34 @@ def _from_yaml(text: str) -> Iterator[Entry | Unreadable]:
     try:
         root: Any = loader.get_single_node()
         if not isinstance(root, yaml.SequenceNode):
-            raise Unreadable(_line(root) if root else 1, "it must be a list: each tool with a -")
+            raise UnreadableEntry(
+                _line(root) if root else 1, "it must be a list: each tool with a -"
+            )
         for node in cast("list[Any]", root.value):
             yield _entry(loader, node)
     except yaml.MarkedYAMLError as wrong:
         mark = wrong.problem_mark or wrong.context_mark
         line = mark.line + 1 if mark else None
-        raise Unreadable(line, f"it is not valid YAML, {wrong.problem}") from None
+        raise UnreadableEntry(line, f"it is not valid YAML, {wrong.problem}") from None
     except yaml.YAMLError as wrong:
-        raise Unreadable(None, f"it is not valid YAML, {' '.join(str(wrong).split())}") from None
+        raise UnreadableEntry(
+            None, f"it is not valid YAML, {' '.join(str(wrong).split())}"
+        ) from None
     finally:
         loader.dispose()
 
 
-def _entry(loader: Any, node: Any) -> Entry | Unreadable:
+def _entry(loader: Any, node: Any) -> Entry | UnreadableEntry:
     given: Any = loader.construct_object(node, deep=True)
     if not isinstance(given, dict):
-        return Unreadable(_line(node), "a tool is a mapping of keys such as name, path and role")
+        return UnreadableEntry(
+            _line(node), "a tool is a mapping of keys such as name, path and role"
+        )
     keys = [(str(key.value), _line(key)) for key, _ in node.value]
     lines = dict(keys)
     if len(lines) < len(keys):
         twice = next(key for n, (key, _) in enumerate(keys) if key in dict(keys[:n]))
-        return Unreadable(lines[twice], f"{twice} stands twice in one tool")
+        return UnreadableEntry(lines[twice], f"{twice} stands twice in one tool")
     return Entry(cast("dict[str, Any]", given), _line(node), None, lines)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from toolgate.extend.openapi_answers import promised
-from toolgate.extend.openapi_schemas import LeftOut, Resolver
+from toolgate.extend.openapi_responses import response_schema
+from toolgate.extend.openapi_schemas import OperationSkipped, Resolver
 from toolgate.extend.parameters import STYLES
 from toolgate.extend.routes import IN_QUERY, PLACE
 
@@ -21,7 +21,7 @@ class BadDocument(ValueError):
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportResult:
     """The tools that a document gave, and what it did not."""
 
     tools: list[Json] = field(default_factory=list[Json])
@@ -31,13 +31,13 @@ class Imported:
     base: str | None = None
 
 
-def imported(document: Any, only: Sequence[str], role: str) -> Imported:
+def import_operations(document: Any, only: Sequence[str], role: str) -> ImportResult:
     """Every operation of these methods as a route tool."""
     whole = cast(Json, document) if isinstance(document, dict) else {}
     version = whole.get("openapi")
     if not isinstance(version, str) or not version.startswith(("3.0", "3.1")):
         raise BadDocument('It is not OpenAPI 3.0 or 3.1: the key "openapi" must say so.')
-    made = Imported(title=_title(whole), base=_base(whole))
+    made = ImportResult(title=_title(whole), base=_base(whole))
     names: set[str] = set()
     for path, method, item in _operations(whole):
         if method.upper() not in only:
@@ -46,7 +46,7 @@ def imported(document: Any, only: Sequence[str], role: str) -> Imported:
         resolver = Resolver(whole, old=version.startswith("3.0"))
         try:
             entry = _entry(path, method, item, resolver)
-        except LeftOut as reason:
+        except OperationSkipped as reason:
             made.notes.append(f"{where} was left out: {reason}.")
             continue
         except (AttributeError, LookupError, TypeError, RecursionError, StopIteration):
@@ -100,7 +100,7 @@ def _entry(path: str, method: str, operation: Json, resolver: Resolver) -> Json:
     }
     if styles:
         entry["parameters"] = styles
-    if promise := promised(operation, resolver):
+    if promise := response_schema(operation, resolver):
         entry["output_schema"] = promise
     return ({"title": summary} if summary and len(summary) <= MOST_NAME else {}) | entry
 
@@ -134,11 +134,11 @@ def _add_parameters(
             part = _parameter(parameter, resolver)
             _add(schema, name, part, bool(parameter.get("required")))
             if place == "path":
-                _be_simple(name, parameter, part)
+                _check_simple(name, parameter, part)
             elif method.upper() not in IN_QUERY or not _is_plain(part):
                 styles |= _style(name, parameter)
         elif parameter.get("required"):
-            raise LeftOut(f"it needs the {place} {name}")
+            raise OperationSkipped(f"it needs the {place} {name}")
         else:
             resolver.notes.append(f"the {place} {name} is not sent")
     _require_all_of(path, schema)
@@ -148,7 +148,7 @@ def _add_parameters(
 def _parameters(operation: Json, resolver: Resolver) -> dict[tuple[str, str], Json]:
     """By place and name; an operation's own come before those of its path."""
     every = (*operation["shared"], *operation.get("parameters", ()))
-    followed = [resolver.followed(one) for one in every]
+    followed = [resolver.follow(one) for one in every]
     return {(str(one.get("in")), str(one.get("name"))): one for one in followed}
 
 
@@ -173,7 +173,7 @@ def _style(name: str, parameter: Json) -> Json:
         return {}
     style = parameter.get("style", "form")
     if style not in STYLES:
-        raise LeftOut(f"the parameter {name} has the style {style}")
+        raise OperationSkipped(f"the parameter {name} has the style {style}")
     return {name: {"in": "query", "style": style, "explode": _explode(parameter, style)}}
 
 
@@ -182,12 +182,12 @@ def _explode(parameter: Json, style: str) -> bool:
     return said if isinstance(said, bool) else style == "form"
 
 
-def _be_simple(name: str, parameter: Json, schema: Json) -> None:
+def _check_simple(name: str, parameter: Json, schema: Json) -> None:
     """A path is written in the style `simple`; there, `explode` makes a difference to objects."""
     if (style := parameter.get("style", "simple")) != "simple":
-        raise LeftOut(f"the parameter {name} has the style {style}")
+        raise OperationSkipped(f"the parameter {name} has the style {style}")
     if schema.get("type") == "object":
-        raise LeftOut(f"the parameter {name} is an object in the path")
+        raise OperationSkipped(f"the parameter {name} is an object in the path")
 
 
 def _parameter(parameter: Json, resolver: Resolver) -> Json:
@@ -195,14 +195,14 @@ def _parameter(parameter: Json, resolver: Resolver) -> Json:
     if schema is None:
         content = cast(Json, parameter.get("content") or {})
         schema = cast(Json, next(iter(content.values())))["schema"]
-    resolved = resolver.resolved(schema)
+    resolved = resolver.resolve(schema)
     words = _words(parameter, "description")
     return {**resolved, "description": words} if words else resolved
 
 
 def _add(schema: Json, name: str, part: Json, required: bool) -> None:
     if name in schema["properties"]:
-        raise LeftOut(f"two of its arguments are called {name}")
+        raise OperationSkipped(f"two of its arguments are called {name}")
     schema["properties"][name] = part
     if required:
         schema["required"].append(name)
@@ -211,16 +211,16 @@ def _add(schema: Json, name: str, part: Json, required: bool) -> None:
 def _add_body(schema: Json, method: str, operation: Json, resolver: Resolver) -> None:
     if not operation.get("requestBody"):
         return
-    body = resolver.followed(operation["requestBody"])
+    body = resolver.follow(operation["requestBody"])
     content: Json = body.get("content") or {}
     kinds = [kind for kind in content if re.search(r"[/+]json\b", kind)]
     if not kinds:
         if not body.get("required"):
             return resolver.notes.append("its body is not sent")
-        raise LeftOut(f"its body is {', '.join(content) or 'of no type'}, not JSON")
+        raise OperationSkipped(f"its body is {', '.join(content) or 'of no type'}, not JSON")
     if method.upper() in IN_QUERY:
-        raise LeftOut(f"its body cannot be sent with {method.upper()}")
-    whole = resolver.merged(resolver.resolved(content[kinds[0]].get("schema", {})))
+        raise OperationSkipped(f"its body cannot be sent with {method.upper()}")
+    whole = resolver.merge(resolver.resolve(content[kinds[0]].get("schema", {})))
     for name, part in whole.get("properties", {}).items():
         _add(schema, name, part, bool(body.get("required")) and name in whole.get("required", ()))
     if "additionalProperties" in whole:

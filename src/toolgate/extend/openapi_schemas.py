@@ -12,7 +12,7 @@ NAMES = ("properties", "patternProperties")
 SEVERAL = ("oneOf", "anyOf")
 
 
-class LeftOut(Exception):
+class OperationSkipped(Exception):
     """An operation cannot become a tool; the words say why."""
 
 
@@ -28,50 +28,50 @@ class Resolver:
         self._nodes = 0
         self.notes: list[str] = []
 
-    def for_answers(self) -> "Resolver":
+    def for_responses(self) -> "Resolver":
         """The same for answers, with a count of its own."""
         return Resolver(self._document, old=self._old, absent="writeOnly")
 
-    def followed(self, node: Any, depth: int = 0) -> Json:
+    def follow(self, node: Any, depth: int = 0) -> Json:
         """What a node is, or refers to."""
         if not isinstance(node, dict):
-            raise LeftOut("a part of it is no object")
+            raise OperationSkipped("a part of it is no object")
         found = cast(Json, node)
         reference = found.get("$ref")
         if reference is None:
             return found
         if depth > MOST_DEEP:
-            raise LeftOut("its references go round in a circle")
-        return self.followed(self._target(reference), depth + 1)
+            raise OperationSkipped("its references go round in a circle")
+        return self.follow(self._target(reference), depth + 1)
 
     def _target(self, reference: Any) -> Any:
         if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise LeftOut(f"it refers to {reference}, outside the document")
+            raise OperationSkipped(f"it refers to {reference}, outside the document")
         place: Any = self._document
         for part in reference[2:].split("/"):
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if not isinstance(place, dict) or key not in place:
-                raise LeftOut(f"it refers to {reference}, which is not there")
+                raise OperationSkipped(f"it refers to {reference}, which is not there")
             place = cast(Json, place)[key]
         return place
 
-    def resolved(self, node: Any, open_: tuple[str, ...] = ()) -> Any:
+    def resolve(self, node: Any, open_: tuple[str, ...] = ()) -> Any:
         """A schema with every reference put in its place; one that meets itself is cut."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise LeftOut("its schema is too large")
+            raise OperationSkipped("its schema is too large")
         if isinstance(node, list):
-            return [self.resolved(one, open_) for one in cast("list[Any]", node)]
+            return [self.resolve(one, open_) for one in cast("list[Any]", node)]
         if not isinstance(node, dict):
             return node
         found = cast(Json, node)
         reference = found.get("$ref")
         if isinstance(reference, str):
-            return self._put_in(reference, open_)
+            return self._inline(reference, open_)
         found = self._without_absent(found)
-        return self._modern(
+        return self._as_json_schema(
             {
-                key: one if key in DATA else self._within(key, one, open_)
+                key: one if key in DATA else self._resolve_member(key, one, open_)
                 for key, one in found.items()
                 if key not in DROPPED and not key.startswith("x-")
             }
@@ -86,24 +86,24 @@ class Resolver:
         return {**schema, "required": kept}
 
     def _is_absent(self, node: Any) -> bool:
-        return isinstance(node, dict) and self.followed(node).get(self._absent) is True
+        return isinstance(node, dict) and self.follow(node).get(self._absent) is True
 
-    def _within(self, key: str, node: Any, open_: tuple[str, ...]) -> Any:
+    def _resolve_member(self, key: str, node: Any, open_: tuple[str, ...]) -> Any:
         """Names are kept, whatever they are; only what stands under them is a schema."""
         if key not in NAMES or not isinstance(node, dict):
-            return self.resolved(node, open_)
-        return {name: self.resolved(one, open_) for name, one in cast(Json, node).items()}
+            return self.resolve(node, open_)
+        return {name: self.resolve(one, open_) for name, one in cast(Json, node).items()}
 
-    def _put_in(self, reference: str, open_: tuple[str, ...]) -> Any:
+    def _inline(self, reference: str, open_: tuple[str, ...]) -> Any:
         if reference in open_ or len(open_) >= MOST_DEEP:
             name = reference.rpartition("/")[2]
             note = f"{name} refers to itself and was cut there: anything is allowed"
             if note not in self.notes:
                 self.notes.append(note)
             return {"description": f"{name}, as above."}
-        return self.resolved(self._target(reference), (*open_, reference))
+        return self.resolve(self._target(reference), (*open_, reference))
 
-    def _modern(self, schema: Json) -> Json:
+    def _as_json_schema(self, schema: Json) -> Json:
         """What OpenAPI 3.0 says in its own way, as JSON Schema says it."""
         if not self._old:
             return schema
@@ -118,18 +118,18 @@ class Resolver:
                 schema["enum"] = [*schema["enum"], None]
         return schema
 
-    def merged(self, schema: Any) -> Json:
+    def merge(self, schema: Any) -> Json:
         """The schema of a body as one object: parts that all hold are put together."""
         if not isinstance(schema, dict):
-            raise LeftOut("its body has no schema")
+            raise OperationSkipped("its body has no schema")
         whole = cast(Json, schema)
         if any(word in whole for word in SEVERAL):
-            raise LeftOut("its body has several forms")
-        parts = [self.merged(one) for one in whole.get("allOf", ())]
+            raise OperationSkipped("its body has several forms")
+        parts = [self.merge(one) for one in whole.get("allOf", ())]
         if not parts and whole.get("type", "object") != "object":
-            raise LeftOut("its body is not an object")
+            raise OperationSkipped("its body is not an object")
         if not parts and not whole.keys() & {"properties", "additionalProperties"}:
-            raise LeftOut("its body says nothing of its fields")
+            raise OperationSkipped("its body says nothing of its fields")
         merged: Json = {"properties": {}, "required": []}
         for part in (*parts, whole):
             merged["properties"] |= part.get("properties", {})

@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
-from toolgate.extend.loader import check_settings, load
-from toolgate.extend.reloader import Reloader, a_second, digest_of
+from toolgate.extend.offer import check_settings, offer_of
+from toolgate.extend.reloader import Reloader, digest_of, wait_a_second
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.offer import AnyOffer
 from toolgate.sections import ExtendSettings
 
 
-class Own:
+class OwnTools:
     """The tools of the files in `extend.tools`.
 
     Raises `BadSettings` for a file with problems.
@@ -21,13 +21,13 @@ class Own:
         self._most_bytes = most_bytes
         # Taken before the files are read, so that no change in between is missed.
         self._seen = digest_of(settings.tools)
-        self.offer = self._load()
+        self.offer = self._read()
 
     def reloader(
-        self, catalogue: Catalogue, pause: Callable[[], Awaitable[None]] = a_second
+        self, catalogue: Catalogue, pause: Callable[[], Awaitable[None]] = wait_a_second
     ) -> Reloader:
         """Keeps the catalogue at what the files say."""
-        return Reloader(self._settings.tools, self._load, catalogue, self._seen, pause)
+        return Reloader(self._settings.tools, self._read, catalogue, self._seen, pause)
 
-    def _load(self) -> AnyOffer:
-        return load(self._settings.tools, self._settings, self._most_bytes)
+    def _read(self) -> AnyOffer:
+        return offer_of(self._settings.tools, self._settings, self._most_bytes)

@@ -17,7 +17,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class InQuery:
+class QueryStyle:
     """How one argument is written in the query."""
 
     style: str = "form"
@@ -28,28 +28,32 @@ class InQuery:
         if isinstance(value, dict):
             return self._of_object(name, cast("dict[str, Any]", value))
         if not isinstance(value, list):
-            return [(encoded(name), encoded(value))]
-        items = [encoded(one) for one in cast("list[Any]", value)]
+            return [(percent_encode(name), percent_encode(value))]
+        items = [percent_encode(one) for one in cast("list[Any]", value)]
         if self.explode or self.style == "deepObject":
-            return [(encoded(name), one) for one in items]
-        return [(encoded(name), DELIMITERS[self.style].join(items))]
+            return [(percent_encode(name), one) for one in items]
+        return [(percent_encode(name), DELIMITERS[self.style].join(items))]
 
     def _of_object(self, name: str, value: dict[str, Any]) -> list[Pair]:
-        fields = [(encoded(key), encoded(one)) for key, one in value.items() if one is not None]
+        fields = [
+            (percent_encode(key), percent_encode(one))
+            for key, one in value.items()
+            if one is not None
+        ]
         if self.style == "deepObject":
-            return [(f"{encoded(name)}%5B{key}%5D", one) for key, one in fields]
+            return [(f"{percent_encode(name)}%5B{key}%5D", one) for key, one in fields]
         if self.explode:
             return fields
         flat = [part for field in fields for part in field]
-        return [(encoded(name), DELIMITERS[self.style].join(flat))]
+        return [(percent_encode(name), DELIMITERS[self.style].join(flat))]
 
 
-def encoded(value: Any) -> str:
+def percent_encode(value: Any) -> str:
     """A name or a value, percent-encoded; what is neither text nor number is JSON."""
     return quote(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), "")
 
 
-def query_of(arguments: Mapping[str, Any], styles: Mapping[str, InQuery]) -> str:
+def query_of(arguments: Mapping[str, Any], styles: Mapping[str, QueryStyle]) -> str:
     """The query string; without a style, lists and objects are JSON."""
     pairs: list[Pair] = []
     for name, value in arguments.items():
@@ -57,16 +61,16 @@ def query_of(arguments: Mapping[str, Any], styles: Mapping[str, InQuery]) -> str
             continue
         if style := styles.get(name):
             found = style.pairs(name, value)
-            _be_its_own(name, found, set(arguments) | set(styles))
+            _check_unique(name, found, set(arguments) | set(styles))
             pairs += found
         else:
-            pairs.append((encoded(name), encoded(value)))
+            pairs.append((percent_encode(name), percent_encode(value)))
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
-def _be_its_own(name: str, pairs: Iterable[Pair], known: set[str]) -> None:
+def _check_unique(name: str, pairs: Iterable[Pair], known: set[str]) -> None:
     """Raise if a field of an object would be sent under the name of another argument."""
-    others = {encoded(one): one for one in known if one != name}
+    others = {percent_encode(one): one for one in known if one != name}
     if taken := next((others[key] for key, _ in pairs if key in others), None):
-        told = f"{name} must not have a field {taken}: it would be sent as the argument {taken}"
-        raise InvalidArguments([Problem(name, "value", told)])
+        message = f"{name} must not have a field {taken}: it would be sent as the argument {taken}"
+        raise InvalidArguments([Problem(name, "value", message)])

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 SECONDS = 1.0
 
 
-async def a_second() -> None:
+async def wait_a_second() -> None:
     """Between two looks."""
     await anyio.sleep(SECONDS)
 
@@ -31,7 +31,7 @@ class Reloader:
         load: Callable[[], AnyOffer],
         catalogue: Catalogue,
         seen: bytes,
-        pause: Callable[[], Awaitable[None]] = a_second,
+        pause: Callable[[], Awaitable[None]] = wait_a_second,
     ) -> None:
         self._files = files
         self._named = ", ".join(map(str, files))
@@ -45,11 +45,11 @@ class Reloader:
         while True:
             await self._pause()
             try:
-                await self.look()
+                await self.reload_if_changed()
             except Exception:
                 logger.exception("%s could not be loaded again", self._named)
 
-    async def look(self) -> bool:
+    async def reload_if_changed(self) -> bool:
         """Load the files if one has changed; whether the tools are new ones now."""
         digest = await anyio.to_thread.run_sync(digest_of, self._files)
         if digest == self._seen:

@@ -10,13 +10,13 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
-from toolgate.extend.parameters import InQuery, query_of
-from toolgate.extend.schemas import Check
+from toolgate.extend.parameters import QueryStyle, query_of
+from toolgate.extend.schemas import SchemaCheck
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
 from toolgate.gate.principal import Principal
-from toolgate.outbound.responses import Fetched
+from toolgate.outbound.responses import FetchedResponse
 from toolgate.sections import ExtendSettings
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class BadAddress(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OwnResult:
     """An answer as the route or the handler gave it; what it may be is the user's to say."""
 
     value: Any
@@ -78,7 +78,7 @@ class Address:
         """The arguments in the path."""
         return PLACE.findall(self.path)
 
-    def filled(self, arguments: Mapping[str, Any]) -> str:
+    def url_for(self, arguments: Mapping[str, Any]) -> str:
         """The address for these arguments; each stays inside its own segment."""
         problems: list[Problem] = []
         segments = [_segment(one, arguments, problems) for one in self.path.split("/")]
@@ -103,11 +103,11 @@ def address_of(path: str, base_url: str | None) -> Address:
         if "?" in path or "#" in path:
             raise BadAddress(f"{path} must have neither ? nor #; arguments become the query")
         root, path, trusted = base_url.rstrip("/"), f"/{path.lstrip('/')}", True
-    _be_plain(path)
+    _check_path(path)
     return Address(root, path, trusted)
 
 
-def _be_plain(path: str) -> None:
+def _check_path(path: str) -> None:
     if re.search(r"[{}]", PLACE.sub("", path)):
         raise BadAddress(f"{path} has a brace that is no {{argument}}")
     if any(one in (".", "..") for one in path.split("/")):
@@ -147,8 +147,8 @@ def _parts(name: str, value: Any) -> list[str]:
 def _part(name: str, value: Any) -> str:
     """A value as one part of a path. What some servers would take for a separator is refused."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        told = f"{name} must be a string or a number: it is a part of the route's path"
-        raise InvalidArguments([Problem(name, "type", told)])
+        message = f"{name} must be a string or a number: it is a part of the route's path"
+        raise InvalidArguments([Problem(name, "type", message)])
     text = str(value)
     if not text or not text.isprintable() or "/" in text or "\\" in text:
         raise InvalidArguments([_not_a_part(name)])
@@ -156,8 +156,8 @@ def _part(name: str, value: Any) -> str:
 
 
 def _not_a_part(name: str) -> Problem:
-    told = f"{name} must be one part of a path: not empty, no . or .., no / or \\"
-    return Problem(name, "format", told)
+    message = f"{name} must be one part of a path: not empty, no . or .., no / or \\"
+    return Problem(name, "format", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +168,18 @@ class RouteCall:
     method: str
     address: Address
     settings: ExtendSettings
-    check: Check | None
-    in_query: Mapping[str, InQuery] = field(default_factory=dict[str, InQuery])
+    check: SchemaCheck | None
+    in_query: Mapping[str, QueryStyle] = field(default_factory=dict[str, QueryStyle])
     """Arguments whose place and form the file names."""
 
-    async def __call__(self, ctx: Context[OwnWorld], args: dict[str, Any]) -> Given:
+    async def __call__(self, ctx: Context[OwnWorld], args: dict[str, Any]) -> OwnResult:
         """Ask the route."""
         in_path = set(self.address.names)
         rest = {name: value for name, value in args.items() if name not in in_path}
-        headers = identity(ctx.principal, ctx.request_id, self.settings, self.address.trusted)
-        url, content = self.address.filled(args), None
+        headers = identity_headers(
+            ctx.principal, ctx.request_id, self.settings, self.address.trusted
+        )
+        url, content = self.address.url_for(args), None
         whole = self.method in IN_QUERY
         asked = {name: value for name, value in rest.items() if whole or name in self.in_query}
         try:
@@ -188,52 +190,54 @@ class RouteCall:
                 content = json.dumps(body, ensure_ascii=False).encode()
                 headers["Content-Type"] = "application/json"
         except UnicodeEncodeError:
-            told = Problem("arguments", "format", "arguments hold text that is not valid Unicode")
-            raise InvalidArguments([told]) from None
-        answered = await ctx.world.ask(self.tool, self.method, url, headers, content)
-        return Given(self._read(answered))
+            problem = Problem(
+                "arguments", "format", "arguments hold text that is not valid Unicode"
+            )
+            raise InvalidArguments([problem]) from None
+        response = await ctx.world.request(self.tool, self.method, url, headers, content)
+        return OwnResult(self._read(response))
 
-    def _read(self, answered: Fetched) -> Any:
-        if answered.status >= REFUSED:
-            raise failure_of(self.tool, answered)
-        if not OK <= answered.status < REDIRECT:
-            told = f"The route of {self.tool} answered {answered.status}, which is not followed."
-            raise RouteFailed(told)
+    def _read(self, response: FetchedResponse) -> Any:
+        if response.status >= REFUSED:
+            raise failure_of(self.tool, response)
+        if not OK <= response.status < REDIRECT:
+            message = f"The route of {self.tool} answered {response.status}, which is not followed."
+            raise RouteFailed(message)
         value: Any = {}
         try:
-            if answered.body.strip():
-                value = orjson.loads(answered.body)
+            if response.body.strip():
+                value = orjson.loads(response.body)
         except orjson.JSONDecodeError:
             raise RouteFailed(
                 f"The route of {self.tool} answered something other than JSON."
             ) from None
-        return fitting(self.tool, value, self.check)
+        return validated(self.tool, value, self.check)
 
 
-def fitting(tool: str, value: Any, check: Check | None) -> Any:
+def validated(tool: str, value: Any, check: SchemaCheck | None) -> Any:
     """The answer, if it is what the tool's output_schema promises."""
     if check and (problems := check(value)):
-        told = f"{tool} answered what its output_schema does not allow: {problems[0].message}."
-        raise RouteFailed(told)
+        message = f"{tool} answered what its output_schema does not allow: {problems[0].message}."
+        raise RouteFailed(message)
     return value
 
 
-def failure_of(tool: str, answered: Fetched) -> GateError:
+def failure_of(tool: str, response: FetchedResponse) -> GateError:
     """What the caller is told of a status of 400 or more."""
-    status = answered.status
+    status = response.status
     if status in CREDENTIALS:
         status = 403
     elif status >= FAILED and status not in AS_IT_IS:
         status = 502
-    words = _error_text(answered)
-    if answered.status in CREDENTIALS:
+    words = _error_text(response)
+    if response.status in CREDENTIALS:
         logger.warning(
             "The backend refused toolgate's own credentials for %s (%d). See extend.identity.",
             tool,
-            answered.status,
+            response.status,
         )
-        words = words and f"The backend refused ({answered.status}): {words}"
-    return RouteFailed(words or _sentence(tool, answered.status), status)
+        words = words and f"The backend refused ({response.status}): {words}"
+    return RouteFailed(words or _sentence(tool, response.status), status)
 
 
 def _sentence(tool: str, status: int) -> str:
@@ -241,30 +245,30 @@ def _sentence(tool: str, status: int) -> str:
     return f"The route of {tool} {verb} ({status})."
 
 
-def _error_text(answered: Fetched) -> str | None:
+def _error_text(response: FetchedResponse) -> str | None:
     """The route's own words: `error`, `error.message`, `message`, or a refusal's plain text."""
-    body = answered.body
+    body = response.body
     try:
         value: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
-        refused = answered.status < FAILED  # the text of a failure may be a piece of its insides
-        return _fit_to_tell(body.decode("utf-8", "replace").strip()) if refused else None
+        refused = response.status < FAILED  # the text of a failure may be a piece of its insides
+        return _short_text(body.decode("utf-8", "replace").strip()) if refused else None
     if not isinstance(value, dict):
-        return _fit_to_tell(value)
+        return _short_text(value)
     said = cast("dict[str, Any]", value)
     error = said.get("error")
     inner = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else error
-    return _fit_to_tell(inner) or _fit_to_tell(said.get("message"))
+    return _short_text(inner) or _short_text(said.get("message"))
 
 
-def _fit_to_tell(text: Any) -> str | None:
+def _short_text(text: Any) -> str | None:
     """A short text without markup: an HTML page is for people with a browser."""
     if not isinstance(text, str) or not 0 < len(text) <= MOST_TOLD:
         return None
     return text if text.isprintable() and not text.startswith("<") else None
 
 
-def identity(
+def identity_headers(
     principal: Principal, request_id: str, settings: ExtendSettings, trusted: bool
 ) -> dict[str, str]:
     """What the route is told of the caller; a foreign host only gets the request id."""

@@ -9,7 +9,7 @@ from toolgate.gate.arguments import MOST_PROBLEMS, cut, dotted, shown, unknown_a
 from toolgate.gate.errors import InvalidArguments, Problem
 
 Schema = dict[str, Any]
-Check = Callable[[Any], list[Problem]]
+SchemaCheck = Callable[[Any], list[Problem]]
 LOCAL = "#/$defs/"
 ELSEWHERE = {"additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames"}
 PARTS = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"}
@@ -20,13 +20,13 @@ class BadSchema(ValueError):
     """A schema cannot be used; the sentence says why."""
 
 
-def closed(schema: Schema) -> Schema:
+def without_unknown_names(schema: Schema) -> Schema:
     """The schema of arguments; unless it says otherwise, unknown names are refused."""
     whole: Schema = {"type": "object", "properties": {}, **schema}
     return whole if (ELSEWHERE | PARTS) & schema.keys() else whole | {"additionalProperties": False}
 
 
-def check_with(schema: Schema) -> Check:
+def compile_schema(schema: Schema) -> SchemaCheck:
     """The schema, compiled. References lead only to its own definitions, never elsewhere."""
     # Imported here: only tools of one's own have schemas that are not models.
     from jsonschema import Draft202012Validator  # noqa: PLC0415
@@ -39,7 +39,7 @@ def check_with(schema: Schema) -> Check:
         Draft202012Validator.check_schema(schema)
     except SchemaError as wrong:
         raise BadSchema(f"{_place(wrong)}{cut(wrong.message)}") from None
-    _be_plain(schema)
+    _check_plain(schema)
     # An empty registry: there is nothing to look up, and nothing is fetched.
     checked: Any = Draft202012Validator(schema, registry=Registry())
     names = list(schema.get("properties", {}))
@@ -54,7 +54,7 @@ def check_with(schema: Schema) -> Check:
     return check
 
 
-def reader_of(check: Check) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def argument_reader(check: SchemaCheck) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Reads arguments: as they are, or every problem at once."""
 
     def read(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def is_json(value: Any) -> bool:
     return True
 
 
-def _be_plain(schema: Schema) -> None:
+def _check_plain(schema: Schema) -> None:
     """Raise unless the schema describes an object, and refers only to itself."""
     if schema.get("type", "object") != "object":
         raise BadSchema('its type must be "object"')
@@ -151,8 +151,8 @@ def _type(wanted: Any) -> Words:
 
 
 def _options(wanted: list[Any]) -> Words:
-    told = ", ".join(cut(json.dumps(one, ensure_ascii=False)) for one in wanted[:MOST_OPTIONS])
-    return "value", f"must be one of: {told}{', …' if len(wanted) > MOST_OPTIONS else ''}"
+    options = ", ".join(cut(json.dumps(one, ensure_ascii=False)) for one in wanted[:MOST_OPTIONS])
+    return "value", f"must be one of: {options}{', …' if len(wanted) > MOST_OPTIONS else ''}"
 
 
 def _least_characters(least: Any) -> Words:
@@ -166,8 +166,8 @@ def _range(words: str) -> Callable[[Any], Words]:
 
 
 def _other(wanted: Any) -> Words:
-    told = json.dumps(wanted, ensure_ascii=False) if not isinstance(wanted, dict | list) else ""
-    return "value", f"does not fit its schema{f' ({cut(told)})' if told else ''}"
+    text = json.dumps(wanted, ensure_ascii=False) if not isinstance(wanted, dict | list) else ""
+    return "value", f"does not fit its schema{f' ({cut(text)})' if text else ''}"
 
 
 _WORDS: dict[str, Callable[[Any], Words]] = {

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from toolgate.extend.context import handler_context
 from toolgate.extend.declarations import Handler
-from toolgate.extend.routes import Given, fitting
-from toolgate.extend.schemas import Check
+from toolgate.extend.routes import OwnResult, validated
+from toolgate.extend.schemas import SchemaCheck
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.arguments import problem_of
 from toolgate.gate.context import Context
@@ -30,11 +30,11 @@ class OwnTool(Tool[Any, Any, Site]):
     """A tool whose schemas and hints are shown as the user wrote them."""
 
     reader: Callable[[dict[str, Any]], Any]
-    takes: Schema
-    gives: Schema
+    declared_input: Schema
+    declared_output: Schema
     """Empty where the user promised nothing."""
     hints: Mapping[str, Any]
-    passed: Mapping[str, Any]
+    extra_fields: Mapping[str, Any]
     """Further fields of MCP, such as `icons`."""
 
     def read(self, arguments: dict[str, Any]) -> Any:
@@ -44,12 +44,12 @@ class OwnTool(Tool[Any, Any, Site]):
     @cached_property
     def input_schema(self) -> Schema:
         """JSON Schema of the arguments."""
-        return self.takes
+        return self.declared_input
 
     @cached_property
     def output_schema(self) -> Schema:
         """JSON Schema of a good answer."""
-        return self.gives
+        return self.declared_output
 
     @property
     def annotations(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class OwnTool(Tool[Any, Any, Site]):
     @property
     def more_fields(self) -> Mapping[str, Any]:
         """What a listing over MCP has besides."""
-        return self.passed
+        return self.extra_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +77,26 @@ class HandlerCall:
     tool: str
     handler: Handler
     model: type[BaseModel] | None
-    check: Check | None
+    check: SchemaCheck | None
 
-    async def __call__(self, ctx: Context[OwnWorld], args: Any) -> Given:
+    async def __call__(self, ctx: Context[OwnWorld], args: Any) -> OwnResult:
         """Ask the function."""
         value = await self.handler(handler_context(ctx, self.tool), args)
         if self.model is not None and not isinstance(value, self.model):
-            value = self._modelled(value, self.model)
+            value = self._validate(value, self.model)
         if isinstance(value, BaseModel):
             value = value.__pydantic_serializer__.to_python(value, mode="json")
-        return Given(fitting(self.tool, value, self.check))
+        return OwnResult(validated(self.tool, value, self.check))
 
-    def _modelled(self, value: Any, model: type[BaseModel]) -> BaseModel:
+    def _validate(self, value: Any, model: type[BaseModel]) -> BaseModel:
         try:
             return model.model_validate(value)
         except ValidationError as invalid:
-            told = f"{self.tool} answered what {model.__name__} does not allow"
-            raise RouteFailed(f"{told}: {problem_of(invalid)}.") from invalid
+            message = f"{self.tool} answered what {model.__name__} does not allow"
+            raise RouteFailed(f"{message}: {problem_of(invalid)}.") from invalid
 
 
-def takes_two(handler: Handler) -> bool:
+def takes_context_and_arguments(handler: Handler) -> bool:
     """Whether a function can be called as `await handler(ctx, args)`."""
     if not inspect.iscoroutinefunction(handler):
         return False

@@ -9,10 +9,18 @@ from typing import Any, cast, get_type_hints
 from pydantic import BaseModel
 
 from toolgate.extend.declarations import Entry
-from toolgate.extend.parameters import STYLES, InQuery
-from toolgate.extend.routes import Address, BadAddress, Given, RouteCall, address_of
-from toolgate.extend.schemas import BadSchema, Check, Schema, check_with, closed, is_json, reader_of
-from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_two
+from toolgate.extend.parameters import STYLES, QueryStyle
+from toolgate.extend.routes import Address, BadAddress, OwnResult, RouteCall, address_of
+from toolgate.extend.schemas import (
+    BadSchema,
+    Schema,
+    SchemaCheck,
+    argument_reader,
+    compile_schema,
+    is_json,
+    without_unknown_names,
+)
+from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_context_and_arguments
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
 from toolgate.gate.scope import has_scope_ids
@@ -44,7 +52,7 @@ IN_PYTHON = "and functions are lost in JSON and YAML: write it in a tools.py wit
 
 
 @dataclass(slots=True)
-class Checking:
+class EntryValidator:
     """One entry, and what is wrong with it so far."""
 
     entry: Entry
@@ -59,7 +67,9 @@ class Checking:
             if spelling not in self.entry.given:
                 continue
             if key in self.entry.given:
-                self._say(spelling, f"{spelling} and {key} are the same key, so write one of them")
+                self._add_problem(
+                    spelling, f"{spelling} and {key} are the same key, so write one of them"
+                )
             self._written[key] = spelling
             self.entry = self.entry.renamed(spelling, key)
 
@@ -68,10 +78,10 @@ class Checking:
         self._keys()
         name, description = self._text("name"), self._text("description")
         if name and not NAME.fullmatch(name):
-            self._say("name", "name must be 1 to 128 letters, digits, _ . or -")
+            self._add_problem("name", "name must be 1 to 128 letters, digits, _ . or -")
         role = self._one_of("role", tuple(Role), Role.ADMIN)
         hints = self._hints()
-        passed = self._passed()
+        passed = self._extra_fields()
         limits = self._limits()
         made = self._handler() if self.entry.handler else self._route()
         if made is None or self.problems:
@@ -85,26 +95,26 @@ class Checking:
             title=title,
             description=description,
             input=made.input,
-            output=Given,
+            output=OwnResult,
             role=Role(role),
             effect=effect,
             idempotent=hints.get("idempotentHint", effect is Effect.READ),
             open_world=hints.get("openWorldHint", made.open_world),
-            example=_example(made.takes),
+            example=_example(made.declared_input),
             writes=frozenset() if effect is Effect.READ else frozenset({Target.OUTSIDE}),
             limits=limits,
             handler=made.call,
             reader=made.reader,
-            takes=made.takes,
-            gives=made.gives,
+            declared_input=made.declared_input,
+            declared_output=made.declared_output,
             hints=hints,
-            passed=passed,
+            extra_fields=passed,
         )
 
-    def _say(self, key: str | None, reason: str) -> None:
+    def _add_problem(self, key: str | None, reason: str) -> None:
         self.problems.append((self.entry.line_of(key), f"{self.entry.label}: {reason}."))
 
-    def _spelled(self, key: str) -> str:
+    def _spelling(self, key: str) -> str:
         return self._written.get(key, key)
 
     def _keys(self) -> None:
@@ -113,25 +123,25 @@ class Checking:
             if key in known:
                 continue
             if key in ("path", "handler"):
-                self._say(key, "it has a path and a handler, but a tool has one of them")
+                self._add_problem(key, "it has a path and a handler, but a tool has one of them")
                 continue
             near = difflib.get_close_matches(str(key), known, n=1)
             hint = f"write {near[0]}" if near else f"known keys: {', '.join(known)}"
-            self._say(key, f"unknown key {key!r}, {hint}")
+            self._add_problem(key, f"unknown key {key!r}, {hint}")
 
     def _text(self, key: str) -> str:
         value = self.entry.given.get(key)
         if isinstance(value, str) and value.strip():
             return value.strip()
         what = "is missing" if value is None else "must be a text that is not empty"
-        self._say(key, f"{key} {what}")
+        self._add_problem(key, f"{key} {what}")
         return ""
 
     def _one_of(self, key: str, options: Sequence[str], default: str) -> str:
         value = self.entry.given.get(key, default)
         if value in options:
             return str(value)
-        self._say(key, f"{key} must be one of: {', '.join(options)}")
+        self._add_problem(key, f"{key} must be one of: {', '.join(options)}")
         return default
 
     def _mapping(self, key: str) -> dict[str, Any] | None:
@@ -140,38 +150,38 @@ class Checking:
             return None
         if isinstance(value, Mapping):
             return dict(cast("Mapping[str, Any]", value))
-        self._say(key, f"{self._spelled(key)} must be a mapping")
+        self._add_problem(key, f"{self._spelling(key)} must be a mapping")
         return None
 
     def _limits(self) -> ToolLimits:
         seconds, slow = self.entry.given.get("seconds"), self.entry.given.get("slow", False)
         if seconds is not None and not (type(seconds) in (int, float) and seconds > 0):
-            self._say("seconds", "seconds must be a number above 0")
+            self._add_problem("seconds", "seconds must be a number above 0")
         if not isinstance(slow, bool):
-            self._say("slow", "slow must be true or false")
+            self._add_problem("slow", "slow must be true or false")
         return ToolLimits(seconds=seconds, slow=slow)
 
     def _hints(self) -> dict[str, Any]:
         hints = self._mapping("annotations") or {}
         for hint in HINTS:
             if not isinstance(hints.get(hint, False), bool):
-                self._say("annotations", f"annotations.{hint} must be true or false")
+                self._add_problem("annotations", f"annotations.{hint} must be true or false")
         if not isinstance(hints.get("title", ""), str):
-            self._say("annotations", "annotations.title must be a text")
+            self._add_problem("annotations", "annotations.title must be a text")
         if not is_json(hints):
-            self._say("annotations", "annotations hold something that is not JSON")
+            self._add_problem("annotations", "annotations hold something that is not JSON")
         return hints
 
-    def _passed(self) -> dict[str, Any]:
+    def _extra_fields(self) -> dict[str, Any]:
         """What MCP knows and toolgate only passes on."""
         self._mapping("_meta")
         icons = self.entry.given.get("icons", [])
         listed = cast("list[Any]", icons) if isinstance(icons, list) else [None]
         if any(not isinstance(one, Mapping) or "src" not in one for one in listed):
-            self._say("icons", "icons must be a list of mappings, each with src")
+            self._add_problem("icons", "icons must be a list of mappings, each with src")
         passed = {key: self.entry.given[key] for key in PASSED if key in self.entry.given}
         if not is_json(passed):
-            self._say(None, f"{' or '.join(PASSED)} holds something that is not JSON")
+            self._add_problem(None, f"{' or '.join(PASSED)} holds something that is not JSON")
         return passed
 
     def _title(self, name: str, hints: Mapping[str, Any]) -> str:
@@ -179,127 +189,133 @@ class Checking:
         plain = re.sub(r"[_.-]+", " ", name).strip() or name
         return str(given or plain[:1].upper() + plain[1:])
 
-    def _checked(self, key: str, schema: Schema) -> Check | None:
+    def _compile(self, key: str, schema: Schema) -> SchemaCheck | None:
         try:
-            return check_with(schema)
+            return compile_schema(schema)
         except BadSchema as wrong:
-            self._say(key, f"{self._spelled(key)} cannot be used, {wrong}")
+            self._add_problem(key, f"{self._spelling(key)} cannot be used, {wrong}")
             return None
 
-    def _promise(self) -> tuple[Schema, Check | None]:
+    def _output_schema(self) -> tuple[Schema, SchemaCheck | None]:
         schema = self._mapping("output_schema")
         if schema is None:
             return {}, None
         if schema.get("type") != "object":
-            spelled = self._spelled("output_schema")
-            self._say("output_schema", f'{spelled} must have the type "object"')
+            spelled = self._spelling("output_schema")
+            self._add_problem("output_schema", f'{spelled} must have the type "object"')
             return schema, None
-        return schema, self._checked("output_schema", schema)
+        return schema, self._compile("output_schema", schema)
 
-    def _route(self) -> "Made | None":
+    def _route(self) -> "ToolParts | None":
         method = self._one_of("method", METHODS, "GET")
         address = self._address()
         schema = self._mapping("input_schema")
         if address is None:
             return None
-        takes = closed(_from_path(address) if schema is None else schema)
-        check = self._checked("input_schema", takes)
-        gives, promise = self._promise()
+        takes = without_unknown_names(_from_path(address) if schema is None else schema)
+        check = self._compile("input_schema", takes)
+        gives, promise = self._output_schema()
         if check is None:
             return None
         for name in address.names:
             if name not in takes["properties"] or name not in takes.get("required", ()):
-                spelled = self._spelled("input_schema")
-                self._say("path", f"path has {{{name}}}, so {spelled} must list and require it")
+                spelled = self._spelling("input_schema")
+                self._add_problem(
+                    "path", f"path has {{{name}}}, so {spelled} must list and require it"
+                )
         in_query = self._in_query(takes, address)
         call = RouteCall(self.entry.label, method, address, self.settings, promise, in_query)
-        return Made(
+        return ToolParts(
             call=call,
-            reader=reader_of(check),
-            takes=takes,
-            gives=gives,
+            reader=argument_reader(check),
+            declared_input=takes,
+            declared_output=gives,
             effect=BY_METHOD.get(method, Effect.WRITE),
             open_world=not address.trusted,
         )
 
-    def _in_query(self, takes: Schema, address: Address) -> dict[str, InQuery]:
+    def _in_query(self, takes: Schema, address: Address) -> dict[str, QueryStyle]:
         """The arguments that `parameters` speaks of."""
-        found: dict[str, InQuery] = {}
+        found: dict[str, QueryStyle] = {}
         for name, one in (self._mapping("parameters") or {}).items():
             said = cast("dict[str, Any]", one) if isinstance(one, dict) else {"style": None}
             style, explode = said.get("style", "form"), said.get("explode")
             if name not in takes["properties"] or name in address.names:
-                self._say(
+                self._add_problem(
                     "parameters", f"parameters has {name}, which is no argument for the query"
                 )
             elif said.keys() - {"in", "style", "explode"} or said.get("in", "query") != "query":
-                told = "must be a mapping of in (query), style and explode"
-                self._say("parameters", f"parameters.{name} {told}")
+                message = "must be a mapping of in (query), style and explode"
+                self._add_problem("parameters", f"parameters.{name} {message}")
             elif style not in STYLES or not isinstance(explode, bool | None):
-                told = f"style must be one of: {', '.join(STYLES)}; explode true or false"
-                self._say("parameters", f"parameters.{name}: {told}")
+                message = f"style must be one of: {', '.join(STYLES)}; explode true or false"
+                self._add_problem("parameters", f"parameters.{name}: {message}")
             else:
-                found[name] = InQuery(style, style == "form" if explode is None else explode)
+                found[name] = QueryStyle(style, style == "form" if explode is None else explode)
         return found
 
     def _address(self) -> Address | None:
         if "path" not in self.entry.given:
-            self._say(None, f"it has neither a path nor a handler, {IN_PYTHON}")
+            self._add_problem(None, f"it has neither a path nor a handler, {IN_PYTHON}")
             return None
         path = self._text("path")
         try:
             return address_of(path, self.settings.base_url) if path else None
         except BadAddress as wrong:
-            self._say("path", f"path cannot be used, {wrong}")
+            self._add_problem("path", f"path cannot be used, {wrong}")
             return None
 
-    def _handler(self) -> "Made | None":
+    def _handler(self) -> "ToolParts | None":
         handler = self.entry.handler
         assert handler is not None
-        if not takes_two(handler):
-            self._say(None, "a handler is `async def name(ctx: HandlerContext, args)`")
+        if not takes_context_and_arguments(handler):
+            self._add_problem(None, "a handler is `async def name(ctx: HandlerContext, args)`")
             return None
         try:
             hints = get_type_hints(handler)
         except Exception as wrong:
-            self._say(None, f"its type hints cannot be read, {type(wrong).__name__}: {wrong}")
+            self._add_problem(
+                None, f"its type hints cannot be read, {type(wrong).__name__}: {wrong}"
+            )
             return None
         model, answer = _models(handler, hints)
         if model and "input_schema" in self.entry.given:
-            spelled = self._spelled("input_schema")
-            self._say("input_schema", f"{spelled} is given, but args has a model already")
-        return self._handled(model, answer)
+            spelled = self._spelling("input_schema")
+            self._add_problem("input_schema", f"{spelled} is given, but args has a model already")
+        return self._handler_parts(model, answer)
 
-    def _handled(
+    def _handler_parts(
         self, model: type[BaseModel] | None, answer: type[BaseModel] | None
-    ) -> "Made | None":
-        gives, promise = self._promise()
+    ) -> "ToolParts | None":
+        gives, promise = self._output_schema()
         handler = self.entry.handler
         assert handler is not None
         if answer and not gives:
             gives = output_schema(answer)
         call = HandlerCall(self.entry.label, handler, answer, promise)
         if model is not None and has_scope_ids(model):
-            self._say(None, "Scoped is for the tools of a pack, so check the id in the handler")
+            self._add_problem(
+                None, "Scoped is for the tools of a pack, so check the id in the handler"
+            )
         if model is not None:
             takes = input_schema(model)
             reader = model.__pydantic_validator__.validate_python
-            return Made(call, reader, takes, gives, Effect.WRITE, False, model)
-        takes = closed(self._mapping("input_schema") or {})
-        check = self._checked("input_schema", takes)
+            return ToolParts(call, reader, takes, gives, Effect.WRITE, False, model)
+        takes = without_unknown_names(self._mapping("input_schema") or {})
+        check = self._compile("input_schema", takes)
         if check is None:
             return None
-        return Made(call, reader_of(check), takes, gives, Effect.WRITE, False)
+        return ToolParts(call, argument_reader(check), takes, gives, Effect.WRITE, False)
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ToolParts:
     """What routes and handlers differ in."""
 
     call: Any
     reader: Any
-    takes: Schema
-    gives: Schema
+    declared_input: Schema
+    declared_output: Schema
     effect: Effect
     open_world: bool
     input: Any = Input

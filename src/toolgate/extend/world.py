@@ -5,24 +5,24 @@ from dataclasses import dataclass
 
 from toolgate.gate.errors import GateError, ResultTooLarge, RouteFailed, TimedOut, Unavailable
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
+from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.responses import (
-    Bounds,
-    Compressed,
-    Fetched,
+    FetchedResponse,
     FetchFailed,
-    TookTooLong,
-    TooLarge,
+    FetchTimedOut,
+    ResponseLimits,
+    ResponseTooLarge,
+    UnexpectedEncoding,
 )
 from toolgate.ports.documents import DocumentStore
 
 FAILURES: dict[type[FetchFailed], tuple[type[GateError], str]] = {
-    TookTooLong: (TimedOut, "did not answer within {seconds:g} s. Try again later."),
-    TooLarge: (
+    FetchTimedOut: (TimedOut, "did not answer within {seconds:g} s. Try again later."),
+    ResponseTooLarge: (
         ResultTooLarge,
         "answered more than {most} bytes. Ask for fewer items or use a filter.",
     ),
-    Compressed: (RouteFailed, "answered in an encoding nobody asked for."),
+    UnexpectedEncoding: (RouteFailed, "answered in an encoding nobody asked for."),
     FetchFailed: (Unavailable, "cannot be reached. Try again later."),
 }
 
@@ -36,15 +36,20 @@ class OwnWorld:
     seconds: float
     most_bytes: int
 
-    async def ask(
+    async def request(
         self, tool: str, method: str, url: str, headers: Mapping[str, str], content: bytes | None
-    ) -> Fetched:
+    ) -> FetchedResponse:
         """One request to a route; every failure is one the caller may know."""
-        bounds = Bounds(seconds=self.seconds, most_bytes=self.most_bytes, statuses=None)
+        bounds = ResponseLimits(seconds=self.seconds, most_bytes=self.most_bytes, statuses=None)
         headers = {"Accept": "application/json", **headers}
         try:
             return await self.outbound.fetch(
-                url, bounds, reach=Reach.DIRECT, method=method, headers=headers, content=content
+                url,
+                bounds,
+                reach=AddressPolicy.DIRECT,
+                method=method,
+                headers=headers,
+                content=content,
             )
         except FetchFailed as problem:
             error, told = FAILURES[type(problem)]

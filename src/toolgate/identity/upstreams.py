@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from toolgate.identity.oauth.client_documents import ClientDocuments
 from toolgate.identity.providers import Provider
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
+from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.json_fetcher import JsonFetcher
 from toolgate.sections import Settings, SignInSettings
 from toolgate.setting_types import BadSettings
@@ -32,7 +32,7 @@ def upstreams_of(
 ) -> Upstreams:
     """Ready to ask; nothing is asked before somebody signs in."""
     guarded = JsonFetcher(outbound=outbound, seconds=SECONDS)
-    fetcher = replace(guarded, reach=Reach.PROXIED, most_bytes=MOST_BYTES)
+    fetcher = replace(guarded, reach=AddressPolicy.PROXIED, most_bytes=MOST_BYTES)
     signs_in = provider or _provider(settings.sign_in, fetcher)
     described = ClientDocuments(guarded)
     return Upstreams(signs_in, described if settings.oauth.client_documents else None)

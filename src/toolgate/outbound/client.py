@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Self
 import anyio
 
 from toolgate.outbound.addresses import Guard, Resolve, resolve
-from toolgate.outbound.hops import Hop, Reach, checked, port_of
-from toolgate.outbound.responses import GZIP, Bounds, Fetched, FetchFailed, TookTooLong, read
+from toolgate.outbound.hops import AddressPolicy, Hop, checked_url, port_of
+from toolgate.outbound.responses import (
+    GZIP,
+    FetchedResponse,
+    FetchFailed,
+    FetchTimedOut,
+    ResponseLimits,
+    read_body,
+)
 
 if TYPE_CHECKING:
     import ssl
@@ -51,23 +58,23 @@ class Outbound:
     async def fetch(
         self,
         url: str,
-        bounds: Bounds,
+        bounds: ResponseLimits,
         *,
-        reach: Reach = Reach.PUBLIC,
+        reach: AddressPolicy = AddressPolicy.PUBLIC,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
-    ) -> Fetched:
+    ) -> FetchedResponse:
         """One whole response; raise `FetchFailed` unless it may be and can be had."""
         import httpx2  # noqa: PLC0415
 
-        hop = Hop(reach, method, checked(url), headers or {}, content)
+        hop = Hop(reach, method, checked_url(url), headers or {}, content)
         host = hop.url.host
         try:
             with anyio.fail_after(bounds.seconds):
                 return await self._follow(hop, bounds)
         except TimeoutError:
-            raise TookTooLong(f"{host} did not answer within {bounds.seconds:g} s.") from None
+            raise FetchTimedOut(f"{host} did not answer within {bounds.seconds:g} s.") from None
         except httpx2.HTTPError as problem:
             raise FetchFailed(f"{host} could not be reached.") from problem
 
@@ -75,10 +82,10 @@ class Outbound:
         """A client of the HTTP library for a handler of the user's own; it may close it."""
         import httpx2  # noqa: PLC0415
 
-        from toolgate.outbound.connections import Lent  # noqa: PLC0415
+        from toolgate.outbound.connections import UnclosableTransport  # noqa: PLC0415
 
         return httpx2.AsyncClient(
-            transport=Lent(self._transport()),
+            transport=UnclosableTransport(self._transport()),
             timeout=seconds,
             follow_redirects=False,
             # Neither proxies nor a .netrc of the machine: they would add credentials.
@@ -87,15 +94,17 @@ class Outbound:
             headers={**USER_AGENT, "Accept": "application/json", "Accept-Encoding": "identity"},
         )
 
-    async def _follow(self, hop: Hop, bounds: Bounds) -> Fetched:
+    async def _follow(self, hop: Hop, bounds: ResponseLimits) -> FetchedResponse:
         ours = {**USER_AGENT, "Accept-Encoding": GZIP if bounds.compressed else "identity"}
         follows = bounds.redirects if hop.method in SAFE_METHODS else 0
         for _ in range(1 + follows):
             response = await self._send(hop, ours)
             try:
                 if not (follows and response.has_redirect_location):
-                    body = await read(response, hop.url.host, bounds)
-                    return Fetched(str(hop.url), response.status_code, response.headers, body)
+                    body = await read_body(response, hop.url.host, bounds)
+                    return FetchedResponse(
+                        str(hop.url), response.status_code, response.headers, body
+                    )
             finally:
                 await response.aclose()
             hop = hop.redirected(response.headers["location"])
@@ -106,8 +115,8 @@ class Outbound:
 
         from toolgate.outbound.connections import proxy_for  # noqa: PLC0415
 
-        if hop.reach is not Reach.PUBLIC:
-            proxy = proxy_for(hop.url) if hop.reach is Reach.PROXIED else None
+        if hop.reach is not AddressPolicy.PUBLIC:
+            proxy = proxy_for(hop.url) if hop.reach is AddressPolicy.PROXIED else None
             return await self._transport(proxy).handle_async_request(hop.request(ours))
         name = hop.url.raw_host.decode("ascii")
         for address in await self._guard.addresses(hop.url.scheme, name, port_of(hop.url)):

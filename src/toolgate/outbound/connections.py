@@ -20,18 +20,18 @@ class CleanConnection(httpcore2.AsyncHTTPConnection):
 
     def has_expired(self) -> bool:
         """Whether it must not be used again."""
-        return super().has_expired() or (self.is_idle() and self._left_over())
+        return super().has_expired() or (self.is_idle() and self._has_unread_bytes())
 
-    def _left_over(self) -> bool:
+    def _has_unread_bytes(self) -> bool:
         # No public name leads to the parser and the stream; a test shows that these still do.
         inner: Any = self._connection
         parsed_ahead, _ = inner._h11_state.trailing_data
-        return bool(parsed_ahead) or _tls_left_over(
+        return bool(parsed_ahead) or _tls_has_unread_bytes(
             inner._network_stream.get_extra_info("ssl_object")
         )
 
 
-def _tls_left_over(tls: ssl.SSLObject | None) -> bool:
+def _tls_has_unread_bytes(tls: ssl.SSLObject | None) -> bool:
     """Whether TLS holds bytes that were received and not read, or was closed."""
     try:
         if tls is not None:
@@ -65,7 +65,7 @@ def single_use(context: ssl.SSLContext, proxy: str | None = None) -> httpx2.Asyn
     return httpx2.AsyncHTTPTransport(verify=context, trust_env=False, proxy=proxy, limits=limits)
 
 
-class Lent(httpx2.AsyncBaseTransport):
+class UnclosableTransport(httpx2.AsyncBaseTransport):
     """A transport for a client that must not close it."""
 
     def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:

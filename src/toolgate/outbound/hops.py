@@ -17,7 +17,7 @@ FOLLOWING = {"accept", "accept-language"}
 """Headers that a redirect takes along to another origin; any other may be a credential."""
 
 
-class Reach(Enum):
+class AddressPolicy(Enum):
     """Who chose an address, and so what may be reached and how."""
 
     PUBLIC = "public"
@@ -32,7 +32,7 @@ class Reach(Enum):
 class Hop:
     """A request and how far it may reach."""
 
-    reach: Reach
+    reach: AddressPolicy
     method: str
     url: "httpx2.URL"
     headers: Mapping[str, str]
@@ -57,7 +57,7 @@ class Hop:
         import httpx2  # noqa: PLC0415
 
         try:
-            url = checked(self.url.join(location))
+            url = checked_url(self.url.join(location))
         except (httpx2.InvalidURL, ValueError):
             raise FetchFailed(f"{self.url.host} redirects to what is not a valid URL.") from None
         if url.scheme == "http" != self.url.scheme:
@@ -66,10 +66,10 @@ class Hop:
             return replace(self, url=url)
         headers = {name: self.headers[name] for name in self.headers if name.lower() in FOLLOWING}
         # That server chose this address, not who chose the first one.
-        return Hop(Reach.PUBLIC, self.method, url, headers)
+        return Hop(AddressPolicy.PUBLIC, self.method, url, headers)
 
 
-def checked(url: "str | httpx2.URL") -> "httpx2.URL":
+def checked_url(url: "str | httpx2.URL") -> "httpx2.URL":
     """The address, if a request can go there; else raise `FetchFailed`."""
     import httpx2  # noqa: PLC0415
 

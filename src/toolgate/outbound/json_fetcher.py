@@ -8,8 +8,8 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
-from toolgate.outbound.client import Outbound, Reach
-from toolgate.outbound.responses import Bounds, Fetched, FetchFailed
+from toolgate.outbound.client import AddressPolicy, Outbound
+from toolgate.outbound.responses import FetchedResponse, FetchFailed, ResponseLimits
 
 JSON_TYPES = ("application/json", "application/*+json")
 ACCEPT = {"Accept": "application/json"}
@@ -32,7 +32,7 @@ class JsonFetcher:
     """Fetches JSON objects; redirects are not followed."""
 
     outbound: Outbound
-    reach: Reach = Reach.PUBLIC
+    reach: AddressPolicy = AddressPolicy.PUBLIC
     seconds: float = 5.0
     most_bytes: int = 64 * 1024
 
@@ -53,7 +53,7 @@ class JsonFetcher:
         return await self._fetch(url, ANSWERS, method="POST", headers=headers, content=content)
 
     async def _fetch(self, url: str, statuses: tuple[int, ...], **request: Any) -> JsonObject:
-        bounds = Bounds(
+        bounds = ResponseLimits(
             seconds=self.seconds,
             most_bytes=self.most_bytes,
             statuses=statuses,
@@ -70,14 +70,14 @@ class JsonFetcher:
         return JsonObject(fetched.status, cast("dict[str, Any]", body), _fresh_seconds(fetched))
 
 
-def _fresh_seconds(fetched: Fetched) -> float | None:
-    told: dict[str, str] = {}
+def _fresh_seconds(fetched: FetchedResponse) -> float | None:
+    directives: dict[str, str] = {}
     for directive in fetched.headers.get("cache-control", "").lower().split(","):
         name, _, value = directive.partition("=")
-        told[name.strip()] = value.strip().strip('"')
-    if "no-store" in told or "no-cache" in told:
+        directives[name.strip()] = value.strip().strip('"')
+    if "no-store" in directives or "no-cache" in directives:
         return 0
-    most = _count(told.get("max-age", ""))
+    most = _count(directives.get("max-age", ""))
     return None if most is None else max(0, most - (_count(fetched.headers.get("age", "")) or 0))
 
 

@@ -16,20 +16,20 @@ class FetchFailed(Exception):
     """Nothing usable was fetched; the message is fit for a page."""
 
 
-class TookTooLong(FetchFailed):
+class FetchTimedOut(FetchFailed):
     """There was no whole response in time."""
 
 
-class TooLarge(FetchFailed):
+class ResponseTooLarge(FetchFailed):
     """The response has more bytes than wanted."""
 
 
-class Compressed(FetchFailed):
+class UnexpectedEncoding(FetchFailed):
     """The response has a content encoding that was not asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class ResponseLimits:
     """What a response may be, and how long it may take, redirects included."""
 
     seconds: float = 5.0
@@ -45,7 +45,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedResponse:
     """A whole response."""
 
     url: str
@@ -55,7 +55,7 @@ class Fetched:
     body: bytes
 
 
-async def read(response: "httpx2.Response", host: str, bounds: Bounds) -> bytes:
+async def read_body(response: "httpx2.Response", host: str, bounds: ResponseLimits) -> bytes:
     """The body of a response that is still on its way; raise `FetchFailed` unless it fits."""
     _check(response, host, bounds)
     unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if _encoding(response) == GZIP else None
@@ -66,7 +66,7 @@ async def read(response: "httpx2.Response", host: str, bounds: Bounds) -> bytes:
             left = bounds.most_bytes - len(body) + 1
             body += unpack.decompress(chunk, left) if unpack else chunk
             if len(body) > bounds.most_bytes:
-                raise TooLarge(f"{host} sent more than {bounds.most_bytes:,} bytes.")
+                raise ResponseTooLarge(f"{host} sent more than {bounds.most_bytes:,} bytes.")
     except zlib.error:
         raise FetchFailed(f"{host} did not send valid gzip.") from None
     if unpack and not unpack.eof:
@@ -74,7 +74,7 @@ async def read(response: "httpx2.Response", host: str, bounds: Bounds) -> bytes:
     return bytes(body)
 
 
-def _check(response: "httpx2.Response", host: str, bounds: Bounds) -> None:
+def _check(response: "httpx2.Response", host: str, bounds: ResponseLimits) -> None:
     status, types = response.status_code, bounds.content_types
     if bounds.statuses is not None and status not in bounds.statuses:
         if response.is_redirect:
@@ -85,7 +85,7 @@ def _check(response: "httpx2.Response", host: str, bounds: Bounds) -> None:
         name = types[0].rpartition("/")[2].upper()
         raise FetchFailed(f"{host} did not send {name} ({types[0]}).")
     if _encoding(response) not in {"identity", GZIP if bounds.compressed else "identity"}:
-        raise Compressed(f"{host} sent a compressed answer, which was not asked for.")
+        raise UnexpectedEncoding(f"{host} sent a compressed answer, which was not asked for.")
 
 
 def _encoding(response: "httpx2.Response") -> str:

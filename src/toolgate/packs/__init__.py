@@ -38,12 +38,12 @@ def known() -> list[str]:
     return [name for name, _ in sources()]
 
 
-def load(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
+def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
     """What the packs of these names bring, or all that ship; others are not even imported."""
-    return tuple(_load(name) for name in dict.fromkeys(BUILT_IN if names is None else names))
+    return tuple(_offer(name) for name in dict.fromkeys(BUILT_IN if names is None else names))
 
 
-def _load(name: str) -> "AnyOffer":
+def _offer(name: str) -> "AnyOffer":
     if name in BUILT_IN:
         return import_module(f"{__name__}.{name}").OFFER
     found = entry_points(group=GROUP, name=name)

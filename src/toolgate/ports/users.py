@@ -19,7 +19,7 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 NEVER = {"timestamp": "1970-01-01T00:00:00.000Z", "timestampUNIX": 0}
 
 
-def moment(now: datetime | None = None) -> Record:
+def timestamp_record(now: datetime | None = None) -> Record:
     """A point in time, as records write it."""
     now = now or datetime.now(UTC)
     text = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -30,7 +30,7 @@ def new_record(
     uid: str, email: str | None = None, name: str | None = None, now: datetime | None = None
 ) -> Record:
     """The record of a user who signs in for the first time."""
-    made = moment(now)
+    made = timestamp_record(now)
     return {
         "auth": {"uid": uid, "email": email, "temporary": False},
         "roles": {"admin": False, "betaTester": False, "developer": False},
@@ -56,7 +56,7 @@ def new_record(
     }
 
 
-def resolved(uid: str, record: Record | None) -> Record:
+def complete_record(uid: str, record: Record | None) -> Record:
     """The whole record: what is stored over the defaults, without secrets."""
     whole = _merged(new_record(uid, now=EPOCH), record or {})
     _take_email_from_the_top(whole)

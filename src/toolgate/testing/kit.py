@@ -16,7 +16,7 @@ from toolgate.gate.calls import Call
 from toolgate.gate.offer import AnyOffer
 from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Principal, Role, of_role
-from toolgate.settings import load
+from toolgate.settings import read_settings
 
 MANY = 1_000_000
 ADMIN = of_role(Role.ADMIN, "test-admin")
@@ -77,9 +77,9 @@ async def opened_kit(
     given |= switched_on(settings.get("packs__enabled")) if writes else {}
     uncounted = dict.fromkeys(("limits.refusals_per_minute", "limits.guesses_per_minute"), MANY)
     flags = given | uncounted | flags
-    async with opened(load(flags=flags, environment={}), plugins) as app:
+    async with opened(read_settings(flags=flags, environment={}), plugins) as app:
         if demo_data:
-            await demo.load(app)
+            await demo.load_demo(app)
         yield Kit(app)
 
 
@@ -87,7 +87,7 @@ def switched_on(enabled: Iterable[str] | None = None) -> dict[str, Any]:
     """Settings that switch on what these packs' rules ask for; all built-in ones unless named."""
     return {
         f"{offer.pack.name}.{key}": True
-        for offer in packs.load(enabled)
+        for offer in packs.offers(enabled)
         if offer.settings
         for key in offer.settings.switches.values()
     }

@@ -11,7 +11,7 @@ import pytest
 from tests.identity.oauth.flow import PREFIX, Flow, hidden, registered
 from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
-from toolgate.settings import BadSettings, load
+from toolgate.settings import BadSettings, read_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -99,4 +99,4 @@ async def test_another_browser_cannot_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "a b", "x=y", "x;y", "x" * 65, "session\n"])
 def test_a_name_that_is_no_cookies_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadSettings, match=r"oauth\.cookie"):
-        load(flags={"data": tmp_path, "oauth.cookie": name}, environment={})
+        read_settings(flags={"data": tmp_path, "oauth.cookie": name}, environment={})

@@ -25,7 +25,7 @@ from tests.patience import PATIENT
 from toolgate.identity.providers import Profile, SignInFailed, SignInStart
 from toolgate.identity.providers.oidc import OidcProvider
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
+from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.json_fetcher import JsonFetcher
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +97,7 @@ def upstream(key: RSAKey) -> Iterator[Upstream]:
 @pytest.fixture
 async def fetcher() -> AsyncIterator[JsonFetcher]:
     async with Outbound() as outbound:
-        yield JsonFetcher(outbound=outbound, reach=Reach.PROXIED, seconds=PATIENT)
+        yield JsonFetcher(outbound=outbound, reach=AddressPolicy.PROXIED, seconds=PATIENT)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from toolgate.identity.providers import Profile, SignInFailed
 from toolgate.identity.providers.signing_keys import SigningKeys
 from toolgate.identity.providers.site import SiteProvider
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.hops import Reach
+from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.json_fetcher import JsonFetcher
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ def published(key: RSAKey) -> Iterator[Publisher]:
 @pytest.fixture
 async def fetcher() -> AsyncIterator[JsonFetcher]:
     async with Outbound() as outbound:
-        yield JsonFetcher(outbound=outbound, reach=Reach.PROXIED, seconds=PATIENT)
+        yield JsonFetcher(outbound=outbound, reach=AddressPolicy.PROXIED, seconds=PATIENT)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolgate.packs.appdata.collections import read
+from toolgate.packs.appdata.collections import read_file
 from toolgate.setting_types import BadSettings
 
 HEAD = '[collections.orders]\ndescription = "Orders"\n'
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_told_with_what_to_write(tmp_path: Path, case: str) -> 
     file = tmp_path / "collections.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadSettings) as refused:
-        read(file)
+        read_file(file)
     assert str(refused.value).startswith(f"Setting appdata.collections ({file}): ")
     assert all(words in str(refused.value) for words in told), str(refused.value)
 
@@ -80,19 +80,19 @@ def test_what_is_wrong_is_told_with_what_to_write(tmp_path: Path, case: str) -> 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
     with pytest.raises(BadSettings, match=r"no such file\. `toolgate appdata discover --file "):
-        read(missing)
+        read_file(missing)
     with pytest.raises(BadSettings, match=r": is a directory\."):
-        read(tmp_path)
+        read_file(tmp_path)
     missing.write_bytes(b"\xff")
     with pytest.raises(BadSettings, match=r"not UTF-8 text"):
-        read(missing)
+        read_file(missing)
 
 
 def test_the_order_of_the_file_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "collections.toml"
     fields = 'fields.z = { type = "string" }\nfields.a = { type = "number", required = true }\n'
     file.write_text(f'{HEAD}{fields}[collections.a]\ndescription = "A"\n', encoding="utf-8")
-    found = read(file)
+    found = read_file(file)
     assert list(found.by_name) == ["orders", "a"]
     assert [(one.name, one.required) for one in found.by_name["orders"].fields] == [
         ("z", False),

@@ -10,8 +10,8 @@ from tests.firestore.wire_server import WireServer
 from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.db.engine import Database
 from toolgate.packs.appdata import commands
-from toolgate.packs.appdata.collections import parsed
-from toolgate.packs.appdata.discovery import proposed, type_of
+from toolgate.packs.appdata.collections import parse
+from toolgate.packs.appdata.discovery import propose, type_of
 from toolgate.ports.documents import DocumentStore, Fields
 from toolgate.testing import opened_kit
 
@@ -30,7 +30,7 @@ async def store_of(**collections: list[Fields]) -> MemoryDocuments:
 
 
 async def text_of(store: DocumentStore, limit: int = 20) -> str:
-    return await proposed(store, limit, lambda _done, _total: None)
+    return await propose(store, limit, lambda _done, _total: None)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ async def test_a_proposal_names_fields_and_types_but_no_values_and_nothing_is_wr
         {"total": 6},
     ]
     text = await text_of(await store_of(orders=orders, empty=[]))
-    found = parsed(text)
+    found = parse(text)
     assert list(found.by_name) == ["orders"]
     assert found.writable == []
     assert [(one.name, one.type, one.description) for one in found.by_name["orders"].fields] == [
@@ -73,14 +73,14 @@ async def test_a_proposal_names_fields_and_types_but_no_values_and_nothing_is_wr
 
 async def test_only_the_first_documents_are_looked_at() -> None:
     store = await store_of(orders=[{"a": 1}, {"a": 1}, {"b": 1}])
-    fields = parsed(await text_of(store, limit=2)).by_name["orders"].fields
+    fields = parse(await text_of(store, limit=2)).by_name["orders"].fields
     assert [one.name for one in fields] == ["id", "a"]
 
 
 async def test_odd_names_survive_the_round_trip_and_move_no_cursor() -> None:
     text = await text_of(await store_of(**{ODD: [{ODD: 1, "": 2, "id": 3, "a.b": 4}]}))
     assert all(line.isprintable() for line in text.splitlines())
-    collection = parsed(text).by_name[ODD]
+    collection = parse(text).by_name[ODD]
     assert [one.name for one in collection.fields] == ["id", ODD, "a.b"]
 
 
@@ -92,7 +92,7 @@ async def test_documents_in_firestore_are_found(tmp_path: Path) -> None:
             made = await kit.call("create_document", collection="apps", data=data)
             assert made.error is None
             text = await text_of(kit.app.worlds["appdata"].world.documents)
-    types = {one.name: one.type for one in parsed(text).by_name["apps"].fields}
+    types = {one.name: one.type for one in parse(text).by_name["apps"].fields}
     assert types == {"id": "string", "name": "string", "features": "string[]"}
 
 

@@ -136,7 +136,7 @@ async def test_permissions_are_not_read_from_users_that_the_file_does_not_have(
 
 async def test_demo_documents_are_not_loaded_and_it_is_said(shop: Kit) -> None:
     with pytest.raises(demo.NotForDemo, match=r"appdata\.collections names your own file"):
-        await demo.load(shop.app)
+        await demo.load_demo(shop.app)
     assert await shop.app.documents.of("appdata").collections() == []
 
 

@@ -673,8 +673,8 @@ async def count(kit: Kit) -> int:
 
 async def test_demo_data_is_loaded_once(tmp_path: Path) -> None:
     async with opened_kit(tmp_path) as kit:
-        assert (await demo.load(kit.app))["appdata"] == len(DEMO)
-        assert (await demo.load(kit.app))["appdata"] == 0
+        assert (await demo.load_demo(kit.app))["appdata"] == len(DEMO)
+        assert (await demo.load_demo(kit.app))["appdata"] == 0
         assert await count(kit) == len(DEMO)
 
 
@@ -682,7 +682,7 @@ async def test_demo_data_is_not_loaded_beside_documents_of_a_user(tmp_path: Path
     async with opened_kit(tmp_path, writes=True) as kit:
         await kit.call("create_document", collection="apps", document_id="mine", data={"a": 1})
         with pytest.raises(NotForDemo, match="holds documents already"):
-            await demo.load(kit.app)
+            await demo.load_demo(kit.app)
         assert await count(kit) == 1
 
 
@@ -694,7 +694,7 @@ async def test_a_users_version_of_a_demo_document_stays(tmp_path: Path) -> None:
         await kit.app.gate.database.write(
             lambda connection: connection.execute(changed.values(fields={"name": "My Hub"}))
         )
-        assert (await demo.load(kit.app))["appdata"] == 0
+        assert (await demo.load_demo(kit.app))["appdata"] == 0
         stored = await kit.call("get_document", collection="apps", document_id="hub")
     assert_answer(stored, {"id": "hub", "name": "My Hub"})
 
@@ -703,5 +703,5 @@ async def test_a_demo_document_that_was_removed_is_loaded_again(tmp_path: Path) 
     async with opened_kit(tmp_path, demo_data=True) as kit:
         removed = documents.delete().where(documents.c.collection == "apps")
         await kit.app.gate.database.write(lambda connection: connection.execute(removed))
-        assert (await demo.load(kit.app))["appdata"] == 9
-        assert (await demo.load(kit.app))["appdata"] == 0
+        assert (await demo.load_demo(kit.app))["appdata"] == 9
+        assert (await demo.load_demo(kit.app))["appdata"] == 0

@@ -35,6 +35,6 @@ async def test_demo_users_are_not_put_beside_people_who_signed_in(tmp_path: Path
         async with kit.app.gate.database.transaction() as tx:
             await kit.app.documents.of("backend").create(tx, "users", {}, "somebody")
         with pytest.raises(NotForDemo, match="Pack backend holds documents already"):
-            await demo.load(kit.app)
+            await demo.load_demo(kit.app)
         found = await kit.app.documents.of("backend").query("users", [], 100)
         assert [one.id for one in found] == ["somebody"]

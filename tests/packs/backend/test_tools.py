@@ -9,7 +9,7 @@ import pytest
 from tests.servers import Server
 
 from toolgate.gate.principal import Role, of_role
-from toolgate.settings import BadSettings, load
+from toolgate.settings import BadSettings, read_settings
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -131,7 +131,7 @@ async def test_the_namespace_can_be_set(tmp_path: Path) -> None:
 
 def test_a_namespace_that_is_none_is_refused_before_the_start() -> None:
     with pytest.raises(BadSettings, match=r"backend\.namespace"):
-        load(environment={"BACKEND_MANAGER_NAMESPACE": "example.com"})
+        read_settings(environment={"BACKEND_MANAGER_NAMESPACE": "example.com"})
 
 
 async def test_the_three_roles(kit: Kit) -> None:

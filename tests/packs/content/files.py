@@ -10,7 +10,7 @@ from sqlalchemy import select
 from tests.databases import upgrade_all
 
 from toolgate.db.engine import Database
-from toolgate.packs.content.importing import Report, Wanted, load
+from toolgate.packs.content.importing import ImportOptions, Report, import_file
 from toolgate.packs.content.sql import tables
 
 VIDEO = "00000000-0000-4000-a000-000000000901"
@@ -113,7 +113,7 @@ class Place:
         self, path: Path, seen: Callable[[int], None] = lambda _: None, **wanted: Any
     ) -> Report:
         wanted = {"project": "p", "create_project": "P"} | wanted
-        return await load(self.database, path, Wanted(**wanted), seen)
+        return await import_file(self.database, path, ImportOptions(**wanted), seen)
 
     async def rows(self, kind: str) -> list[dict[str, Any]]:
         table = TABLES[kind]

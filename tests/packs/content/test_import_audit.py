@@ -9,7 +9,7 @@ from sqlalchemy import select
 from tests.packs.content.files import ENTITIES, VIDEO, Place, opened
 
 from toolgate.db.tables import audit
-from toolgate.packs.content.importing import loader
+from toolgate.packs.content.importing import file_import
 from toolgate.packs.content.sql import tables
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ async def test_without_its_row_nothing_is_stored(
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("no room for the row")
 
-    monkeypatch.setattr(loader, "note_operator", fails)
+    monkeypatch.setattr(file_import, "note_operator", fails)
     with pytest.raises(RuntimeError, match="no room"):
         await place.load(place.rows_file("e.jsonl", ENTITIES))
     assert await place.rows("entities") == []

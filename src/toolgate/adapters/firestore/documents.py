@@ -94,7 +94,7 @@ class FirestoreDocuments:
 
     async def get(self, collection: str, document_id: str) -> Fields | None:
         """Return the fields of one document, or None."""
-        with _translated():
+        with _as_store_errors():
             found = await self._document(collection, document_id).get(
                 retry=self._retry, timeout=self._timeout
             )
@@ -106,7 +106,7 @@ class FirestoreDocuments:
         """Return at most `limit` documents that pass every filter, in Firestore's order."""
         if any(_passes_nothing(one) for one in filters):
             return []
-        with _translated():
+        with _as_store_errors():
             query = self._client().collection(collection)
             for one in filters:
                 query = query.where(filter=field_filter(one))
@@ -115,7 +115,7 @@ class FirestoreDocuments:
 
     async def collections(self) -> Sequence[str]:
         """Return the names of the collections that are not nested."""
-        with _translated():
+        with _as_store_errors():
             every = self._client().collections(retry=self._retry, timeout=self._timeout)
             return sorted([one.id async for one in every])
 
@@ -127,7 +127,7 @@ class FirestoreDocuments:
         document_id: str | None,
     ) -> str:
         """Store a new document at once, whatever becomes of the transaction."""
-        with _translated():
+        with _as_store_errors():
             document = self._document(collection, document_id)
             try:
                 # Never retried: when only the answer was lost, a second attempt would find the
@@ -196,14 +196,14 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _translated() -> Generator[None]:
+def _as_store_errors() -> Generator[None]:
     """Turn what the Google libraries raise into `StoreUnavailable`."""
     try:
         yield
     except (refusals.Forbidden, refusals.Unauthorized) as exc:
         raise StoreUnavailable(NO_PERMISSION) from exc
     except refusals.FailedPrecondition as exc:
-        raise StoreUnavailable(_unmet(f"{exc.message}")) from exc
+        raise StoreUnavailable(_missing_index_message(f"{exc.message}")) from exc
     except (refusals.BadRequest, refusals.NotFound) as exc:
         raise StoreUnavailable(f"Firestore refused the request: {exc.message}") from exc
     except (refusals.GoogleAPIError, GoogleAuthError) as exc:
@@ -212,7 +212,7 @@ def _translated() -> Generator[None]:
         raise StoreUnavailable(f"Firestore cannot take this request: {exc}") from exc
 
 
-def _unmet(message: str) -> str:
+def _missing_index_message(message: str) -> str:
     if link := LINK.search(message):
         return f"{NO_INDEX}: {link.group()}"
     if "index" in message:
@@ -254,10 +254,10 @@ def to_json(value: object) -> Json:
         case list() | tuple() | Vector():
             return [to_json(one) for one in cast("Sequence[object]", value)]
         case _:
-            return _spelled(value)
+            return _as_json(value)
 
 
-def _spelled(value: object) -> Json:
+def _as_json(value: object) -> Json:
     match value:
         case float():
             return value if math.isfinite(value) else NOT_FINITE[str(value)]

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from toolgate.adapters.sql.prefilter import narrowed
+from toolgate.adapters.sql.prefilter import narrow
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import documents
@@ -68,10 +68,10 @@ class SqlDocuments:
             .order_by(documents.c.seq)
         )
         for one in filters:
-            candidates = narrowed(candidates, one, self._database.dialect)
-        async with _answering():
+            candidates = narrow(candidates, one, self._database.dialect)
+        async with _as_store_errors():
             return await self._database.read(
-                lambda connection: _passing(connection, candidates, filters, limit)
+                lambda connection: _matching(connection, candidates, filters, limit)
             )
 
     async def collections(self) -> Sequence[str]:
@@ -79,7 +79,7 @@ class SqlDocuments:
         name = documents.c.collection
         ours = documents.c.namespace == self._namespace
         names = select(name).where(ours, name.not_like("%/%")).distinct()
-        async with _answering():
+        async with _as_store_errors():
             found = await self._database.read(lambda connection: connection.scalars(names).all())
         return sorted(found)
 
@@ -90,20 +90,20 @@ class SqlDocuments:
         new_id = document_id or "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
         where = {"namespace": self._namespace, "collection": collection}
         row = {**where, "id": new_id, "fields": fields}
-        async with _answering():
+        async with _as_store_errors():
             await tx.run(lambda connection: _insert(connection, row))
         return new_id
 
     async def check(self) -> None:
         """Raise unless the database answers."""
-        async with _answering():
+        async with _as_store_errors():
             await self._database.check()
 
     async def close(self) -> None:
         """The database is closed by its owner."""
 
 
-def _passing(
+def _matching(
     connection: Connection, candidates: Select[Any, Any, Any], filters: Sequence[Filter], limit: int
 ) -> list[Stored]:
     """Check candidates page by page, so that a long collection is never in memory at once."""
@@ -132,7 +132,7 @@ def _insert(connection: Connection, row: Fields) -> None:
 
 
 @asynccontextmanager
-async def _answering() -> AsyncGenerator[None, None]:
+async def _as_store_errors() -> AsyncGenerator[None, None]:
     try:
         yield
     except (DBAPIError, OSError) as problem:

@@ -30,7 +30,7 @@ class Jsonb(UserDefinedType[Any]):
         return "JSONB"
 
 
-def narrowed(query: Query, one: Filter, dialect: str) -> Query:
+def narrow(query: Query, one: Filter, dialect: str) -> Query:
     """The query with what the database can check of this filter."""
     condition = _postgresql(one) if dialect == "postgresql" else _sqlite(one)
     return query if condition is None else query.where(condition)

@@ -7,7 +7,7 @@ from importlib import resources
 
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.appdata import demo, prompts
-from toolgate.packs.appdata.collections import BUILT_IN, read
+from toolgate.packs.appdata.collections import BUILT_IN, read_file
 from toolgate.packs.appdata.pack import APPDATA
 from toolgate.packs.appdata.settings import AppDataSettings
 from toolgate.packs.appdata.tools import documents, permissions, schema
@@ -15,9 +15,9 @@ from toolgate.packs.appdata.world import AppDataWorld
 
 
 @asynccontextmanager
-async def opened(site: Site, settings: AppDataSettings) -> AsyncGenerator[AppDataWorld]:
+async def open_world(site: Site, settings: AppDataSettings) -> AsyncGenerator[AppDataWorld]:
     """The pack's ports."""
-    collections = read(settings.collections) if settings.collections else BUILT_IN
+    collections = read_file(settings.collections) if settings.collections else BUILT_IN
     yield AppDataWorld(site.documents, collections)
 
 
@@ -37,9 +37,9 @@ OFFER = Offer(
     prompts=prompts.prompts(BUILT_IN),
     in_world=in_world,
     settings=AppDataSettings,
-    open=opened,
+    open=open_world,
     documents=True,
     rules=(resources.files(__name__) / "rules.cedar").read_text(encoding="utf-8"),
-    demo=demo.load,
+    demo=demo.load_demo,
     commands="toolgate.packs.appdata.commands:group",
 )

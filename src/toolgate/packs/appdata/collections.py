@@ -70,13 +70,13 @@ class Collections:
         return [one.name for one in self.every if one.writable]
 
 
-def _nameable(name: str) -> str:
+def _check_name(name: str) -> str:
     if problem := broken_id_rule(name) if name else "must not be empty":
         raise PydanticCustomError(TOLD, "the name {problem}", {"problem": problem})
     return name
 
 
-Name = Annotated[str, AfterValidator(_nameable)]
+Name = Annotated[str, AfterValidator(_check_name)]
 Text = Annotated[str, pydantic.Field(min_length=1)]
 
 
@@ -112,10 +112,10 @@ TABLES = {1: CollectionsFile, 3: CollectionTable, 5: FieldTable}
 """Which keys there are at a depth."""
 
 
-def read(file: Path) -> Collections:
+def read_file(file: Path) -> Collections:
     """The collections of a team's own file; raises `BadSettings` with what is wrong in it."""
     try:
-        return parsed(file.read_text(encoding="utf-8"))
+        return parse(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         step = f"`toolgate appdata discover --file {file}` proposes one."
         problem = f"there is no such file. {step}"
@@ -126,11 +126,11 @@ def read(file: Path) -> Collections:
     except tomllib.TOMLDecodeError as unreadable:
         problem = f"it is not valid TOML: {unreadable}."
     except ValidationError as invalid:
-        problem = _told(invalid)
+        problem = _first_problem(invalid)
     raise BadSettings(f"Setting {SETTING} ({file}): {problem}")
 
 
-def parsed(text: str) -> Collections:
+def parse(text: str) -> Collections:
     """The collections of a file's text."""
     tables = CollectionsFile.model_validate(tomllib.loads(text)).collections
     return Collections({name: _collection(name, table) for name, table in tables.items()})
@@ -145,7 +145,7 @@ def _collection(name: str, table: CollectionTable) -> Collection:
     )
 
 
-def _told(invalid: ValidationError) -> str:
+def _first_problem(invalid: ValidationError) -> str:
     """The first problem: where, which rule, and what to write."""
     first = invalid.errors(include_url=False)[0]
     place = tuple(part for part in first["loc"] if part != "[key]")
@@ -170,6 +170,6 @@ def _example(place: tuple[Any, ...], leaf: str) -> str:
             return EXAMPLES[leaf]
 
 
-BUILT_IN = parsed(
+BUILT_IN = parse(
     (resources.files("toolgate.packs.appdata") / "collections.toml").read_text(encoding="utf-8")
 )

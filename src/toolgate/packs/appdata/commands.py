@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.options import ConfigFile, DataFolder, command_settings, help_when_alone
 from toolgate.cli.output import say, success
 from toolgate.cli.problems import ExitCode, Stop
 
@@ -54,9 +54,9 @@ def discover(
     """
     if file is not None and file.exists():
         raise Stop(f"{file} is there already. Name another with --file, or move it away.")
-    settings = load_settings(ctx, config, data)
+    settings = command_settings(ctx, config, data)
     with _progress() as seen:
-        text = environment.run_async(lambda: _proposed(settings, limit, seen))
+        text = environment.run_async(lambda: _propose(settings, limit, seen))
     if not text:
         raise Stop("There are no documents, so there is nothing to propose.", ExitCode.FAILED)
     if file is None:
@@ -66,9 +66,9 @@ def discover(
     return say(f"{success('Done:')} {file} is written. Edit it, and set appdata.collections to it.")
 
 
-async def _proposed(settings: "Settings", limit: int, seen: Callable[[int, int], None]) -> str:
+async def _propose(settings: "Settings", limit: int, seen: Callable[[int, int], None]) -> str:
     from toolgate.document_stores import firestore_of
-    from toolgate.packs.appdata.discovery import proposed
+    from toolgate.packs.appdata.discovery import propose
     from toolgate.packs.appdata.pack import APPDATA
     from toolgate.packs.appdata.settings import AppDataSettings
     from toolgate.sections import DatabaseSettings
@@ -82,7 +82,7 @@ async def _proposed(settings: "Settings", limit: int, seen: Callable[[int, int],
             changed |= {"data": Path(folder), "database": DatabaseSettings(url=None)}
         trial = settings.model_copy(update=changed)
         async with environment.world(trial, APPDATA.name, existing=not in_firestore) as world:
-            return await proposed(world.documents, limit, seen)
+            return await propose(world.documents, limit, seen)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ HEAD = """\
 """
 
 
-async def proposed(store: DocumentStore, limit: int, seen: Callable[[int, int], None]) -> str:
+async def propose(store: DocumentStore, limit: int, seen: Callable[[int, int], None]) -> str:
     """The text of such a file, from the first documents of each collection; empty without any.
 
     `seen` is told how many collections were read, of how many.
@@ -54,9 +54,9 @@ def _field(name: str, documents: Sequence[Fields]) -> str:
     counted = Counter(type_of(fields[name]) for fields in documents if name in fields)
     types = [one for one in counted if one != "null"]
     mixed = ", ".join(f"{one} in {counted[one]}" for one in counted) if len(types) > 1 else ""
-    told = _text(f"Mixed types: {mixed}" if mixed else "")
+    description = _text(f"Mixed types: {mixed}" if mixed else "")
     present = f"# in {counted.total()} of {len(documents)} documents"
-    line = f"{_key(name)} = {{ type = {_text(' | '.join(counted))}, description = {told} }}"
+    line = f"{_key(name)} = {{ type = {_text(' | '.join(counted))}, description = {description} }}"
     return line if counted.total() == len(documents) else f"{line} {present}"
 
 

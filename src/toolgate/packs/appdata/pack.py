@@ -35,24 +35,24 @@ def _allowed(name: str, info: ValidationInfo) -> str:
 
 
 def _writable(name: str, info: ValidationInfo) -> str:
-    collections = known_to(info)
+    collections = collections_of(info)
     if not collections.by_name[_allowed(name, info)].writable:
-        told = {"name": shown(name), "writable": ", ".join(collections.writable) or "none"}
+        context = {"name": shown(name), "writable": ", ".join(collections.writable) or "none"}
         raise PydanticCustomError(
-            TOLD, "Collection '{name}' is read-only (writable collections: {writable})", told
+            TOLD, "Collection '{name}' is read-only (writable collections: {writable})", context
         )
     return name
 
 
-def known_to(info: ValidationInfo) -> Collections:
+def collections_of(info: ValidationInfo) -> Collections:
     """The collections of the tool's world; the built-in ones where it is not bound to any."""
     return info.context.collections if info.context else BUILT_IN
 
 
 def _id(value: str, info: ValidationInfo) -> str:
     if problem := broken_id_rule(value):
-        told = {"field": info.field_name, "problem": problem}
-        raise PydanticCustomError(TOLD, "{field} {problem}", told)
+        context = {"field": info.field_name, "problem": problem}
+        raise PydanticCustomError(TOLD, "{field} {problem}", context)
     return value
 
 

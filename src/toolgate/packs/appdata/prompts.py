@@ -13,7 +13,7 @@ from toolgate.packs.appdata.collections import Collection, Collections
 from toolgate.packs.appdata.tools import documents, permissions
 from toolgate.packs.appdata.tools.documents import DEFAULT_LIMIT, MOST_LIMIT
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
-from toolgate.packs.appdata.tools.schema import meaning
+from toolgate.packs.appdata.tools.schema import field_description
 from toolgate.ports.documents import MOST_IN_VALUES, Operator
 
 _MOST_GOAL = 500
@@ -48,7 +48,7 @@ def _is_ecosystem(collections: Collections) -> bool:
 
 
 def _field_lines(collection: Collection) -> str:
-    return "\n".join(f"- `{f.name}` ({f.type}): {meaning(f)}" for f in collection.fields)
+    return "\n".join(f"- `{f.name}` ({f.type}): {field_description(f)}" for f in collection.fields)
 
 
 def _unknown(collections: Collections, name: str) -> str:

@@ -12,7 +12,7 @@ from toolgate.packs.backend.world import BackendWorld
 
 
 @asynccontextmanager
-async def opened(site: Site, settings: BackendSettings) -> AsyncGenerator[BackendWorld]:
+async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[BackendWorld]:
     """The pack's ports."""
     yield BackendWorld(site.documents, settings.namespace)
 
@@ -21,7 +21,7 @@ OFFER = Offer(
     pack=BACKEND,
     tools=(*users.family.tools, *operations.family.tools),
     settings=BackendSettings,
-    open=opened,
+    open=open_world,
     documents=True,
-    demo=demo.load,
+    demo=demo.load_demo,
 )

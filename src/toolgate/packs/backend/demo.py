@@ -7,7 +7,7 @@ from toolgate.gate.demo_documents import Document, store_demo
 from toolgate.gate.offer import Site
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.world import BackendWorld
-from toolgate.ports.users import USERS, moment, new_record
+from toolgate.ports.users import USERS, new_record, timestamp_record
 
 JOINED = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
 LONG_AGO, FAR_AWAY = datetime(2025, 6, 1, tzinfo=UTC), datetime(2099, 1, 1, tzinfo=UTC)
@@ -27,13 +27,13 @@ def _premium(status: str, expires: datetime, *, cancelling: bool = False) -> Rec
         "resourceId": f"sub-{status}-{expires:%Y}",
         "frequency": "monthly",
         "price": 4.99,
-        "startDate": moment(JOINED),
+        "startDate": timestamp_record(JOINED),
     }
     return usual | {
         "product": {"id": "premium", "name": "Premium"},
         "status": status,
-        "expires": moment(expires),
-        "cancellation": {"pending": cancelling, "date": moment(expires)}
+        "expires": timestamp_record(expires),
+        "cancellation": {"pending": cancelling, "date": timestamp_record(expires)}
         if cancelling
         else usual["cancellation"],
         "payment": usual["payment"] | payment,
@@ -61,6 +61,6 @@ def _users() -> tuple[Document, ...]:
 DEMO = _users()
 
 
-async def load(world: BackendWorld, site: Site) -> int:
+async def load_demo(world: BackendWorld, site: Site) -> int:
     """Store the demo users that are not there yet; return how many were stored."""
     return await store_demo(BACKEND, site, DEMO)

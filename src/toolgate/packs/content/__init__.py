@@ -18,7 +18,7 @@ FAMILIES = (projects, entities, graph, performance, blocks)
 
 
 @asynccontextmanager
-async def opened(site: Site, settings: ContentSettings) -> AsyncGenerator[ContentWorld]:
+async def open_world(site: Site, settings: ContentSettings) -> AsyncGenerator[ContentWorld]:
     """The pack's ports."""
     yield ContentWorld(SqlContent(site.database), settings.default_project)
 
@@ -27,14 +27,14 @@ OFFER = Offer(
     pack=CONTENT,
     tools=tuple(tool for module in FAMILIES for tool in module.family.tools),
     settings=ContentSettings,
-    open=opened,
+    open=open_world,
     schema=Schema(
         metadata,
         "toolgate.packs.content.migrations",
         version_table="content_version",
         shared=("0002", "0003", "0005", "0006"),
     ),
-    demo=demo.load,
+    demo=demo.load_demo,
     commands="toolgate.packs.content.commands:group",
     from_request=PROJECT,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, help_when_alone, load_settings
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
 from toolgate.cli.output import failure, note, on_terminal, printable, say, say_json, success
 from toolgate.cli.problems import ExitCode, Stop
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from toolgate.db.engine import Database
-    from toolgate.packs.content.importing import Report, UnknownProject, Wanted
+    from toolgate.packs.content.importing import ImportOptions, Report, UnknownProject
     from toolgate.sections import Settings
 
 File = Annotated[
@@ -88,19 +88,19 @@ def import_(
     Existing rows are replaced; fields that the file lacks keep their values. Search Console
     exports need --start and --end, and --page or --query if they lack that column.
     """
-    from toolgate.packs.content.importing import Wanted
+    from toolgate.packs.content.importing import ImportOptions
 
     _check(file, kind)
-    wanted = Wanted(project, kind, create_project, start, end, page, query, dry_run)
-    settings = load_settings(ctx, config, data)
+    wanted = ImportOptions(project, kind, create_project, start, end, page, query, dry_run)
+    settings = command_settings(ctx, config, data)
     trial = dry_run and create_project is not None
-    missing = environment.run_async(lambda: _missing(settings)) if trial else None
+    missing = environment.run_async(lambda: _missing_file(settings)) if trial else None
     with _progress(file, wanted, shown=on_terminal() and not as_json) as seen:
         report = environment.run_async(lambda: _import(settings, file, wanted, missing, seen))
     if as_json:
         say_json(_as_json(file, project, report))
     else:
-        _tell(file, wanted, report)
+        _print_report(file, wanted, report)
         if trial and report.new_project and not report.refused:
             named = f"Database {missing} and project" if missing else "Project"
             say(f"{named} {project} would be created first.")
@@ -110,12 +110,12 @@ def import_(
 
 def _check(file: Path, kind: str | None) -> None:
     """Stop before the database is opened if the command line is wrong."""
-    from toolgate.packs.content.importing import KINDS, BadFile, readable
+    from toolgate.packs.content.importing import KINDS, BadFile, check_file
 
     if kind is not None and kind not in KINDS:
         raise Stop(f"There is no kind {kind!r}. Kinds: {', '.join(KINDS)}.")
     try:
-        readable(file)
+        check_file(file)
     except BadFile as problem:
         raise Stop(str(problem)) from None
 
@@ -123,24 +123,28 @@ def _check(file: Path, kind: str | None) -> None:
 async def _import(
     settings: "Settings",
     file: Path,
-    wanted: "Wanted",
+    options: "ImportOptions",
     missing: Path | None,
     seen: Callable[[int], None],
 ) -> "Report":
-    from toolgate.packs.content.importing import BadFile, UnknownProject, load
+    from toolgate.packs.content.importing import BadFile, UnknownProject, import_file
 
-    existing = wanted.create_project is None
-    place = _in_passing(settings) if missing else environment.database(settings, existing=existing)
+    existing = options.create_project is None
+    place = (
+        _temporary_database(settings)
+        if missing
+        else environment.database(settings, existing=existing)
+    )
     async with place as database:
         try:
-            return await load(database, file, wanted, seen)
+            return await import_file(database, file, options, seen)
         except UnknownProject as problem:
-            raise Stop(_unknown(wanted.project, problem)) from None
+            raise Stop(_unknown_project(options.project, problem)) from None
         except BadFile as problem:
             raise Stop(f"{printable(problem)} Nothing was stored.", ExitCode.FAILED) from None
 
 
-async def _missing(settings: "Settings") -> Path | None:
+async def _missing_file(settings: "Settings") -> Path | None:
     """The file of an embedded database that is not there yet."""
     from toolgate.data_folder import embedded_file
     from toolgate.db.engine import Database
@@ -152,7 +156,7 @@ async def _missing(settings: "Settings") -> Path | None:
 
 
 @asynccontextmanager
-async def _in_passing(settings: "Settings") -> "AsyncGenerator[Database]":
+async def _temporary_database(settings: "Settings") -> "AsyncGenerator[Database]":
     """An empty database to check rows against where there is none: a dry run leaves no file."""
     from toolgate.sections import DatabaseSettings
 
@@ -162,7 +166,7 @@ async def _in_passing(settings: "Settings") -> "AsyncGenerator[Database]":
             yield database
 
 
-def _unknown(slug: str, problem: "UnknownProject") -> str:
+def _unknown_project(slug: str, problem: "UnknownProject") -> str:
     known = ", ".join(problem.known[:MOST_SLUGS]) or "none"
     more = len(problem.known) - MOST_SLUGS
     known += f" and {more} more" if more > 0 else ""
@@ -180,11 +184,11 @@ def _as_json(file: Path, project: str, report: "Report") -> dict[str, object]:
     }
 
 
-def _tell(file: Path, wanted: "Wanted", report: "Report") -> None:
+def _print_report(file: Path, options: "ImportOptions", report: "Report") -> None:
     if not report.refused:
-        done = "would be stored" if wanted.dry_run else "stored"
+        done = "would be stored" if options.dry_run else "stored"
         rows = "1 row" if report.rows == 1 else f"{report.rows:,} rows"
-        return say(f"{success('Done:')} {rows} of {report.kind} {done} in {wanted.project}.")
+        return say(f"{success('Done:')} {rows} of {report.kind} {done} in {options.project}.")
     refused = len(report.refused)
     what = f"{refused:,} of {report.rows:,} rows of {printable(file.name)} refused"
     note(f"{failure('Error:')} {what}, so nothing was stored.")
@@ -195,7 +199,9 @@ def _tell(file: Path, wanted: "Wanted", report: "Report") -> None:
 
 
 @contextmanager
-def _progress(file: Path, wanted: "Wanted", *, shown: bool) -> Generator[Callable[[int], None]]:
+def _progress(
+    file: Path, options: "ImportOptions", *, shown: bool
+) -> Generator[Callable[[int], None]]:
     """Count the bytes checked and stored; on a terminal a bar shows them once it takes long."""
     if not shown or not sys.stderr.isatty():
         yield lambda _: None
@@ -214,7 +220,7 @@ def _progress(file: Path, wanted: "Wanted", *, shown: bool) -> Generator[Callabl
     parts = (named, BarColumn(), share, TimeRemainingColumn())
     bar = Progress(*parts, console=Console(stderr=True), transient=True)
     try:
-        yield _counting(bar, file, passes=1 if wanted.dry_run else 2)
+        yield _counting(bar, file, passes=1 if options.dry_run else 2)
     finally:
         bar.stop()
 

@@ -197,12 +197,12 @@ BLOCKS = (
 )
 
 
-async def load(world: ContentWorld, site: Site) -> int:
+async def load_demo(world: ContentWorld, site: Site) -> int:
     """Store the demo's projects and all in them, unless there are projects already."""
-    return await site.database.write(_load)
+    return await site.database.write(_store_all)
 
 
-def _load(connection: Connection) -> int:
+def _store_all(connection: Connection) -> int:
     if connection.execute(select(tables.projects.c.id)).first() is not None:
         return 0
     every = (

@@ -26,8 +26,8 @@ async def _project(world: ContentWorld, request: Request) -> str:
         return given
     if (slug := request.headers(BY_SLUG.name)) is not None:
         if not SLUG.fullmatch(slug):
-            told = f"{BY_SLUG.name} must be lower-case letters, digits and hyphens"
-            raise InvalidArguments([Problem(BY_SLUG.name, "format", told)])
+            message = f"{BY_SLUG.name} must be lower-case letters, digits and hyphens"
+            raise InvalidArguments([Problem(BY_SLUG.name, "format", message)])
         return await world.store.project_id(slug) or NOBODYS
     return request.cookies().get("projectId") or world.default_project
 

@@ -12,7 +12,7 @@ from toolgate.gate.dialects import ENVELOPE
 from toolgate.gate.errors import NotFound
 from toolgate.gate.fields import Whole
 from toolgate.gate.tool import Input, Output, Pack, StoredOutput
-from toolgate.packs.content.store import Found, Page
+from toolgate.packs.content.store import Page, RowPage
 
 A = TypeVar("A", bound=StoredOutput)
 
@@ -33,25 +33,25 @@ SECONDS, MILLISECONDS = len("2025-02-20T14:30:00Z"), len("2025-02-20T14:30:00.00
 
 def _uuid(value: str, info: ValidationInfo) -> str:
     if not UUID.fullmatch(value):
-        told = {"field": info.field_name}
-        raise PydanticCustomError(TOLD_FORMAT, "{field} must be a valid UUID", told)
+        context = {"field": info.field_name}
+        raise PydanticCustomError(TOLD_FORMAT, "{field} must be a valid UUID", context)
     return value.lower()
 
 
 def _moment(value: str, info: ValidationInfo) -> str:
     """Take a date or a timestamp as the specification prints them: no fraction, or a full one."""
-    moment = as_moment(value)
+    moment = as_timestamp(value)
     if moment and (DAY.fullmatch(value) or len(value) in (SECONDS, MILLISECONDS)):
         return moment
-    told = {"field": info.field_name}
+    context = {"field": info.field_name}
     raise PydanticCustomError(
         TOLD_FORMAT,
         "{field} must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss[.sss]Z",
-        told,
+        context,
     )
 
 
-def as_moment(value: str) -> str | None:
+def as_timestamp(value: str) -> str | None:
     """A date or a UTC timestamp as it is stored, to the millisecond; None for anything else."""
     parts = MOMENT.fullmatch(value)
     if parts is None and DAY.fullmatch(value) is None:
@@ -94,7 +94,7 @@ class Paged(Input):
     )
 
     @property
-    def wanted(self) -> Page:
+    def requested_page(self) -> Page:
         """The page, as the store takes it."""
         return Page(self.page, self.limit)
 
@@ -114,7 +114,7 @@ class Pagination(Output):
     hasMore: bool = Field(description="Whether pages follow.")  # noqa: N815 (the seed's)
 
 
-def paged(envelope: type[A], args: Paged, found: Found) -> A:
+def page_output(envelope: type[A], args: Paged, found: RowPage) -> A:
     """The page in its envelope."""
     place = {
         "page": args.page,
@@ -125,7 +125,7 @@ def paged(envelope: type[A], args: Paged, found: Found) -> A:
     return envelope.model_construct(data=found.rows, pagination=place)
 
 
-def of_project(found: Found | None) -> Found:
+def require_project(found: RowPage | None) -> RowPage:
     """The page, unless there is no such project."""
     if found is None:
         raise NotFound("Project not found")

@@ -27,11 +27,11 @@ __all__ = [
     "Difficulty",
     "EntityFilter",
     "EntityType",
-    "Found",
     "Graph",
     "Page",
     "PerformanceFilter",
     "Row",
+    "RowPage",
     "Status",
     "folded",
 ]
@@ -48,7 +48,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RowPage:
     """One page of a list, and how long the whole list is."""
 
     rows: Sequence[Row]
@@ -102,7 +102,7 @@ class BlockFilter:
 class ContentStore(Protocol):
     """Reads content; raises `StoreUnavailable` when the store does not answer."""
 
-    async def projects(self, page: Page) -> Found:
+    async def projects(self, page: Page) -> RowPage:
         """Projects by slug, then id."""
         ...
 
@@ -110,7 +110,7 @@ class ContentStore(Protocol):
         """The id of the project with this slug."""
         ...
 
-    async def entities(self, project: str, wanted: EntityFilter, page: Page) -> Found | None:
+    async def entities(self, project: str, wanted: EntityFilter, page: Page) -> RowPage | None:
         """Entities, newest first; None when there is no such project."""
         ...
 
@@ -129,10 +129,10 @@ class ContentStore(Protocol):
 
     async def performance(
         self, project: str, wanted: PerformanceFilter, page: Page
-    ) -> Found | None:
+    ) -> RowPage | None:
         """Search performance by date, query, page and id; None when there is no such project."""
         ...
 
-    async def blocks(self, project: str, wanted: BlockFilter, page: Page) -> Found | None:
+    async def blocks(self, project: str, wanted: BlockFilter, page: Page) -> RowPage | None:
         """Quotable blocks, newest first; None when there is no such project."""
         ...

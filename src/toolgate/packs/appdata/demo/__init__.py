@@ -33,7 +33,7 @@ DEMO: tuple[tuple[str, str, Fields], ...] = tuple(
 )
 
 
-async def load(world: AppDataWorld, site: Site) -> int:
+async def load_demo(world: AppDataWorld, site: Site) -> int:
     """Store the demo documents that are not there yet; return how many were stored."""
     if world.collections is not BUILT_IN:
         raise NotForDemo(

@@ -26,7 +26,7 @@ from toolgate.packs.appdata.pack import (
     CollectionName,
     DocumentId,
     WritableName,
-    known_to,
+    collections_of,
     shown,
 )
 from toolgate.packs.appdata.world import AppDataWorld
@@ -144,7 +144,7 @@ class Query(Input):
     )
 
 
-class Found(Output):
+class QueryResult(Output):
     """The documents that passed, in a stable order."""
 
     collection: str = Field(description="The collection that was queried.")
@@ -164,7 +164,7 @@ class Found(Output):
         "limit": 10,
     },
 )
-async def query_collection(ctx: Context[AppDataWorld], args: Query) -> Found:
+async def query_collection(ctx: Context[AppDataWorld], args: Query) -> QueryResult:
     """Find documents of a collection that pass all filters.
 
     Use `get_document` when the id is known, and `describe_collection` for field names and types.
@@ -172,7 +172,7 @@ async def query_collection(ctx: Context[AppDataWorld], args: Query) -> Found:
     limit = min(args.limit, MOST_LIMIT)
     filters = [Filter(one.field, one.operator, one.value) for one in args.filters or ()]
     found = await ctx.world.documents.query(args.collection, filters, limit)
-    return Found(
+    return QueryResult(
         collection=args.collection,
         count=len(found),
         limit=limit,
@@ -195,7 +195,7 @@ class NewDocument(Input):
         collection = info.data.get("collection")
         problem = broken_fields_rule(data)
         if not problem and collection:
-            problem = _broken_required_rule(data, known_to(info).by_name[collection])
+            problem = _broken_required_rule(data, collections_of(info).by_name[collection])
         if not problem and len(orjson.dumps(data)) > MOST_DOCUMENT_BYTES:
             problem = f"must have at most {MOST_DOCUMENT_BYTES} bytes as JSON"
         if problem:

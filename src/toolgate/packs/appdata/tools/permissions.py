@@ -38,7 +38,7 @@ class Profile(Output):
     permissions: list[AppPermission] = Field(description="One entry per app.")
 
 
-class Check(Input):
+class PermissionQuery(Input):
     """Who, where, and what."""
 
     user_id: DocumentId = Field(description="The user to check.")
@@ -73,7 +73,7 @@ class Verdict(Output):
     title="Check a permission",
     example={"user_id": "abc123", "app_id": "justsplit", "permission": "admin"},
 )
-async def check_permission(ctx: Context[AppDataWorld], args: Check) -> Verdict:
+async def check_permission(ctx: Context[AppDataWorld], args: PermissionQuery) -> Verdict:
     """Check whether a user has a permission in an app.
 
     The permission is `access`, a role (owner > admin > moderator > member: a higher one
@@ -83,39 +83,39 @@ async def check_permission(ctx: Context[AppDataWorld], args: Check) -> Verdict:
     return verdict(args, profile)
 
 
-def verdict(args: Check, profile: Profile | None) -> Verdict:
+def verdict(args: PermissionQuery, profile: Profile | None) -> Verdict:
     """Evaluate in the seed's order: user, global admin, app, entry, permission."""
     if profile is None:
-        return _says(args, False, reason=f"User '{args.user_id}' not found")
+        return _verdict(args, False, reason=f"User '{args.user_id}' not found")
     if profile.is_admin:
-        return _says(args, True, reason="User is a global admin")
+        return _verdict(args, True, reason="User is a global admin")
     if args.app_id not in profile.apps:
-        return _says(args, False, reason=f"User does not have access to app '{args.app_id}'")
+        return _verdict(args, False, reason=f"User does not have access to app '{args.app_id}'")
     entry = next((one for one in profile.permissions if one.appId == args.app_id), None)
     roles = entry.roles if entry else []
     features = entry.features if entry else []
     if args.permission == "access":
-        return _says(args, True, roles=roles, features=features)
+        return _verdict(args, True, roles=roles, features=features)
     if args.permission in ROLE_LEVELS:
         return _role_verdict(args, roles)
     return _feature_verdict(args, features)
 
 
-def _role_verdict(args: Check, roles: list[str]) -> Verdict:
+def _role_verdict(args: PermissionQuery, roles: list[str]) -> Verdict:
     needed = ROLE_LEVELS[args.permission]
     highest = max((ROLE_LEVELS.get(role, 0) for role in roles), default=0)
     reason = f"Role check: requires '{args.permission}' (level {needed})"
-    return _says(args, highest >= needed, user_roles=roles, reason=reason)
+    return _verdict(args, highest >= needed, user_roles=roles, reason=reason)
 
 
-def _feature_verdict(args: Check, features: list[str]) -> Verdict:
+def _feature_verdict(args: PermissionQuery, features: list[str]) -> Verdict:
     granted = args.permission in features
     found = "found" if granted else "not found"
     reason = f"Feature check: '{args.permission}' {found} in user features"
-    return _says(args, granted, available_features=features, reason=reason)
+    return _verdict(args, granted, available_features=features, reason=reason)
 
 
-def _says(args: Check, granted: bool, **grounds: Any) -> Verdict:
+def _verdict(args: PermissionQuery, granted: bool, **grounds: Any) -> Verdict:
     return Verdict(
         user_id=args.user_id,
         app_id=args.app_id,
@@ -125,7 +125,7 @@ def _says(args: Check, granted: bool, **grounds: Any) -> Verdict:
     )
 
 
-class User(Input):
+class UserRef(Input):
     """Which user."""
 
     user_id: DocumentId = Field(description="The user whose permissions to list.")
@@ -138,7 +138,7 @@ class User(Input):
     title="List a user's permissions",
     example={"user_id": "abc123"},
 )
-async def list_user_permissions(ctx: Context[AppDataWorld], args: User) -> Profile:
+async def list_user_permissions(ctx: Context[AppDataWorld], args: UserRef) -> Profile:
     """List all permissions of a user: global admin or not, apps, and roles and features in each.
 
     Use `check_permission` for a yes or no on one permission.

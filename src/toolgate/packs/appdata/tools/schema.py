@@ -59,7 +59,7 @@ def summaries(collections: Collections) -> Summaries:
     return Summaries(collections=every)
 
 
-class Which(Input):
+class CollectionRef(Input):
     """Which collection."""
 
     collection_name: Id = Field(description="The collection to describe.")
@@ -89,7 +89,7 @@ class CollectionSchema(Output):
     title="Describe a collection",
     example={"collection_name": "users"},
 )
-async def describe_collection(ctx: Context[AppDataWorld], args: Which) -> CollectionSchema:
+async def describe_collection(ctx: Context[AppDataWorld], args: CollectionRef) -> CollectionSchema:
     """Describe one collection with the type and meaning of every field.
 
     Works without a connection to the store. Use `list_collections` for the names.
@@ -106,12 +106,13 @@ async def describe_collection(ctx: Context[AppDataWorld], args: Which) -> Collec
         document_type=found.document_type,
         owner=found.owner,
         fields={
-            one.name: FieldSchema(type=one.type, description=meaning(one)) for one in found.fields
+            one.name: FieldSchema(type=one.type, description=field_description(one))
+            for one in found.fields
         },
     )
 
 
-def meaning(field: CollectionField) -> str:
+def field_description(field: CollectionField) -> str:
     """What a field holds, and that it is required where it is."""
     return f"{field.description} (required)".lstrip() if field.required else field.description
 

@@ -66,7 +66,7 @@ def _namespace(value: str) -> str:
         raise PydanticCustomError(TOLD_FORMAT, "namespace must be a UUID") from None
 
 
-class Wanted(Input):
+class UuidRequest(Input):
     """Which UUID."""
 
     name: str | None = Field(
@@ -100,13 +100,13 @@ class Uuid(Output):
     route=Route(f"{ROUTES}/general/uuid", method="POST"),
     example={"name": "https://example.com/"},
 )
-async def generate_uuid(ctx: Context[BackendWorld], args: Wanted) -> Uuid:
+async def generate_uuid(ctx: Context[BackendWorld], args: UuidRequest) -> Uuid:
     """Generate a UUID: version 5 from a name, always the same for a name, or a random one."""
     if args.version == "4":
         return Uuid(uuid=str(uuid.uuid4()))
     name = args.name or args.input
     if not name:
-        told = "You must provide a name to hash for UUID v5."
-        raise InvalidArguments([Problem("name", "required", told)])
+        message = "You must provide a name to hash for UUID v5."
+        raise InvalidArguments([Problem("name", "required", message)])
     namespace = uuid.UUID(args.namespace) if args.namespace else ctx.world.uuid_namespace
     return Uuid(uuid=str(uuid.uuid5(namespace, name)))

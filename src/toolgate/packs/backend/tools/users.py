@@ -10,7 +10,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Nothing, Output, Route
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.world import BackendWorld
-from toolgate.ports.users import USERS, resolved
+from toolgate.ports.users import USERS, complete_record
 
 family = Family("users", BACKEND)
 
@@ -42,4 +42,4 @@ async def get_user(ctx: Context[BackendWorld], args: Nothing) -> User:
             "These credentials belong to no user. Sign in, or make a key with "
             "`toolgate keys create --role user --user UID`."
         )
-    return User(user=resolved(uid, await ctx.world.documents.get(USERS, uid)))
+    return User(user=complete_record(uid, await ctx.world.documents.get(USERS, uid)))

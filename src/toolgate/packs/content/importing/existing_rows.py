@@ -38,7 +38,7 @@ Batch = list[tuple[int, Row]]
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedBatch:
     """A checked batch until it is stored; packed, as a file may have millions of rows."""
 
     size: int
@@ -46,7 +46,7 @@ class Packed:
     content: bytes
 
     @classmethod
-    def of(cls, batch: Batch, size: int) -> "Packed":
+    def of(cls, batch: Batch, size: int) -> "PackedBatch":
         """Pack a batch."""
         return cls(size, zlib.compress(orjson.dumps(batch), 1))
 
@@ -56,24 +56,24 @@ class Packed:
 
 
 @dataclass(slots=True)
-class Settled:
+class ReconciledBatch:
     """Rows as they are to be stored, and those that must not be."""
 
     rows: list[Row] = field(default_factory=list[Row])
     refused: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
 
-def settle(connection: Connection, kind: str, project: str, batch: Batch) -> Settled:
+def reconcile(connection: Connection, kind: str, project: str, batch: Batch) -> ReconciledBatch:
     """Complete rows by what is stored under the same key; refuse what does not go with it."""
     table, rows = TABLES[kind], [row for _, row in batch]
-    taken = _taken(connection, table, rows)
-    there = _kept(connection, kind, project, rows)
-    settled = Settled(
+    taken = _conflicting_ids(connection, table, rows)
+    there = _stored_values(connection, kind, project, rows)
+    settled = ReconciledBatch(
         [DEFAULTS[kind] | there.get(_key(table, row), {}) | row for row in rows],
     )
     entities = _entities(connection, kind, project, settled.rows)
     for (number, _), row in zip(batch, settled.rows, strict=True):
-        gone = [name for name, id in _named(kind, row) if id not in entities]
+        gone = [name for name, id in _entity_ids(kind, row) if id not in entities]
         if row["id"] in taken:
             settled.refused.append((number, f"id {row['id']} is that of another row already"))
         elif gone:
@@ -87,7 +87,7 @@ def _key(table: Table, row: Any) -> tuple[str, ...]:
     return tuple(row[name] for name in KEYS[table.name])
 
 
-def _taken(connection: Connection, table: Table, rows: list[Row]) -> set[str]:
+def _conflicting_ids(connection: Connection, table: Table, rows: list[Row]) -> set[str]:
     """The ids that stored rows have which are not the same."""
     by_id = {row["id"]: row for row in rows}
     names = SAME[table.name]
@@ -100,7 +100,7 @@ def _taken(connection: Connection, table: Table, rows: list[Row]) -> set[str]:
     }
 
 
-def _kept(
+def _stored_values(
     connection: Connection, kind: str, project: str, rows: list[Row]
 ) -> dict[tuple[str, ...], Row]:
     """What is stored in the fields that rows of the file lack, by the rows' keys."""
@@ -133,7 +133,7 @@ def _as_table(connection: Connection, keys: list[tuple[str, ...]]) -> tuple[From
     return wanted, [wanted.c.value[place].astext for place in places]
 
 
-def _named(kind: str, row: Row) -> Iterator[tuple[str, str]]:
+def _entity_ids(kind: str, row: Row) -> Iterator[tuple[str, str]]:
     """The entities that a row names: the field, and the id."""
     if kind == "relations":
         for end in ("from", "to"):
@@ -144,7 +144,7 @@ def _named(kind: str, row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _entities(connection: Connection, kind: str, project: str, rows: list[Row]) -> set[str]:
-    ids = {id for row in rows for _, id in _named(kind, row)}
+    ids = {id for row in rows for _, id in _entity_ids(kind, row)}
     if not ids:
         return set()
     chosen = select(tables.entities.c.id).where(tables.entities.c.project_id == project)

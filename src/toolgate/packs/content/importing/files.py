@@ -53,7 +53,7 @@ class Line:
     problem: str = ""
 
 
-def readable(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise unless there is such a file, of a form we read."""
     if path.is_dir():
         raise BadFile(f"{path} is a folder, not a file.")
@@ -74,7 +74,7 @@ def stamp(path: Path) -> tuple[int, int] | None:
 
 def read(path: Path, seen: Callable[[int], None]) -> Iterator[Line]:
     """The rows of a file; `seen` is told how many bytes were read."""
-    readable(path)
+    check_file(path)
     texts = _texts(path, seen)
     return _csv_rows(texts) if path.suffix.lower() == ".csv" else _json_rows(texts)
 
@@ -117,7 +117,7 @@ def _header(cells: list[str]) -> list[str]:
     if not all(names):
         place = names.index("") + 1
         raise BadFile(f"Column {place} has no name. The first line must be a header.")
-    _distinct(names)
+    _check_distinct(names)
     return names
 
 
@@ -163,18 +163,18 @@ def kind_of(names: Iterable[str]) -> str:
 
 
 @lru_cache(1024)
-def unknown(kind: str, names: tuple[str, ...]) -> str:
+def unknown_columns(kind: str, names: tuple[str, ...]) -> str:
     """The names that rows of this kind do not have, each with the nearest one; else nothing."""
     fields = list(MODELS[kind].model_fields)
-    told: list[str] = []
+    hints: list[str] = []
     for name in names:
         if column(name) not in fields:
             near = difflib.get_close_matches(column(name), fields, n=1)
-            told.append(f"{name!r}" + (f" (did you mean {camel(near[0])!r}?)" if near else ""))
-    return ", ".join(told)
+            hints.append(f"{name!r}" + (f" (did you mean {camel(near[0])!r}?)" if near else ""))
+    return ", ".join(hints)
 
 
-def _distinct(names: Iterable[str]) -> None:
+def _check_distinct(names: Iterable[str]) -> None:
     first: dict[str, str] = {}
     for name in names:
         if (other := first.setdefault(column(name), name)) is not name:

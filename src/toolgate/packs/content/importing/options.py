@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolgate.packs.content.importing.files import BadFile
 from toolgate.packs.content.importing.rows import MOST_KEY, Key, Url
-from toolgate.packs.content.pack import as_moment
+from toolgate.packs.content.pack import as_timestamp
 from toolgate.packs.content.sql.upserts import Row
 
 # The fields that an option says for all rows that have none.
@@ -23,7 +23,7 @@ class UnknownProject(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ImportOptions:
     """What is to be imported, and where to."""
 
     project: str
@@ -48,10 +48,10 @@ class Report:
     """Whether the project is made, or would be."""
 
 
-def said(wanted: Wanted) -> Row:
+def option_values(wanted: ImportOptions) -> Row:
     """The values of the options in `OPTIONS`, by their fields."""
     for date in (wanted.start, wanted.end):
-        if date is not None and as_moment(date) is None:
+        if date is not None and as_timestamp(date) is None:
             raise BadFile(f"{date!r} is no real date. Write --start and --end as YYYY-MM-DD.")
     if wanted.page is not None and not _fits(Url, wanted.page):
         raise BadFile(f"{wanted.page!r} is no page. Write --page as a whole URL, https://…")

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD
-from toolgate.packs.content.pack import Uuid, as_moment
+from toolgate.packs.content.pack import Uuid, as_timestamp
 from toolgate.packs.content.store import ClaimType, ConceptKind, Difficulty, EntityType, Status
 from toolgate.packs.content.vocabulary import RELATION_TYPES
 
@@ -19,21 +19,23 @@ MOST_DIGITS = 100
 OTHER_ENDS = {"distribution": "distributionEvent", "source": "sourceItem"}
 
 
-def _wrong(reason: str) -> PydanticCustomError:
+def _rule_error(reason: str) -> PydanticCustomError:
     return PydanticCustomError(TOLD, "{reason}", {"reason": reason})
 
 
 def _storable(value: str) -> str:
     if "\0" in value:
-        raise _wrong("must not hold the character NUL")
+        raise _rule_error("must not hold the character NUL")
     return value
 
 
 def _moment(value: str) -> str:
     """Exports write timestamps with no fraction, or a short one, more often than in full."""
-    if moment := as_moment(value):
+    if moment := as_timestamp(value):
         return moment
-    raise _wrong("must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss.sssZ")
+    raise _rule_error(
+        "must be a real date, YYYY-MM-DD, or a UTC timestamp, YYYY-MM-DDTHH:mm:ss.sssZ"
+    )
 
 
 def _url(value: str) -> str:
@@ -43,13 +45,13 @@ def _url(value: str) -> str:
     except ValueError:
         good = False
     if not good or re.search(r"\s", value):
-        raise _wrong("must be a whole URL, https://…")
+        raise _rule_error("must be a whole URL, https://…")
     return value
 
 
 def _number(value: object) -> object:
     if isinstance(value, bool):
-        raise _wrong("must be a number")
+        raise _rule_error("must be a number")
     return value
 
 
@@ -61,16 +63,16 @@ def _finite(value: object) -> object:
         except ValueError:
             return value
         if not finite:
-            raise _wrong("must be a finite number")
+            raise _rule_error("must be a finite number")
     return _number(value)
 
 
 def _count(value: object) -> object:
     # The rule itself: the parser says of such numbers only that it cannot read them.
     if isinstance(value, str) and len(value) > MOST_DIGITS:
-        raise _wrong(f"must be a whole number up to {MOST_COUNT}")
+        raise _rule_error(f"must be a whole number up to {MOST_COUNT}")
     if isinstance(value, float) and value > MOST_COUNT:
-        raise _wrong(f"must be less than or equal to {MOST_COUNT}")
+        raise _rule_error(f"must be less than or equal to {MOST_COUNT}")
     return _finite(value)
 
 
@@ -81,13 +83,13 @@ def _share(value: object) -> object:
     try:
         share = round(float(value[:-1]) / 100, 10)
     except ValueError:
-        raise _wrong("must be a share such as 0.0703 or 7.03%") from None
+        raise _rule_error("must be a share such as 0.0703 or 7.03%") from None
     return _finite(share)
 
 
 def _relation_type(value: str) -> str:
     if value not in RELATION_TYPES:
-        raise _wrong(f"must be one of {', '.join(RELATION_TYPES)}")
+        raise _rule_error(f"must be one of {', '.join(RELATION_TYPES)}")
     return value
 
 
@@ -99,14 +101,14 @@ Count = Annotated[int, BeforeValidator(_count), Field(ge=0, le=MOST_COUNT)]
 Finite = Field(allow_inf_nan=False)
 
 
-class Given(BaseModel):
+class ImportedRow(BaseModel):
     """What every row may have."""
 
     id: Uuid | None = None
     project_id: Uuid | None = None
 
 
-class Entity(Given):
+class Entity(ImportedRow):
     """A row of kind `entities`."""
 
     entity_type: EntityType
@@ -125,11 +127,11 @@ class Entity(Given):
     @model_validator(mode="after")
     def _as_its_type(self) -> Self:
         if self.concept_kind and self.entity_type != "concept":
-            raise _wrong("conceptKind is only for concepts")
+            raise _rule_error("conceptKind is only for concepts")
         return self
 
 
-class Relation(Given):
+class Relation(ImportedRow):
     """A row of kind `relations`; its type says of which types the ends are."""
 
     relation_type: Annotated[str, AfterValidator(_relation_type)]
@@ -145,12 +147,12 @@ class Relation(Given):
         first, *_, last = self.relation_type.lower().split("_")
         ends = OTHER_ENDS.get(first, first), OTHER_ENDS.get(last, last)
         if (self.from_type or ends[0], self.to_type or ends[1]) != ends:
-            raise _wrong(f"{self.relation_type} leads from {ends[0]} to {ends[1]}")
+            raise _rule_error(f"{self.relation_type} leads from {ends[0]} to {ends[1]}")
         self.from_type, self.to_type = ends
         return self
 
 
-class Performance(Given):
+class Performance(ImportedRow):
     """A row of kind `performance`."""
 
     query: Key
@@ -167,15 +169,15 @@ class Performance(Given):
     @model_validator(mode="after")
     def _figures_agree(self) -> Self:
         if self.clicks > self.impressions:
-            raise _wrong(f"clicks ({self.clicks}) exceed impressions ({self.impressions})")
+            raise _rule_error(f"clicks ({self.clicks}) exceed impressions ({self.impressions})")
         if self.date_start > self.date_end:
-            raise _wrong("dateStart must be <= dateEnd")
+            raise _rule_error("dateStart must be <= dateEnd")
         if self.ctr is None:
             self.ctr = self.clicks / self.impressions if self.impressions else 0.0
         return self
 
 
-class Block(Given):
+class Block(ImportedRow):
     """A row of kind `blocks`."""
 
     entity_id: Key
@@ -188,7 +190,7 @@ class Block(Given):
     updated_at: Moment | None = None
 
 
-MODELS: dict[str, type[Given]] = {
+MODELS: dict[str, type[ImportedRow]] = {
     "entities": Entity,
     "relations": Relation,
     "blocks": Block,

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from sqlalchemy import Connection, select
 
 from toolgate.gate.arguments import RULES
-from toolgate.packs.content.importing.existing_rows import TABLES, Batch, Packed, settle
+from toolgate.packs.content.importing.existing_rows import TABLES, Batch, PackedBatch, reconcile
 from toolgate.packs.content.importing.files import (
     BadFile,
     Line,
@@ -18,9 +18,9 @@ from toolgate.packs.content.importing.files import (
     column,
     kind_of,
     read,
-    unknown,
+    unknown_columns,
 )
-from toolgate.packs.content.importing.options import OPTIONS, Report, Wanted, said
+from toolgate.packs.content.importing.options import OPTIONS, ImportOptions, Report, option_values
 from toolgate.packs.content.importing.rows import KEPT, MODELS
 from toolgate.packs.content.pack import UUID
 from toolgate.packs.content.sql import tables
@@ -32,24 +32,26 @@ BATCH = 1000
 NATURAL = KEYS | {tables.blocks.name: ("project_id", "entity_id", "text")}
 
 
-class _Wrong(ValueError):
+class _RowRefused(ValueError):
     """Why a row is refused."""
 
 
-class Checking:
+class FileValidator:
     """One file on its way into one project."""
 
-    def __init__(self, connection: Connection, wanted: Wanted, project: str, now: str) -> None:
+    def __init__(
+        self, connection: Connection, wanted: ImportOptions, project: str, now: str
+    ) -> None:
         self._connection = connection
         self._wanted = wanted
         self._project = project
         self._now = now
         self.report = Report(wanted.kind or "")
-        self.batches: list[Packed] = []
+        self.batches: list[PackedBatch] = []
         self._batch: Batch = []
         self._bytes = 0
         self._lines: dict[bytes, int] = {}
-        self._said = said(wanted)
+        self._said = option_values(wanted)
         # The project's entities: their types by id, and their ids by `type/slug`.
         self._types: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -97,8 +99,8 @@ class Checking:
                 self._names[f"{row.entity_type}/{row.slug}"] = row.id
 
     def _check_columns(self, kind: str, values: Row) -> None:
-        if told := unknown(kind, tuple(values)):
-            raise BadFile(f"Rows of {kind} have no such columns: {told}.")
+        if message := unknown_columns(kind, tuple(values)):
+            raise BadFile(f"Rows of {kind} have no such columns: {message}.")
         have = {column(name) for name in values} | set(self._said)
         fields = MODELS[kind].model_fields.items()
         lacking = [name for name, one in fields if one.is_required() and name not in have]
@@ -111,10 +113,10 @@ class Checking:
     def _take(self, line: Line) -> None:
         try:
             if line.problem:
-                raise _Wrong(line.problem)
+                raise _RowRefused(line.problem)
             row, has_id = self._row(line.values)
             self._only_once(line.number, row, has_id=has_id)
-        except _Wrong as wrong:
+        except _RowRefused as wrong:
             self.report.refused.append((line.number, str(wrong)))
             return
         self._batch.append((line.number, row))
@@ -124,11 +126,11 @@ class Checking:
     def _row(self, values: Row) -> tuple[Row, bool]:
         """The row, and whether the file names its id."""
         kind = self.report.kind
-        if told := unknown(kind, tuple(values)):
-            raise _Wrong(f"unknown: {told}")
+        if message := unknown_columns(kind, tuple(values)):
+            raise _RowRefused(f"unknown: {message}")
         names = {column(name): name for name in values}
         if len(names) < len(values):
-            raise _Wrong("names a field twice")
+            raise _RowRefused("names a field twice")
         given = {own: _stripped(values[name]) for own, name in names.items()}
         filled = {own: value for own, value in given.items() if value not in ("", None)}
         try:
@@ -137,13 +139,13 @@ class Checking:
             row = MODELS[kind].model_validate(self._said | filled).model_dump(exclude=absent)
         except ValidationError as invalid:
             found = invalid.errors(include_url=False)
-            raise _Wrong("; ".join(_reason(one, names) for one in found)) from None
+            raise _RowRefused("; ".join(_reason(one, names) for one in found)) from None
         has_id = bool(row["id"])
         return self._completed(row), has_id
 
     def _completed(self, row: Row) -> Row:
         if row["project_id"] not in (None, self._project):
-            raise _Wrong("projectId names another project")
+            raise _RowRefused("projectId names another project")
         row["project_id"] = self._project
         for name in row.keys() & {"created_at", "updated_at", "captured_at"}:
             row[name] = row[name] or self._now
@@ -159,17 +161,17 @@ class Checking:
     def _entity(self, name: str, value: str) -> str:
         id = self._names.get(value, value.lower())
         if id not in self._types:
-            raise _Wrong(f"{name} names no entity of this project: {value!r}")
+            raise _RowRefused(f"{name} names no entity of this project: {value!r}")
         return id
 
     def _end(self, end: str, value: str, wanted: str) -> str:
         if wanted in ENTITY_TYPES:
             id = self._entity(end, value)
             if self._types[id] != wanted:
-                raise _Wrong(f"{end} must be a {wanted}, and {value!r} is a {self._types[id]}")
+                raise _RowRefused(f"{end} must be a {wanted}, and {value!r} is a {self._types[id]}")
             return id
         if not UUID.fullmatch(value):
-            raise _Wrong(f"{end} must be the UUID of a {wanted}")
+            raise _RowRefused(f"{end} must be the UUID of a {wanted}")
         return value.lower()
 
     def _only_once(self, number: int, row: Row, *, has_id: bool) -> None:
@@ -181,20 +183,20 @@ class Checking:
             if first != number:
                 # An id that the file does not name was made from these.
                 same = names if has_id or names != ("id",) else NATURAL[table]
-                told = ", ".join(camel(name) for name in same if name != "project_id")
-                raise _Wrong(f"has the same {told} as line {first}")
+                shown = ", ".join(camel(name) for name in same if name != "project_id")
+                raise _RowRefused(f"has the same {shown} as line {first}")
 
     def _flush(self) -> None:
         """Check the batch against what is stored, and keep it."""
         batch, self._batch = self._batch, []
         size, self._bytes = self._bytes, 0
         if batch:
-            settled = settle(self._connection, self.report.kind, self._project, batch)
+            settled = reconcile(self._connection, self.report.kind, self._project, batch)
             self.report.refused.extend(settled.refused)
         if self.report.refused or self._wanted.dry_run:
             self.batches.clear()
         else:
-            self.batches.append(Packed.of(batch, size))
+            self.batches.append(PackedBatch.of(batch, size))
 
 
 def _stripped(value: object) -> object:

@@ -24,35 +24,35 @@ from toolgate.db.prepared import PreparedStatement
 from toolgate.packs.content.sql.lists import Condition, Listing
 from toolgate.packs.content.sql.search import Search, contains, of_project, search
 from toolgate.packs.content.sql.tables import projects, totals
-from toolgate.packs.content.store import Found, Page, Row
+from toolgate.packs.content.store import Page, Row, RowPage
 
 HIDDEN = "_folded"
 STATEMENTS = 1000
 
 
-def page_of_all(connection: Connection, listing: Listing, page: Page) -> Found:
+def page_of_all(connection: Connection, listing: Listing, page: Page) -> RowPage:
     """A page of a list that belongs to no project."""
-    found = _found(connection, listing, _of_all(listing), _place(page))
+    found = _run(connection, listing, _of_all(listing), _place(page))
     assert found is not None  # a count is always there
     return found
 
 
 def page_of_project(
     connection: Connection, listing: Listing, project: str, wanted: Mapping[str, str], page: Page
-) -> Found | None:
+) -> RowPage | None:
     """A page of a project's list; None when there is no such project."""
     values: dict[str, Any] = {"project": project} | _place(page)
     if not wanted:
-        return _found(connection, listing, _of_project(listing, page.number > 1), values)
+        return _run(connection, listing, _of_project(listing, page.number > 1), values)
     narrow = {name: one for name, one in wanted.items() if name in listing.conditions}
     texts = {name: one for name, one in wanted.items() if name in listing.texts}
     found = search(connection.dialect.name, listing, project, texts) if texts else Search({})
-    shape = Narrow(tuple(narrow), tuple(texts), found.indexed, found.values is None)
+    shape = Narrowing(tuple(narrow), tuple(texts), found.indexed, found.values is None)
     statement = _narrowed(connection.dialect.name, listing, shape)
-    return _found(connection, listing, statement, values | narrow | (found.values or {}))
+    return _run(connection, listing, statement, values | narrow | (found.values or {}))
 
 
-class Narrow(NamedTuple):
+class Narrowing(NamedTuple):
     """What narrows a list: one statement serves all that are narrowed alike."""
 
     conditions: tuple[str, ...]
@@ -94,7 +94,7 @@ def _of_project(listing: Listing, late: bool) -> PreparedStatement:
 
 
 @lru_cache(STATEMENTS)
-def _narrowed(dialect: str, listing: Listing, narrow: Narrow) -> PreparedStatement:
+def _narrowed(dialect: str, listing: Listing, narrow: Narrowing) -> PreparedStatement:
     table = listing.table
     conditions = [
         of_project(dialect, listing, indexed=narrow.indexed),
@@ -138,15 +138,15 @@ def _rows(listing: Listing, known: Subquery, ids: Any, skipped: Any) -> Prepared
     return PreparedStatement(chosen.order_by(*listing.ordered(table)))
 
 
-def _found(
+def _run(
     connection: Connection, listing: Listing, statement: PreparedStatement, values: dict[str, Any]
-) -> Found | None:
+) -> RowPage | None:
     rows = statement.rows(connection, values)
     if not rows:
         return None
     names = _names(listing.table)
     shown = [dict(zip(names, row[1:], strict=True)) for row in rows if row[1] is not None]
-    return Found(shown, int(rows[0][0]))
+    return RowPage(shown, int(rows[0][0]))
 
 
 @lru_cache(STATEMENTS)

@@ -15,11 +15,11 @@ from toolgate.packs.content.sql.tables import entities, projects
 from toolgate.packs.content.store import (
     BlockFilter,
     EntityFilter,
-    Found,
     Graph,
     Page,
     PerformanceFilter,
     Row,
+    RowPage,
 )
 from toolgate.ports.documents import StoreUnavailable
 
@@ -34,7 +34,7 @@ class SqlContent:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def projects(self, page: Page) -> Found:
+    async def projects(self, page: Page) -> RowPage:
         """Projects by slug, then id."""
         return await self._read(lambda connection: page_of_all(connection, PROJECTS, page))
 
@@ -42,7 +42,7 @@ class SqlContent:
         """The id of the project with this slug."""
         return await self._read(lambda connection: connection.scalar(ID_OF, {"slug": slug}))
 
-    async def entities(self, project: str, wanted: EntityFilter, page: Page) -> Found | None:
+    async def entities(self, project: str, wanted: EntityFilter, page: Page) -> RowPage | None:
         """Entities, newest first."""
         return await self._page(project, ENTITIES, wanted, page)
 
@@ -67,17 +67,17 @@ class SqlContent:
 
     async def performance(
         self, project: str, wanted: PerformanceFilter, page: Page
-    ) -> Found | None:
+    ) -> RowPage | None:
         """Search performance by date, query, page and id."""
         return await self._page(project, PERFORMANCE, wanted, page)
 
-    async def blocks(self, project: str, wanted: BlockFilter, page: Page) -> Found | None:
+    async def blocks(self, project: str, wanted: BlockFilter, page: Page) -> RowPage | None:
         """Quotable blocks, newest first."""
         return await self._page(project, BLOCKS, wanted, page)
 
     async def _page(
         self, project: str, listing: Listing, wanted: Filter, page: Page
-    ) -> Found | None:
+    ) -> RowPage | None:
         given = {one.name: getattr(wanted, one.name) for one in fields(wanted)}
         narrow = {name: value for name, value in given.items() if value is not None}
         return await self._read(

@@ -14,8 +14,8 @@ from toolgate.packs.content.pack import (
     Pagination,
     Substring,
     Uuid,
-    of_project,
-    paged,
+    page_output,
+    require_project,
 )
 from toolgate.packs.content.store import BlockFilter, ClaimType
 from toolgate.packs.content.world import ContentWorld
@@ -48,7 +48,7 @@ class Blocks(StoredOutput):
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 
-class Claims(InProject, Paged):
+class BlockQuery(InProject, Paged):
     """Which blocks."""
 
     entityId: Uuid | None = Field(default=None, description="Only of this entity.")
@@ -72,7 +72,7 @@ class Claims(InProject, Paged):
     route=Route("/api/quotable-blocks"),
     example={"projectId": "00000000-0000-4000-a000-000000000001", "claimType": "definition"},
 )
-async def list_quotable_blocks(ctx: Context[ContentWorld], args: Claims) -> Blocks:
+async def list_quotable_blocks(ctx: Context[ContentWorld], args: BlockQuery) -> Blocks:
     """List a project's quotable statements with their sources, newest first.
 
     Filter by expiry to find claims that need to be checked again.
@@ -84,5 +84,7 @@ async def list_quotable_blocks(ctx: Context[ContentWorld], args: Claims) -> Bloc
         verified_before=args.verifiedUntilBefore,
         verified_after=args.verifiedUntilAfter,
     )
-    found = of_project(await ctx.world.store.blocks(args.projectId, wanted, args.wanted))
-    return paged(Blocks, args, found)
+    found = require_project(
+        await ctx.world.store.blocks(args.projectId, wanted, args.requested_page)
+    )
+    return page_output(Blocks, args, found)

@@ -16,8 +16,8 @@ from toolgate.packs.content.pack import (
     Pagination,
     Substring,
     Uuid,
-    of_project,
-    paged,
+    page_output,
+    require_project,
 )
 from toolgate.packs.content.store import ConceptKind, Difficulty, EntityFilter, EntityType, Status
 from toolgate.packs.content.world import ContentWorld
@@ -56,7 +56,7 @@ class Entities(StoredOutput):
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 
-class Search(InProject, Paged):
+class EntityQuery(InProject, Paged):
     """Which entities."""
 
     entityType: EntityType | None = Field(default=None, description="Only this type.")
@@ -82,7 +82,7 @@ class Search(InProject, Paged):
     route=Route("/api/entities"),
     example={"projectId": "00000000-0000-4000-a000-000000000001", "entityType": "concept"},
 )
-async def search_entities(ctx: Context[ContentWorld], args: Search) -> Entities:
+async def search_entities(ctx: Context[ContentWorld], args: EntityQuery) -> Entities:
     """Search the entities of a project by type, status, kind and text; newest first.
 
     Use `get_entity` when the id is known, `get_entity_graph` for what it is related to.
@@ -93,8 +93,10 @@ async def search_entities(ctx: Context[ContentWorld], args: Search) -> Entities:
         concept_kind=args.conceptKind,
         search=args.search,
     )
-    found = of_project(await ctx.world.store.entities(args.projectId, wanted, args.wanted))
-    return paged(Entities, args, found)
+    found = require_project(
+        await ctx.world.store.entities(args.projectId, wanted, args.requested_page)
+    )
+    return page_output(Entities, args, found)
 
 
 class EntityRef(InProject):

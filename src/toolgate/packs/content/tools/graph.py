@@ -35,9 +35,9 @@ def _names(value: str) -> list[str]:
 def _known_types(value: str) -> str:
     for name in _names(value):
         if name not in RELATION_TYPES:
-            told = {"name": name[:100] or "an empty name", "valid": ", ".join(RELATION_TYPES)}
+            context = {"name": name[:100] or "an empty name", "valid": ", ".join(RELATION_TYPES)}
             raise PydanticCustomError(
-                TOLD, "relationshipTypes: {name} is not known. Valid options: {valid}", told
+                TOLD, "relationshipTypes: {name} is not known. Valid options: {valid}", context
             )
     return value
 

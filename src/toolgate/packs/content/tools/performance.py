@@ -17,8 +17,8 @@ from toolgate.packs.content.pack import (
     Pagination,
     Substring,
     Uuid,
-    of_project,
-    paged,
+    page_output,
+    require_project,
 )
 from toolgate.packs.content.store import PerformanceFilter
 from toolgate.packs.content.world import ContentWorld
@@ -53,7 +53,7 @@ class Records(StoredOutput):
     pagination: Pagination = Field(description="Where in the list this page is.")
 
 
-class Period(InProject, Paged):
+class PerformanceQuery(InProject, Paged):
     """Which records."""
 
     query: Substring = Field(default=None, description="Only queries with this text.")
@@ -85,7 +85,7 @@ class Period(InProject, Paged):
     route=Route("/api/seo/search-performance"),
     example={"projectId": "00000000-0000-4000-a000-000000000001", "query": "rag"},
 )
-async def list_search_performance(ctx: Context[ContentWorld], args: Period) -> Records:
+async def list_search_performance(ctx: Context[ContentWorld], args: PerformanceQuery) -> Records:
     """List a project's figures from Google Search Console, latest period first.
 
     Google's figures arrive about three days late.
@@ -97,5 +97,7 @@ async def list_search_performance(ctx: Context[ContentWorld], args: Period) -> R
         date_start=args.dateStart,
         date_end=args.dateEnd,
     )
-    found = of_project(await ctx.world.store.performance(args.projectId, wanted, args.wanted))
-    return paged(Records, args, found)
+    found = require_project(
+        await ctx.world.store.performance(args.projectId, wanted, args.requested_page)
+    )
+    return page_output(Records, args, found)

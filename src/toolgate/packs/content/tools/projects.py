@@ -5,7 +5,7 @@ from pydantic import Field
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
-from toolgate.packs.content.pack import CONTENT, Paged, Pagination, paged
+from toolgate.packs.content.pack import CONTENT, Paged, Pagination, page_output
 from toolgate.packs.content.world import ContentWorld
 
 family = Family("content", CONTENT)
@@ -41,5 +41,5 @@ async def list_projects(ctx: Context[ContentWorld], args: Paged) -> Projects:
 
     Every other tool of this pack asks for the id of one of them.
     """
-    found = await ctx.world.store.projects(args.wanted)
-    return paged(Projects, args, found)
+    found = await ctx.world.store.projects(args.requested_page)
+    return page_output(Projects, args, found)

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from toolgate.extend.declarations import Entry
-from toolgate.extend.files import Unreadable, entries_of
+from toolgate.extend.files import UnreadableEntry, entries_of
 from toolgate.extend.routes import BadAddress, origin_of
 from toolgate.extend.tools import OWN, OwnTool
-from toolgate.extend.validation import Checking
+from toolgate.extend.validation import EntryValidator
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.sections import ExtendSettings
@@ -50,7 +50,7 @@ def check_settings(settings: ExtendSettings) -> None:
         raise BadSettings("Setting extend.key must be visible ASCII characters.")
 
 
-def load(files: Sequence[Path], settings: ExtendSettings, most_bytes: int) -> AnyOffer:
+def offer_of(files: Sequence[Path], settings: ExtendSettings, most_bytes: int) -> AnyOffer:
     """The tools of the files, in their order; a route may answer `most_bytes`."""
 
     @asynccontextmanager
@@ -61,10 +61,10 @@ def load(files: Sequence[Path], settings: ExtendSettings, most_bytes: int) -> An
     tools: dict[str, tuple[Place, OwnTool]] = {}
     for file in files:
         for one in _entries(file):
-            if isinstance(one, Unreadable):
+            if isinstance(one, UnreadableEntry):
                 problems.append((file, one.line, f"{one.reason}."))
                 continue
-            checking = Checking(one, settings)
+            checking = EntryValidator(one, settings)
             tool = checking.tool()
             problems += [(file, line, reason) for line, reason in checking.problems]
             if tool is not None:
@@ -74,11 +74,11 @@ def load(files: Sequence[Path], settings: ExtendSettings, most_bytes: int) -> An
     return Offer(pack=OWN, open=world, tools=tuple(tool for _, tool in tools.values()))
 
 
-def _entries(file: Path) -> list[Entry | Unreadable]:
+def _entries(file: Path) -> list[Entry | UnreadableEntry]:
     """Every entry of a file; for one that cannot be read as a whole, why."""
     try:
         return list(entries_of(file, _text(file)))
-    except Unreadable as wrong:
+    except UnreadableEntry as wrong:
         return [wrong]
 
 
@@ -87,20 +87,20 @@ def _kept(tools: dict[str, tuple[Place, OwnTool]], place: Place, tool: OwnTool) 
     if first is tool:
         return []
     where = f"line {line}" if file == place[0] else f"{file}:{line}"
-    told = f"{tool.name}: {where} has a tool of this name already"
+    message = f"{tool.name}: {where} has a tool of this name already"
     same = first.name == tool.name
-    return [(*place, f"{told}." if same else f"{told} ({first.name}; . and _ are one).")]
+    return [(*place, f"{message}." if same else f"{message} ({first.name}; . and _ are one).")]
 
 
 def _text(file: Path) -> str:
     try:
         if file.stat().st_size > MOST_BYTES:
-            raise Unreadable(None, f"it is longer than {MOST_BYTES:,} bytes")
+            raise UnreadableEntry(None, f"it is longer than {MOST_BYTES:,} bytes")
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise Unreadable(None, "it is not there (setting extend.tools)") from None
+        raise UnreadableEntry(None, "it is not there (setting extend.tools)") from None
     except UnicodeDecodeError:
-        raise Unreadable(None, "it is not UTF-8; save it as UTF-8") from None
+        raise UnreadableEntry(None, "it is not UTF-8; save it as UTF-8") from None
     except OSError as wrong:
         why = (wrong.strerror or str(wrong)).lower()
-        raise Unreadable(None, f"{why} (setting extend.tools)") from None
+        raise UnreadableEntry(None, f"{why} (setting extend.tools)") from None

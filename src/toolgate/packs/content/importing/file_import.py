@@ -10,27 +10,27 @@ from sqlalchemy import Connection, select
 
 from toolgate.db.engine import Database
 from toolgate.gate.operators import note_operator
-from toolgate.packs.content.importing.existing_rows import TABLES, Packed, settle
+from toolgate.packs.content.importing.existing_rows import TABLES, PackedBatch, reconcile
 from toolgate.packs.content.importing.files import BadFile, stamp
-from toolgate.packs.content.importing.options import Report, UnknownProject, Wanted
-from toolgate.packs.content.importing.validation import Checking
+from toolgate.packs.content.importing.options import ImportOptions, Report, UnknownProject
+from toolgate.packs.content.importing.validation import FileValidator
 from toolgate.packs.content.sql import tables
 from toolgate.packs.content.sql.upserts import id_for, store
 
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
-async def load(
-    database: Database, path: Path, wanted: Wanted, seen: Callable[[int], None]
+async def import_file(
+    database: Database, path: Path, options: ImportOptions, seen: Callable[[int], None]
 ) -> Report:
     """Import a file; `seen` is told how many bytes were checked, and then how many stored."""
     # Only read as yet: a large file takes long to check, and others want to write meanwhile.
-    checked = await database.read(lambda connection: _check(connection, path, wanted, seen))
+    checked = await database.read(lambda connection: _check(connection, path, options, seen))
     report = checked.report
-    if report.refused or wanted.dry_run:
+    if report.refused or options.dry_run:
         return report
     async with database.transaction() as tx:
-        await tx.run(lambda connection: _store(connection, path, wanted, checked, seen))
+        await tx.run(lambda connection: _store(connection, path, options, checked, seen))
         if report.refused:
             report.stored = 0
             tx.abandon()
@@ -43,16 +43,16 @@ class _Checked:
 
     stamp: tuple[int, int] | None
     project: str
-    batches: list[Packed]
+    batches: list[PackedBatch]
     report: Report
 
 
 def _check(
-    connection: Connection, path: Path, wanted: Wanted, seen: Callable[[int], None]
+    connection: Connection, path: Path, options: ImportOptions, seen: Callable[[int], None]
 ) -> _Checked:
     before = stamp(path)
-    project, there = _project(connection, wanted)
-    checking = Checking(connection, wanted, project, _now())
+    project, there = _project(connection, options)
+    checking = FileValidator(connection, options, project, _now())
     checking.run(path, seen)
     checking.report.new_project = not there
     return _Checked(before, project, checking.batches, checking.report)
@@ -61,24 +61,24 @@ def _check(
 def _store(
     connection: Connection,
     path: Path,
-    wanted: Wanted,
+    options: ImportOptions,
     checked: _Checked,
     seen: Callable[[int], None],
 ) -> None:
     """Store what was checked, unless something changed since that forbids it."""
     if stamp(path) != checked.stamp:
         raise BadFile(f"{path.name} changed while it was imported. Import it again.")
-    project, there = _project(connection, wanted)
+    project, there = _project(connection, options)
     if project != checked.project:
-        raise BadFile(f"Project {wanted.project} was made anew meanwhile. Import again.")
+        raise BadFile(f"Project {options.project} was made anew meanwhile. Import again.")
     if not there:
         made = dict.fromkeys(("created_at", "updated_at"), _now())
-        named = {"slug": wanted.project, "name": (wanted.create_project or "").strip()}
+        named = {"slug": options.project, "name": (options.create_project or "").strip()}
         store(connection, tables.projects, [{"id": project} | named | made])
     report = checked.report
     report.new_project = not there
     for packed in checked.batches:
-        settled = settle(connection, report.kind, project, packed.batch())
+        settled = reconcile(connection, report.kind, project, packed.batch())
         report.refused.extend(settled.refused)
         if not report.refused and settled.rows:
             store(connection, TABLES[report.kind], settled.rows)
@@ -88,9 +88,9 @@ def _store(
         note_operator(connection, "content.import", project_id=project)
 
 
-def _project(connection: Connection, wanted: Wanted) -> tuple[str, bool]:
+def _project(connection: Connection, options: ImportOptions) -> tuple[str, bool]:
     """The project's id, and whether it is there already."""
-    slug, name = wanted.project, wanted.create_project
+    slug, name = options.project, options.create_project
     known = dict(connection.execute(select(tables.projects.c.slug, tables.projects.c.id)).all())
     if slug in known:
         return known[slug], True
