@@ -10,7 +10,7 @@ from tests.gate.tools import offer
 from tests.transports.conftest import Web, opened_web
 from tests.transports.routed import routed
 
-from toolgate.cli.problems import ExitCode, told
+from toolgate.cli.problems import ExitCode, explain
 from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateRoute
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Input, Nothing
@@ -159,7 +159,7 @@ def test_two_tools_with_one_route_are_refused(path: str) -> None:
         f"pack 'network' (GET {path}). Change one, or enable only one of the packs "
         "(setting packs.enabled)."
     )
-    assert told(refused.value) == (str(refused.value), ExitCode.USAGE)
+    assert explain(refused.value) == (str(refused.value), ExitCode.USAGE)
 
 
 def test_one_path_whose_parts_have_two_names_is_refused() -> None:
