@@ -12,7 +12,7 @@ from toolgate.transports.connection.h11 import LimitedH11
 from toolgate.transports.connection.httptools import LimitedHttpTools
 from toolgate.transports.connection.known_heads import Connection
 
-OURS = "toolgate.transports."
+OURS = "toolgate.transports.connection."
 UVICORNS = "uvicorn.protocols.http.httptools_impl"
 
 
@@ -28,7 +28,7 @@ def test_known_heads_can_be_switched_off(caplog: pytest.LogCaptureFixture) -> No
 
 def without(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a module were not there when ours are imported."""
-    for name in (OURS + "connections", OURS + "limited_httptools", UVICORNS):
+    for name in (OURS + "known_heads", OURS + "httptools", UVICORNS):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
 
