@@ -16,7 +16,7 @@ from tests.patience import DEADLINES, OF_SERVERS, hold_the_minute, lengthen
 from toolgate import demo
 from toolgate.app import opened
 from toolgate.gate.principal import AgentType, Role
-from toolgate.http_server import certified, listening, run
+from toolgate.http_server import certificate_for, listen, run
 from toolgate.settings import Settings, read_settings
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.connection.choice import connection_class
@@ -40,8 +40,8 @@ def main() -> None:
     settings = read_settings(flags={"server.port": 0, **flags}, environment={})
     keys = anyio.run(prepare, settings)
     if settings.server.https:
-        certified(settings)
-    bound = listening(settings)
+        certificate_for(settings)
+    bound = listen(settings)
     connections = connection_class(known_heads=settings.server.known_heads)
     signals = StopSignals()
     signals.install()

@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from toolgate.certificates import ALWAYS, Files, ensure, examined, files_in, names_for
+from toolgate.certificates import ALWAYS, Files, ensure, examine, files_in, names_for
 
 NOW = datetime.now(UTC)
 
@@ -194,12 +194,12 @@ def test_names_have_one_spelling(
 
 
 def test_an_examination_says_what_a_restart_would_change(tmp_path: Path) -> None:
-    assert examined(tmp_path, ALWAYS, NOW) == ([], None)
+    assert examine(tmp_path, ALWAYS, NOW) == ([], None)
     ensure(tmp_path, ALWAYS, NOW)
-    assert examined(tmp_path, ALWAYS, NOW)[0] == []
-    late, end = examined(tmp_path, ALWAYS, NOW + timedelta(days=380))
+    assert examine(tmp_path, ALWAYS, NOW)[0] == []
+    late, end = examine(tmp_path, ALWAYS, NOW + timedelta(days=380))
     assert late == ["only 16 days are left"]
     assert end == loaded(files_in(tmp_path).certificate).not_valid_after_utc
-    other, _ = examined(tmp_path, (*ALWAYS, "gate.example"), NOW)
+    other, _ = examine(tmp_path, (*ALWAYS, "gate.example"), NOW)
     assert "its CA may not vouch for" in other[0]
     assert "gate.example" in other[1]

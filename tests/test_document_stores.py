@@ -17,7 +17,7 @@ from toolgate.app import App
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role, of_role
-from toolgate.gate.tool import Effect, Nothing, Output, Target
+from toolgate.gate.tool import Effect, NoArguments, Output, Target
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.settings import BadSettings, read_settings
 from toolgate.testing import Kit, opened_kit
@@ -34,7 +34,7 @@ class Done(Output):
     """An answer."""
 
 
-async def do_nothing(ctx: Context[Any], args: Nothing) -> Done:
+async def do_nothing(ctx: Context[Any], args: NoArguments) -> Done:
     assert ctx.tx is not None
     return Done()
 

@@ -19,7 +19,7 @@ from toolgate.db.health import DatabaseHealth
 from toolgate.db.schemas import Schema
 from toolgate.document_stores import DocumentStores
 from toolgate.gate.audit import AuditLog
-from toolgate.gate.catalogue import Catalogue, Opened
+from toolgate.gate.catalogue import Catalogue, OpenPack
 from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
@@ -43,7 +43,7 @@ from toolgate.identity.upstreams import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.outbound.client import Outbound
 from toolgate.ports import users
-from toolgate.readiness import Check, Readiness
+from toolgate.readiness import Readiness, ReadinessCheck
 from toolgate.sections import Settings
 from toolgate.setting_types import BadSettings
 from toolgate.transports.address import Addresses
@@ -74,7 +74,7 @@ class App:
     sealer: Sealer
     documents: DocumentStores
     outbound: Outbound
-    worlds: Mapping[str, Opened]
+    worlds: Mapping[str, OpenPack]
     """The open ports of each pack."""
     own: "OwnTools | None" = None
     """The user's own tools, where there are files of them."""
@@ -84,11 +84,11 @@ class App:
         gate, database = self.gate, DatabaseHealth(self.gate.database)
         return Readiness(
             [
-                Check("database", database.check),
-                Check("database", database.check_writing, good_for=WRITTEN_SECONDS),
-                Check("audit", gate.audit.check),
-                Check("counters", gate.limits.check),
-                Check("documents", self.documents.check, good_for=WRITTEN_SECONDS),
+                ReadinessCheck("database", database.check),
+                ReadinessCheck("database", database.check_writing, good_for=WRITTEN_SECONDS),
+                ReadinessCheck("audit", gate.audit.check),
+                ReadinessCheck("counters", gate.limits.check),
+                ReadinessCheck("documents", self.documents.check, good_for=WRITTEN_SECONDS),
             ]
         )
 
@@ -96,14 +96,14 @@ class App:
         """What a pack is given."""
         return _site(self.settings, self.documents, self.outbound, pack)
 
-    async def store_what_waits(self) -> None:
+    async def store_pending(self) -> None:
         """Store and seal the last audit rows, unless the database does not answer."""
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self.gate.audit.flush(last=True)
                 await self.sealer.seal()
         except Exception as problem:
-            self.gate.audit.tell_lost(problem)
+            self.gate.audit.log_lost(problem)
 
 
 def offers_of(settings: Settings) -> tuple[AnyOffer, ...]:
@@ -137,9 +137,9 @@ async def opened(
         own = _own(settings)
         site_of = partial(_site, settings, documents, outbound)
         worlds = await _worlds(stack, settings, site_of, offers, own)
-        app = _assembled(settings, documents, outbound, offers, worlds, own)
+        app = _assemble(settings, documents, outbound, offers, worlds, own)
         stack.push_async_callback(_close, app)
-        await app.gate.switches.load()
+        await app.gate.switches.read()
         async with run_in_background(*_work(app)):
             yield app
     finally:
@@ -153,17 +153,17 @@ async def _worlds(
     site_of: SiteOf,
     offers: Iterable[AnyOffer],
     own: "OwnTools | None",
-) -> dict[str, Opened]:
+) -> dict[str, OpenPack]:
     """The ports of each pack; they are closed in the opposite order."""
     sites = [(offer, site_of(offer.pack.name)) for offer in offers]
     if own:
         sites.append((own.offer, site_of(packs.READ_BY_OWN_TOOLS)))
-    worlds: dict[str, Opened] = {}
+    worlds: dict[str, OpenPack] = {}
     for offer, site in sites:
         if offer.open is not None:
             section = settings.section(offer.pack.name)
             world = await stack.enter_async_context(offer.open(site, section))
-            worlds[offer.pack.name] = Opened(world, _apart(site))
+            worlds[offer.pack.name] = OpenPack(world, _apart(site))
     return worlds
 
 
@@ -175,12 +175,12 @@ def _apart(site: Site) -> frozenset[Target]:
     return frozenset(Target) - joins
 
 
-def _assembled(  # noqa: PLR0917 (each is a part of the whole)
+def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     settings: Settings,
     documents: DocumentStores,
     outbound: Outbound,
     offers: Sequence[AnyOffer],
-    worlds: Mapping[str, Opened],
+    worlds: Mapping[str, OpenPack],
     own: "OwnTools | None",
 ) -> App:
     # Both say at once what is wrong with settings that are used later.
@@ -239,7 +239,7 @@ def _work(app: App) -> list[Work]:
 
 
 async def _close(app: App) -> None:
-    await app.store_what_waits()
+    await app.store_pending()
     await app.gate.limits.close()
 
 
@@ -283,13 +283,13 @@ def warnings_of_rules(settings: Settings, catalogue: Catalogue) -> list[str]:
     folder = settings.policy.folder
     if folder is None:
         return []
-    told = [
+    warnings = [
         f"{file} is not read: rules are files *.cedar in {folder}." for file in skipped_in(folder)
     ]
     if catalogue.changing:  # a tool that is not there may come with the next load of the file
         words = vocabulary(switches_of(settings))
-        told += unknown_names(rules_of(rules_in(folder)), words, catalogue)
-    return told
+        warnings += unknown_names(rules_of(rules_in(folder)), words, catalogue)
+    return warnings
 
 
 def _watch_rules(settings: Settings, catalogue: Catalogue) -> None:

@@ -38,7 +38,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class CertificateFiles:
     """Files to serve with, and what had to be made."""
 
     files: Files
@@ -72,25 +72,23 @@ def names_for(host: str, allowed: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def ensure(data: Path, names: tuple[str, ...], now: datetime | None = None) -> Ready:
+def ensure(data: Path, names: tuple[str, ...], now: datetime | None = None) -> CertificateFiles:
     """Use what is there as long as it is good; make what is missing, old or for other names."""
     now = now or datetime.now(UTC)
     files = files_in(data)
     ca, server = _read(files.ca, files.ca_key), _read(files.certificate, files.key)
     if ca and server and server.key and not flaws(ca, server, names, now):
-        return Ready(files)
+        return CertificateFiles(files)
     before = files.ca.exists()
     good = ca if ca and ca.key and not ca_flaws(ca, names, now) else None
     if good is None:
         good = _new_ca(names, now)
         _store(files.ca, files.ca_key, good)
     _store(files.certificate, files.key, _new_server(good, names, now))
-    return Ready(files, made=True, other_ca=before and good is not ca)
+    return CertificateFiles(files, made=True, other_ca=before and good is not ca)
 
 
-def examined(
-    data: Path, names: tuple[str, ...], now: datetime
-) -> tuple[list[str], datetime | None]:
+def examine(data: Path, names: tuple[str, ...], now: datetime) -> tuple[list[str], datetime | None]:
     """What is wrong with the certificate that is there, and its end; no end when there is none."""
     files = files_in(data)
     ca, server = _read(files.ca, files.ca_key), _read(files.certificate, files.key)
@@ -113,7 +111,9 @@ def flaws(ca: Pair, server: Pair, names: tuple[str, ...], now: datetime) -> list
 
 def ca_flaws(ca: Pair, names: tuple[str, ...], now: datetime) -> list[str]:
     """Why a CA is made anew."""
-    outside = sorted({str(one) for one in _permitted(names)} - set(_vouched(ca.certificate)))
+    outside = sorted(
+        {str(one) for one in _permitted(names)} - set(_permitted_names(ca.certificate))
+    )
     found = [f"its CA may not vouch for {', '.join(outside)}"] if outside else []
     return found + [f"of its CA, {told}" for told in _age(ca.certificate, now)]
 
@@ -155,7 +155,7 @@ def _permitted(names: Iterable[str]) -> list[x509.GeneralName]:
     return found
 
 
-def _vouched(ca: x509.Certificate) -> list[str]:
+def _permitted_names(ca: x509.Certificate) -> list[str]:
     try:
         constraints = ca.extensions.get_extension_for_class(x509.NameConstraints).value
     except x509.ExtensionNotFound:

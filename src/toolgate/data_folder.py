@@ -90,7 +90,7 @@ def _new(file: Path) -> int:
     return descriptor
 
 
-def exposed(data: Path, file: Path | None) -> list[Path]:
+def readable_by_others(data: Path, file: Path | None) -> list[Path]:
     """What others on this machine can get at, though it should be the owner's alone."""
     if sys.platform == "win32":
         return []
@@ -113,7 +113,7 @@ def _only_ours(folder: Path) -> bool:
 
 
 def _close_to_others(data: Path, file: Path | None) -> None:
-    for path in exposed(data, file):
+    for path in readable_by_others(data, file):
         try:
             path.chmod(PRIVATE_FOLDER if path.is_dir() else PRIVATE_FILE)
         except OSError as problem:

@@ -18,10 +18,10 @@ from toolgate.gate.offer import AnyOffer
 from toolgate.settings import Settings, inherited_settings, pass_to_workers
 from toolgate.shutdown import (
     ANSWER_SECONDS,
-    Server,
+    StoppableServer,
     Supervisor,
     end_with_parent,
-    when_told_to_stop,
+    on_stop_signal,
 )
 from toolgate.stop_signals import StopSignals
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send
@@ -38,7 +38,7 @@ from toolgate.transports.peers import Peers
 from toolgate.transports.web import web_app
 
 if TYPE_CHECKING:
-    from toolgate.certificates import Ready
+    from toolgate.certificates import CertificateFiles
 
 STARTUP_FAILED = 3
 HEALTHCHECK_SECONDS = 20
@@ -83,7 +83,7 @@ class Application:
         app = await self._open.enter_async_context(opened(self._settings, self._plugins))
         web = web_app(app.gate, app.credentials, self._settings, app.readiness(), app.outbound)
         self._web = edge = await self._open.enter_async_context(web)
-        when_told_to_stop(lambda: self._drain(app.gate.limits.allowances, table))
+        on_stop_signal(lambda: self._drain(app.gate.limits.allowances, table))
         # What lives now lives as long as the process: keep the collector away from it.
         gc.collect()
         gc.freeze()
@@ -107,7 +107,7 @@ def worker() -> Application:
     return Application(settings)
 
 
-def listening(settings: Settings) -> socket.socket:
+def listen(settings: Settings) -> socket.socket:
     """A socket on the configured address; raises OSError when it is taken."""
     family = socket.AF_INET6 if ":" in settings.server.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
@@ -122,7 +122,7 @@ def listening(settings: Settings) -> socket.socket:
     return bound
 
 
-def certified(settings: Settings) -> "Ready":
+def certificate_for(settings: Settings) -> "CertificateFiles":
     """The certificate to serve HTTPS with; made here if there is no good one."""
     # Heavy, so imported only when it is configured.
     from toolgate.certificates import ensure, names_for  # noqa: PLC0415
@@ -132,7 +132,7 @@ def certified(settings: Settings) -> "Ready":
 
 
 def _over_tls(settings: Settings, connections: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-    files = certified(settings).files
+    files = certificate_for(settings).files
     # uvicorn only ever calls it, as it would call a class.
     return cast(Any, OverTls(connections, files.certificate, files.key))
 
@@ -161,7 +161,7 @@ def run(
         timeout_worker_healthcheck=HEALTHCHECK_SECONDS,
     )
     if settings.server.workers == 1:
-        server = Server(config, signals.received)
+        server = StoppableServer(config, signals.received)
         server.run(sockets=[bound])
         return None if server.started else sys.exit(STARTUP_FAILED)
     pass_to_workers(settings)

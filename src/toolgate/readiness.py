@@ -18,7 +18,7 @@ AGAIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ReadinessCheck:
     """Something that every call needs."""
 
     part: str
@@ -37,7 +37,7 @@ class Readiness:
     """
 
     def __init__(
-        self, checks: Sequence[Check], clock: Callable[[], float] = time.monotonic
+        self, checks: Sequence[ReadinessCheck], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._parts = [_Part(check, clock) for check in checks]
         self._log = ThrottledLog(logger)
@@ -59,7 +59,7 @@ class Readiness:
 
 
 class _Part:
-    def __init__(self, check: Check, clock: Callable[[], float]) -> None:
+    def __init__(self, check: ReadinessCheck, clock: Callable[[], float]) -> None:
         self.check = check
         self.problem: str | None = None
         self._clock = clock

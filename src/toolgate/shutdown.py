@@ -28,7 +28,7 @@ CLOSE_SECONDS = 10
 """After that: for what waits to be stored. A process that takes longer hangs, and is ended."""
 
 
-def when_told_to_stop(begin: Callable[[], object]) -> None:
+def on_stop_signal(begin: Callable[[], object]) -> None:
     """Run a function on the event loop once a signal asks this process to stop.
 
     Beside what uvicorn does then: it says nothing to an application before everything has ended.
@@ -64,7 +64,7 @@ def end_with_parent(drain_seconds: float) -> None:
     threading.Thread(target=watch, name="toolgate-parent", daemon=True).start()
 
 
-class Server(uvicorn.Server):
+class StoppableServer(uvicorn.Server):
     """Serves in this process, and stops for signals that came before it could take them."""
 
     def __init__(self, config: uvicorn.Config, received: Sequence[int]) -> None:

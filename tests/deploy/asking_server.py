@@ -20,7 +20,7 @@ from toolgate.transports.connection.choice import connection_class
 def main() -> None:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     settings = read_settings(file=Path(sys.argv[1]))
-    bound = http_server.listening(settings)
+    bound = http_server.listen(settings)
     signals = StopSignals()
     signals.install()
     http_server.Application = partial(http_server.Application, plugins=[offer()])  # type: ignore[misc]

@@ -195,14 +195,14 @@ async def test_a_write_that_was_not_stored_leaves_its_one_row_under_the_same_id(
 ) -> None:
     """The commit never reached the database."""
     line, kit = silent
-    within = kit.app.gate.audit.within
+    within = kit.app.gate.audit.store_with_write
 
     async def then_freeze(tx: Any, record: Any) -> None:
         await within(tx, record)
         line.freeze()
         line.watch_for = b"COMMIT"
 
-    object.__setattr__(kit.app.gate.audit, "within", then_freeze)
+    object.__setattr__(kit.app.gate.audit, "store_with_write", then_freeze)
     asked = asyncio.create_task(kit.call("create_document", **NEW))
     async with asyncio.timeout(IN_TIME):
         await line.came.wait()

@@ -20,7 +20,7 @@ from toolgate.db.tables import documents
 from toolgate.gate.arguments import MOST_PROBLEMS, TOLD, parse
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import InvalidArguments, Problem
-from toolgate.gate.tool import Input, Nothing
+from toolgate.gate.tool import Input, NoArguments
 from toolgate.ports.documents import Operator
 from toolgate.testing import Kit, opened_kit
 
@@ -90,7 +90,7 @@ def test_good_arguments_become_the_tools_input() -> None:
 
 @pytest.mark.parametrize("arguments", [None, {}])
 def test_no_arguments_at_all_are_an_empty_object(arguments: Any) -> None:
-    assert parse(a_tool("x", takes=Nothing), arguments) == Nothing()
+    assert parse(a_tool("x", takes=NoArguments), arguments) == NoArguments()
 
 
 @pytest.mark.parametrize("arguments", [[], "text", 5, True, ["title"], 1.5])
@@ -171,7 +171,7 @@ def test_an_unknown_argument_without_a_near_one_is_told_all_valid_ones() -> None
 
 
 def test_a_tool_without_arguments_says_so() -> None:
-    assert told({"x": 1}, Nothing) == ["Unknown argument 'x'. This tool takes none."]
+    assert told({"x": 1}, NoArguments) == ["Unknown argument 'x'. This tool takes none."]
 
 
 def test_every_problem_is_told_at_once_with_its_path() -> None:

@@ -43,7 +43,7 @@ async def test_writes_whose_row_is_given_up_are_counted_in_the_log(
 ) -> None:
     audit = kit.app.gate.audit
     for number in range(MOST + 2):
-        audit.unless_stored(row(f"r{number}"), "outcome_unknown")
+        audit.store_unless_there(row(f"r{number}"), "outcome_unknown")
     await audit.flush()
     assert caplog.messages == ["2 calls have no audit row: too many came at once"]
     assert len(await kit.audit_rows()) == MOST
@@ -55,7 +55,7 @@ async def test_rows_of_unconfirmed_writes_that_cannot_be_stored_are_told_once(
     audit = kit.app.gate.audit
     with monkeypatch.context() as patched:
         patched.setattr(kit.app.gate.database, "write", away)
-        audit.unless_stored(row("r1"), "outcome_unknown")
+        audit.store_unless_there(row("r1"), "outcome_unknown")
         for _ in range(3):
             await audit.flush()
     assert caplog.messages == [
@@ -75,7 +75,7 @@ async def test_counts_of_refusals_do_not_pile_up_as_rows_during_an_outage(
         patched.setattr(kit.app.gate.database, "write", away)
         for _ in range(minutes):
             for _ in range(2):
-                audit.limited(ended("r"))
+                audit.queue_limited(ended("r"))
             now[0] += 61
             with pytest.raises(OperationalError):
                 await audit.flush()

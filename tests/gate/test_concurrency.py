@@ -108,7 +108,7 @@ async def test_one_that_waits_too_long_for_its_turn_is_stopped_and_never_begun()
     with pytest.raises(TimeoutError):
         await bounded(limits.turns, limits.deadlines, notes())
     assert not begun
-    limits.turns.leave()
+    limits.turns.release()
     assert limits.turns.free == 1
 
 

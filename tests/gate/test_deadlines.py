@@ -8,7 +8,7 @@ import anyio.lowlevel
 import pytest
 from tests.patience import PATIENT
 
-from toolgate.gate.deadlines import Deadline, Deadlines, Stopping
+from toolgate.gate.deadlines import Deadline, Deadlines, ServerStopping
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +84,7 @@ async def test_what_begins_after_the_stop_is_stopped_too() -> None:
 
     async def one_after_the_other() -> None:
         for _ in range(2):  # as the requests of a batch
-            with pytest.raises(Stopping):
+            with pytest.raises(ServerStopping):
                 await wait()
 
     with anyio.fail_after(PATIENT):

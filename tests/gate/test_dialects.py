@@ -28,7 +28,7 @@ from toolgate.gate.errors import (
     RateLimited,
     ResultTooLarge,
     RouteFailed,
-    StoppedOutside,
+    StoppedWrite,
     TimedOut,
     TokenExpired,
     TooLarge,
@@ -110,7 +110,7 @@ EVERY_ERROR = [
         -32502,
     ),
     Expected(
-        StoppedOutside("mail", "r1"),
+        StoppedWrite("mail", "r1"),
         "mail took too long and was stopped: what it does may have been done. "
         "Look before you ask again. Audit id: r1",
         "timeout",

@@ -54,26 +54,26 @@ def seen(kit: Kit) -> set[str]:
 async def test_a_worker_takes_what_is_new_when_it_looks(kit: Kit) -> None:
     live = kit.app.gate.switches
     assert seen(kit) == {"db.task.get", "db.write", "send"}, "the setting holds"
-    assert not await live.look()
+    assert not await live.read_if_changed()
     assert await turn(kit, "db.task.get", off=True)
     assert (await kit.call("db.task.get")).status == 200, "not known yet"
-    assert await live.look()
+    assert await live.read_if_changed()
     assert seen(kit) == {"db.write", "send"}
     outcome = await kit.call("db.task.get")
     assert (outcome.status, outcome.error_type) == (404, "not_found")
     assert (await kit.audit_rows())[-1]["rule"] == "tool-switched-off"
     assert await turn(kit, "db.task.get", off=False)
-    assert await live.look()
+    assert await live.read_if_changed()
     assert seen(kit) == {"db.task.get", "db.write", "send"}, "the setting still holds"
 
 
 async def test_a_pack_is_switched_off_as_a_whole(kit: Kit) -> None:
     assert await turn(kit, "orchestrator", off=True)
     assert await turn(kit, "send", off=True)
-    assert await kit.app.gate.switches.look()
+    assert await kit.app.gate.switches.read_if_changed()
     assert seen(kit) == set()
     assert await turn(kit, "orchestrator", off=False)
-    assert await kit.app.gate.switches.look()
+    assert await kit.app.gate.switches.read_if_changed()
     assert seen(kit) == {"db.task.get", "db.write"}
 
 
@@ -116,7 +116,7 @@ async def test_a_look_without_news_is_one_statement(
 ) -> None:
     monkeypatch.setattr(statements, "BESIDE_CALLS", "\0")
     with statements.noted_statements() as asked:
-        assert not await kit.app.gate.switches.look()
+        assert not await kit.app.gate.switches.read_if_changed()
     assert len(asked) == 1, asked
 
 
@@ -128,10 +128,10 @@ async def test_who_listens_is_told_once_for_a_change(kit: Kit) -> None:
 
     kit.app.gate.catalogue.listeners.append(listen)
     epoch = kit.app.gate.catalogue.epoch
-    await kit.app.gate.switches.look()
+    await kit.app.gate.switches.read_if_changed()
     await turn(kit, "send", off=True)
-    await kit.app.gate.switches.look()
-    await kit.app.gate.switches.look()
+    await kit.app.gate.switches.read_if_changed()
+    await kit.app.gate.switches.read_if_changed()
     assert told == [{"db.task.get", "db.write"}]
     assert kit.app.gate.catalogue.epoch == epoch + 1, "lists that were made are made again"
 
@@ -165,13 +165,13 @@ async def test_while_the_switches_cannot_be_read_the_last_state_holds_and_nothin
 ) -> None:
     gate = kit.app.gate
     await turn(kit, "send", off=True)
-    await gate.switches.look()
+    await gate.switches.read_if_changed()
     away = text("ALTER TABLE switches RENAME TO switches_away")
     back = text("ALTER TABLE switches_away RENAME TO switches")
     await gate.database.write(lambda c: c.execute(away))
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert not await gate.switches.look()
+            assert not await gate.switches.read_if_changed()
     assert sum("Reading the switches fails" in line for line in caplog.messages) == 1
     assert seen(kit) == {"db.task.get", "db.write"}
     assert (await kit.call("db.task.get")).status == 200

@@ -125,8 +125,8 @@ def test_a_project_manager_adds_images_only_where_that_is_switched_on() -> None:
     add = a_tool(ADD_IMAGE, effect=WRITE)
     off = decide(AGENTS[PM], add)
     assert (off.visible, off.allowed, off.rule) == (True, False, "pm-may-not-add-images")
-    assert off.says is not None
-    assert "policy.pm_adds_images" in off.says
+    assert off.message is not None
+    assert "policy.pm_adds_images" in off.message
     assert decide(AGENTS[PM], add, pm_adds_images=True).allowed
     assert not decide(AGENTS[WORKER], add, pm_adds_images=True).visible
     assert not decide(ADMIN, add, pm_adds_images=True).visible

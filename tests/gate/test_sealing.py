@@ -72,7 +72,7 @@ def digest_without_client(row: Mapping[str, Any]) -> bytes:
 async def test_a_row_is_sealed_when_its_write_has_ended(database: Database) -> None:
     log = AuditLog(database)
     begun = a_record(1, status="error", error_type=STARTED)
-    await log.now(begun)
+    await log.store_now(begun)
     assert await Sealer(database).seal() == 0
     await log.complete(begun, a_record(1))
     assert await Sealer(database).seal() == 1
@@ -84,7 +84,7 @@ async def test_a_row_whose_write_will_not_end_any_more_is_sealed_as_it_is(
 ) -> None:
     long_ago = timestamp(seconds=-2 * 3600)
     left = a_record(1, status="error", error_type=STARTED, created_at=long_ago)
-    await AuditLog(database).now(left)
+    await AuditLog(database).store_now(left)
     assert await Sealer(database).seal() == 1
     assert (await verify(database)).findings == list[Finding]()
 

@@ -61,7 +61,7 @@ async def add_rows(database: Database, *numbers: int) -> None:
     """Rows as writes leave them: without a seal."""
     log = AuditLog(database)
     for number in numbers:
-        await log.now(a_record(number))
+        await log.store_now(a_record(number))
 
 
 async def flush_rows(database: Database, *numbers: int) -> None:
@@ -329,7 +329,7 @@ async def test_sealers_and_writers_at_once_make_one_unbroken_chain(
         nonlocal writing
         log = AuditLog(databases[number % 2])
         for one in range(rows):
-            await log.now(a_record(one, subject_id=f"w{number}"))
+            await log.store_now(a_record(one, subject_id=f"w{number}"))
         writing -= 1
 
     async def seal(sealer: Sealer) -> None:
@@ -360,8 +360,8 @@ async def test_a_row_that_commits_late_is_sealed_later(postgres_database: str) -
     await upgrade(database)
     log = AuditLog(database)
     async with database.transaction() as late:
-        await log.within(late, a_record(1, subject_id="late"))
-        await log.now(a_record(2, subject_id="early"))
+        await log.store_with_write(late, a_record(1, subject_id="late"))
+        await log.store_now(a_record(2, subject_id="early"))
         assert await Sealer(database).seal() == 1
     assert await Sealer(database).seal() == 1
     every = select(audit.c.subject_id, audit.c.seq, audit.c.seal).order_by(audit.c.seq)

@@ -55,7 +55,7 @@ def _wait_for(port: int) -> None:
 
 
 async def admitted(counter: Limits) -> None:
-    waiting = counter.admitting(ANONYMOUS, "any")
+    waiting = counter.admit(ANONYMOUS, "any")
     assert waiting is not None
     await waiting
 
@@ -95,13 +95,13 @@ async def test_two_processes_share_what_strangers_may(
 ) -> None:
     one, other = (Limits(LimitSettings(store=valkey[1])) for _ in range(2))
     for counter in (one, other, one):
-        await counter.strangers.admit("oauth-register", "192.0.2.1", 3)
+        await counter.peers.admit("oauth-register", "192.0.2.1", 3)
     with pytest.raises(RateLimited):
-        await other.strangers.check("oauth-register", "192.0.2.1", 3)
+        await other.peers.check("oauth-register", "192.0.2.1", 3)
     with pytest.raises(RateLimited) as refused:
-        await other.strangers.admit("oauth-register", "192.0.2.1", 3)
+        await other.peers.admit("oauth-register", "192.0.2.1", 3)
     assert 1 <= refused.value.retry_after <= 60
-    await other.strangers.admit("oauth-register", "192.0.2.2", 3)
+    await other.peers.admit("oauth-register", "192.0.2.2", 3)
     await one.close()
     await other.close()
 
@@ -113,7 +113,7 @@ async def test_strangers_are_refused_when_they_cannot_be_counted(
     counter = Limits(LimitSettings(calls_per_minute=0, store=url))
     server.terminate()
     server.wait()
-    for ask in (counter.strangers.admit, counter.strangers.check):
+    for ask in (counter.peers.admit, counter.peers.check):
         with pytest.raises(Unavailable, match="cannot be counted"):
             await ask("oauth-register", "192.0.2.1", 3)
     (told,) = caplog.messages

@@ -11,7 +11,7 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from toolgate.gate.sliding_window import Counter
+from toolgate.gate.sliding_window import WindowCounter
 
 START = 1_800_000_000.0  # the beginning of a minute
 
@@ -34,7 +34,7 @@ def test_what_is_let_through_is_what_the_library_lets_through(
         now = [START]
         patch.setattr(time, "time", lambda: now[0])
         library = SlidingWindowCounterRateLimiter(MemoryStorage())
-        ours, item = Counter(), RateLimitItemPerMinute(most)
+        ours, item = WindowCounter(), RateLimitItemPerMinute(most)
         for tenths, key in steps:
             now[0] += tenths / 10
             assert (ours.hit(key, most) is None) == library.hit(item, key)
@@ -45,7 +45,7 @@ def test_after_the_time_to_wait_a_call_is_let_through(most: int, tenths: int, us
     with pytest.MonkeyPatch.context() as patch:
         now = [START]
         patch.setattr(time, "time", lambda: now[0])
-        counter = Counter()
+        counter = WindowCounter()
         for _ in range(most):
             assert counter.hit("me", most) is None
         now[0] = START + 60 + tenths / 10
@@ -59,7 +59,7 @@ def test_after_the_time_to_wait_a_call_is_let_through(most: int, tenths: int, us
 
 
 def test_callers_who_stay_away_are_forgotten(clock: list[float]) -> None:
-    counter = Counter()
+    counter = WindowCounter()
     for number in range(10):
         counter.hit(number, 5)
     clock[0] += 180
@@ -70,7 +70,7 @@ def test_callers_who_stay_away_are_forgotten(clock: list[float]) -> None:
 def test_keys_made_up_by_strangers_take_bounded_memory_and_undo_no_limit(
     clock: list[float],
 ) -> None:
-    counter = Counter(most_keys=10)
+    counter = WindowCounter(most_keys=10)
     for _ in range(5):
         assert counter.hit("me", 5) is None
     refused = [counter.hit(number, 5) for number in range(1000)]
@@ -86,12 +86,12 @@ def test_keys_made_up_by_strangers_take_bounded_memory_and_undo_no_limit(
 
 
 def test_asking_counts_nothing(clock: list[float]) -> None:
-    counter = Counter(most_keys=10)
+    counter = WindowCounter(most_keys=10)
     for number in range(1000):
         assert counter.test(number, 1) is None
     assert not kept(counter)
 
 
-def kept(counter: Counter) -> set[object]:
+def kept(counter: WindowCounter) -> set[object]:
     inside: Any = counter
     return {*inside._counts, *inside._before}

@@ -14,7 +14,7 @@ from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.limits import Allowances, Limits
 from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Input, Nothing, ToolLimits
+from toolgate.gate.tool import Effect, Family, Input, NoArguments, ToolLimits
 from toolgate.sections import LimitSettings
 from toolgate.testing.kit import Kit, opened_kit
 
@@ -250,7 +250,7 @@ def test_a_declaration_says_them_by_name() -> None:
         result_bytes=2048,
         slow=True,
     )
-    async def declared(ctx: Any, args: Nothing) -> Said:
+    async def declared(ctx: Any, args: NoArguments) -> Said:
         """X."""
         return Said()
 

@@ -27,7 +27,7 @@ async def test_who_waited_longest_is_next() -> None:
         await take(turns)
         order.append(number)
         await anyio.lowlevel.checkpoint()
-        turns.leave()
+        turns.release()
 
     async with anyio.create_task_group() as tasks:
         for number in range(5):
@@ -42,12 +42,12 @@ async def test_a_turn_left_to_somebody_who_was_just_cancelled_goes_on_to_the_nex
     first = asyncio.ensure_future(turns.wait())
     second = asyncio.ensure_future(turns.wait())
     await anyio.lowlevel.checkpoint()
-    turns.leave()  # to the first,
+    turns.release()  # to the first,
     first.cancel()  # which does not want it any more
     with anyio.fail_after(PATIENT):
         await second
     assert turns.free == 0
-    turns.leave()
+    turns.release()
     assert turns.free == 1
 
 
@@ -74,7 +74,7 @@ async def test_no_turn_is_lost_when_some_give_up(seed: int) -> None:
                     await anyio.lowlevel.checkpoint()
             finally:
                 running -= 1
-                turns.leave()
+                turns.release()
 
     async with anyio.create_task_group() as tasks:
         for _ in range(40):

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from toolgate import packs
 from toolgate.db.engine import Database
-from toolgate.gate.catalogue import AnyTool, Catalogue, Opened
+from toolgate.gate.catalogue import AnyTool, Catalogue, OpenPack
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS
 from toolgate.gate.offer import AnyOffer, Offer, Site
@@ -20,7 +20,17 @@ from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.rule_schema import Switches, Vocabulary, switches_of, vocabulary
 from toolgate.gate.rules import shipped_rules
-from toolgate.gate.tool import USUAL, Effect, Input, Nothing, Output, Pack, Target, Tool, ToolLimits
+from toolgate.gate.tool import (
+    USUAL,
+    Effect,
+    Input,
+    NoArguments,
+    Output,
+    Pack,
+    Target,
+    Tool,
+    ToolLimits,
+)
 from toolgate.packs import BUILT_IN
 from toolgate.ports.documents import DocumentStore
 from toolgate.setting_types import Section
@@ -109,7 +119,7 @@ def a_tool(
     pack: str = "orchestrator",
     effect: Effect = Effect.READ,
     role: Role = Role.ADMIN,
-    takes: type[Input] = Nothing,
+    takes: type[Input] = NoArguments,
     gives: type[Output] = Said,
     family: str = "tests",
     open_world: bool = False,
@@ -177,7 +187,7 @@ def over(kit: Kit, store: DocumentStore) -> Kit:
     app = kit.app
     apart = {Target.OUTSIDE} if store.joins_transaction else {Target.OUTSIDE, Target.DOCUMENTS}
     worlds = {
-        name: Opened(
+        name: OpenPack(
             replace(one.world, documents=store) if hasattr(one.world, "documents") else one.world,
             frozenset(apart),
         )

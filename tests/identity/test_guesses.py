@@ -11,7 +11,7 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Role
-from toolgate.gate.sliding_window import Counter
+from toolgate.gate.sliding_window import WindowCounter
 from toolgate.identity.credentials import ValidCredential
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ class Slow:
 async def in_redis(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted in another place, so that to ask how many there were takes a turn of the loop."""
     limits: Limits = web.kit.app.gate.limits
-    counter = Counter()
+    counter = WindowCounter()
 
     class Shared:
         async def hit(self, item: Any, *key: str, cost: int = 1) -> bool:
@@ -65,7 +65,7 @@ async def in_redis(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.sleep(0)
             return counter.test(key, item.amount - cost + 1) is None
 
-    monkeypatch.setattr(limits.strangers, "_shared", Shared())
+    monkeypatch.setattr(limits.peers, "_shared", Shared())
 
 
 @pytest.mark.parametrize("shared", [False, True])

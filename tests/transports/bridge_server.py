@@ -22,7 +22,7 @@ from toolgate import demo
 from toolgate.app import opened
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
-from toolgate.http_server import Application, listening
+from toolgate.http_server import Application, listen
 from toolgate.settings import Settings, read_settings
 
 
@@ -61,7 +61,7 @@ def main() -> None:
     flags: dict[str, Any] = json.loads(sys.argv[1])
     settings = read_settings(flags=flags, environment={})
     anyio.run(prepare, settings)
-    bound = listening(settings)
+    bound = listen(settings)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     print(bound.getsockname()[1], flush=True)
     app = Application(settings, [plugin.offer(), *offer(*tools(settings.data))])

@@ -13,7 +13,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Nothing, Output, Pack
+from toolgate.gate.tool import Effect, Family, NoArguments, Output, Pack
 
 ADMIN_TOOLS = [
     "get_document", "query_collection", "create_document", "check_permission",
@@ -341,7 +341,7 @@ def dotted() -> AnyOffer:
     family = Family("words", Pack("words", SENTENCE, "Words."))
 
     @family.tool("say.a.word", role=Role.USER, effect=Effect.READ, title="Say a word")
-    async def say(ctx: Context, args: Nothing) -> Said:
+    async def say(ctx: Context, args: NoArguments) -> Said:
         """Say a word."""
         return Said(word="hello")
 

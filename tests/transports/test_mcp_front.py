@@ -29,7 +29,7 @@ from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.resources import Resource
-from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Pack
+from toolgate.gate.tool import Effect, Family, Input, NoArguments, Output, Pack
 from toolgate.transports.mcp import front
 from toolgate.transports.mcp.answers import Answers
 
@@ -59,7 +59,7 @@ def special() -> AnyOffer:
     family = Family("special", Pack("special", SENTENCE, "Tools that need the SDK."))
 
     @family.tool("ask.back", role=Role.ADMIN, effect=Effect.READ, title="Ask back", slow=True)
-    async def ask_back(ctx: Context, args: Nothing) -> Word:
+    async def ask_back(ctx: Context, args: NoArguments) -> Word:
         """Ask back."""
         return Word(word="live" if ctx.report else "dead")
 

@@ -19,7 +19,7 @@ from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
 from toolgate.db.tables import write_checks
 from toolgate.db.upgrades import upgrade
-from toolgate.readiness import AGAIN_SECONDS, Check, Readiness
+from toolgate.readiness import AGAIN_SECONDS, Readiness, ReadinessCheck
 
 pytestmark = pytest.mark.anyio
 
@@ -40,12 +40,12 @@ async def asked(web: Web) -> tuple[int, Any]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is believed for longer than one question."""
-    given = Check.__init__
+    given = ReadinessCheck.__init__
 
-    def forgetful(self: Check, part: str, run: Any, good_for: float = 0.0) -> None:
+    def forgetful(self: ReadinessCheck, part: str, run: Any, good_for: float = 0.0) -> None:
         given(self, part, run, 0.0)
 
-    monkeypatch.setattr(Check, "__init__", forgetful)
+    monkeypatch.setattr(ReadinessCheck, "__init__", forgetful)
     monkeypatch.setattr(readiness, "AGAIN_SECONDS", 0.0)
 
 
@@ -169,7 +169,7 @@ class Parts:
         self.now = 0.0
         self.tried = 0
         self.broken = False
-        self.readiness = Readiness([Check("part", self.check, 5.0)], lambda: self.now)
+        self.readiness = Readiness([ReadinessCheck("part", self.check, 5.0)], lambda: self.now)
 
     async def check(self) -> None:
         self.tried += 1
@@ -227,7 +227,7 @@ async def test_a_check_that_hangs_is_not_waited_for_nor_begun_again(
     async def good() -> None:
         pass
 
-    asked = Readiness([Check("database", frozen), Check("counters", good)])
+    asked = Readiness([ReadinessCheck("database", frozen), ReadinessCheck("counters", good)])
     with anyio.fail_after(PATIENT):
         for _ in range(20):
             assert await asked.failing() == ["database"]

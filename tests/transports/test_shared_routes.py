@@ -13,7 +13,7 @@ from tests.transports.routed import routed
 from toolgate.cli.problems import ExitCode, explain
 from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateRoute
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Input, Nothing
+from toolgate.gate.tool import Input, NoArguments
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ class Id(Input):
 
 
 def at(path: str, method: str = "GET", pack: str = "orchestrator", name: str = "") -> AnyTool:
-    takes = Id if "{id}" in path else Nothing
+    takes = Id if "{id}" in path else NoArguments
     role = Role.USER if (method, path) == ("GET", "/shared/things/{id}") else Role.ADMIN
     made = name or f"{method}{path}".lower().translate(str.maketrans("/{}-", "____"))
     return routed(made, path, method, takes=takes, pack=pack, role=role)

@@ -84,7 +84,7 @@ def check_data(settings: "Settings", server: "RunningServer | None" = None) -> C
 
 async def check_modes(settings: "Settings", config: Path | None) -> CheckResult:
     """Nobody else on this machine can read the data or the keys."""
-    from toolgate.data_folder import embedded_file, exposed
+    from toolgate.data_folder import embedded_file, readable_by_others
     from toolgate.db.engine import Database
     from toolgate.settings import files_with_secrets
 
@@ -99,7 +99,7 @@ async def check_modes(settings: "Settings", config: Path | None) -> CheckResult:
         await database.close()
     except Exception:
         file = None  # the check of the database says what is wrong with its address
-    if found := exposed(settings.data, file):
+    if found := readable_by_others(settings.data, file):
         modes = f"chmod {'700' if found[0].is_dir() else '600'} {found[0]}"
         message = f"{', '.join(map(str, found))} can be read by others on this machine."
         return CheckResult(
@@ -110,13 +110,13 @@ async def check_modes(settings: "Settings", config: Path | None) -> CheckResult:
 
 def check_port(settings: "Settings", server: "RunningServer | None") -> CheckResult:
     """The port is free, or a toolgate answers there and is ready."""
-    from toolgate.http_server import listening
+    from toolgate.http_server import listen
 
     if server is not None:
         return _check_ready(server)
     url = url_of(settings.server)
     try:
-        listening(settings).close()
+        listen(settings).close()
     except PermissionError:
         message = f"Port {settings.server.port} needs more privileges. Choose one above 1023."
         return CheckResult("port", State.FAIL, message)
@@ -141,10 +141,10 @@ def _check_ready(server: "RunningServer") -> CheckResult:
 
 def check_certificate(settings: "Settings", now: datetime) -> CheckResult:
     """The certificate is in its time, for the right names, and its key is private."""
-    from toolgate.certificates import examined, files_in, names_for
+    from toolgate.certificates import examine, files_in, names_for
 
     server = settings.server
-    found, end = examined(settings.data, names_for(server.host, server.allowed_hosts), now)
+    found, end = examine(settings.data, names_for(server.host, server.allowed_hosts), now)
     files = files_in(settings.data)
     if end is None:
         return CheckResult(

@@ -64,10 +64,10 @@ def running_server(settings: "Settings") -> RunningServer | None:
 
 def _is_taken(settings: "Settings") -> bool:
     """Whether something may listen there; else there is nobody to wait for."""
-    from toolgate.http_server import listening
+    from toolgate.http_server import listen
 
     try:
-        listening(settings).close()
+        listen(settings).close()
     except OSError as problem:
         return problem.errno in (errno.EADDRINUSE, errno.EACCES)
     return False

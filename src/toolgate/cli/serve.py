@@ -101,11 +101,11 @@ def serve(
 
 
 def _bind(settings: "Settings") -> socket.socket:
-    from toolgate.http_server import listening
+    from toolgate.http_server import listen
 
     server = settings.server
     try:
-        return listening(settings)
+        return listen(settings)
     except PermissionError:
         why = f"Port {server.port} needs more rights than this user has."
         raise Stop(f"{why} Choose one above 1023 with --port.") from None
@@ -131,9 +131,9 @@ def _certify(settings: "Settings") -> None:
     """Make sure of the certificate before anything is promised."""
     if not settings.server.https:
         return
-    from toolgate.http_server import certified
+    from toolgate.http_server import certificate_for
 
-    if certified(settings).other_ca:
+    if certificate_for(settings).other_ca:
         note("The local CA was made anew. Trust it again, and remove the old one.")
 
 

@@ -194,6 +194,6 @@ async def _end_on_signal(app: "App | None", *, task_status: "TaskStatus[None]") 
         task_status.started()
         async for _ in received:
             if app is not None:
-                await app.store_what_waits()
+                await app.store_pending()
             # A thread that works, or reads, cannot be interrupted, so nothing is awaited.
             os._exit(0)

@@ -47,7 +47,7 @@ def why(
                 "visible": decision.visible,
                 "allowed": decision.allowed,
                 "rule": decision.rule,
-                "says": decision.says,
+                "says": decision.message,
                 "only": only,
                 "failures": failures,
             }
@@ -82,7 +82,7 @@ def _explain(principal: str, tool: str, decision: "Decision", text: str | None) 
     else:
         say(f"{failure('Hidden:')} for {principal} there is no tool {tool}.")
     shown = {"rule": decision.rule}
-    if says := decision.says or NO_TEXT.get(decision.rule):
+    if says := decision.message or NO_TEXT.get(decision.rule):
         shown["says"] = says
     definitions(shown)
     if text:

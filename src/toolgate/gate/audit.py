@@ -16,7 +16,7 @@ from toolgate.db.health import DatabaseHealth, DatabaseReplaced
 from toolgate.db.outages import Outage, describe
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
-from toolgate.gate.audit_records import Ended, Record, gently, record_of, store
+from toolgate.gate.audit_records import Ended, Record, in_batches, record_of, store
 from toolgate.gate.errors import Unavailable
 from toolgate.gate.seals import store_sealed
 from toolgate.gate.summaries import Summaries
@@ -46,7 +46,7 @@ class AuditLog:
         self._unstored: list[Record] = []
         """Rows that could not be stored, or of which that is not known."""
         self._summaries = Summaries()
-        self._uncertain: list[Record] = []
+        self._in_doubt: list[Record] = []
         """Rows of writes that may be stored together with their rows."""
         self._outage = Outage(logger, "Storing audit rows, without which no call is answered,")
         self._unsettled = Outage(logger, "Storing audit rows of writes that were not confirmed")
@@ -74,7 +74,7 @@ class AuditLog:
         if self.blocked:
             await self.make_room()
 
-    def soon(self, ended: Ended) -> None:
+    def queue(self, ended: Ended) -> None:
         """Keep a call for the next batch; past a bound, where calls are refused, only count."""
         if self._failing and ended[6] == Unavailable.kind and not self._summaries.add(ended):
             return  # who tries again and again during an outage has one row a minute
@@ -83,38 +83,38 @@ class AuditLog:
         if waiting == BATCH_ROWS:
             self._wake.set()
         elif waiting + len(self._unstored) >= MOST_WAITING:
-            self._fill_up()
+            self._block()
 
-    def limited(self, ended: Ended) -> bool:
+    def queue_limited(self, ended: Ended) -> bool:
         """The same for a call past a limit: the first has a row, many others one together.
 
         Whether it has a row of its own.
         """
         if own := self._summaries.add(ended):
-            self.soon(ended)
+            self.queue(ended)
         return own
 
-    def of_stranger(self, ended: Ended) -> bool:
+    def queue_anonymous(self, ended: Ended) -> bool:
         """The same for a request of a stranger: so many a minute have a row, the others one."""
-        if own := self._summaries.add_refused_stranger(ended):
-            self.soon(ended)
+        if own := self._summaries.add_anonymous(ended):
+            self.queue(ended)
         return own
 
-    def _fill_up(self) -> None:
+    def _block(self) -> None:
         if self.blocked:
             self._waiting.pop()
             self.dropped += 1
         self.blocked = True
 
-    async def within(self, tx: Transaction, record: Record) -> None:
+    async def store_with_write(self, tx: Transaction, record: Record) -> None:
         """Store a record in a write's own transaction."""
         await tx.run(lambda connection: store(connection, [record]))
 
-    def beside(self, connection: Connection, record: Record) -> None:
+    def store_on(self, connection: Connection, record: Record) -> None:
         """Store a record in the transaction of this connection."""
         store(connection, [record])
 
-    async def now(self, record: Record) -> None:
+    async def store_now(self, record: Record) -> None:
         """Store a record at once, in a transaction of its own."""
         await self._database.write(lambda connection: store(connection, [record]))
 
@@ -141,18 +141,18 @@ class AuditLog:
                 "audit row %s could not be completed: %s", begun.id, describe(problem)
             )
 
-    def unless_stored(self, row: Record, error_type: str | None) -> None:
+    def store_unless_there(self, row: Record, error_type: str | None) -> None:
         """Store a write's row with this end, unless it turns out to be stored with the write."""
-        if len(self._uncertain) < MOST_WAITING:
-            self._uncertain.append(row._replace(status="error", error_type=error_type))
+        if len(self._in_doubt) < MOST_WAITING:
+            self._in_doubt.append(row._replace(status="error", error_type=error_type))
         else:
             self.dropped += 1
 
-    def tell_lost(self, problem: BaseException) -> None:
+    def log_lost(self, problem: BaseException) -> None:
         """Log at the end which rows could not be stored, and why."""
-        self._tell_dropped()
+        self._log_dropped()
         waiting = [record_of(one) for one in self._waiting]
-        lost = [*waiting, *self._unstored, *self._uncertain]
+        lost = [*waiting, *self._unstored, *self._in_doubt]
         if not lost:
             logger.error(
                 "the last audit rows are stored, but not sealed yet: %s", describe(problem)
@@ -168,7 +168,7 @@ class AuditLog:
             describe(problem),
         )
 
-    async def has(self, row: Record) -> bool:
+    async def contains(self, row: Record) -> bool:
         """Whether a row is stored."""
         same = select(audit.c.id).where(audit.c.id == row.id)
         async with self._database.time_limit():
@@ -184,9 +184,9 @@ class AuditLog:
         while left > 0 and (stored := await self._store_some()):
             left -= stored
         async with self._flushing:
-            while self._uncertain and await self._settle():
+            while self._in_doubt and await self._settle():
                 pass
-        self._tell_dropped()
+        self._log_dropped()
         if not self._waiting and not self._unstored:
             self._failing = self.blocked = False
             self._outage.note_success()
@@ -216,7 +216,7 @@ class AuditLog:
         made: list[Record] = []
 
         def keep(connection: Connection) -> None:
-            made[:] = [record_of(one) for some in gently(batch) for one in some]
+            made[:] = [record_of(one) for some in in_batches(batch) for one in some]
             store_sealed(connection, made)
 
         try:
@@ -249,21 +249,21 @@ class AuditLog:
 
     async def _settle(self) -> bool:
         """Store some rows of writes whose commit was not confirmed, unless they are there."""
-        rows, self._uncertain = self._uncertain[:MOST_TOGETHER], self._uncertain[MOST_TOGETHER:]
+        rows, self._in_doubt = self._in_doubt[:MOST_TOGETHER], self._in_doubt[MOST_TOGETHER:]
         try:
             with anyio.CancelScope(shield=True):
                 async with self._database.time_limit(writes=True):
                     await self._database.write(lambda c: _store_unless_committing(c, rows))
             self._unsettled.note_success()
         except BaseException as problem:
-            self._uncertain = rows + self._uncertain
+            self._in_doubt = rows + self._in_doubt
             self._unsettled.note_failure(problem)
             if not isinstance(problem, Exception):
                 raise
             return False
         return True
 
-    def _tell_dropped(self) -> None:
+    def _log_dropped(self) -> None:
         if self.dropped:
             logger.error("%d calls have no audit row: too many came at once", self.dropped)
             self.dropped = 0

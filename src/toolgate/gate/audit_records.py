@@ -21,7 +21,7 @@ TOGETHER = (50, 10, 1)
 T = TypeVar("T")
 
 
-def gently(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+def in_batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
     """A few rows at a time; between them other threads go first.
 
     For a thread that works beside the event loop: without this, one call in a hundred that come
@@ -153,7 +153,7 @@ def _insert(
     The one makes storing a row a third cheaper, the other halves the rest.
     """
     dialect = connection.dialect.name
-    for some in gently(rows):
+    for some in in_batches(rows):
         first = 0
         for together in TOGETHER:
             while len(some) - first >= together:

@@ -10,7 +10,7 @@ from toolgate.gate.audit_records import Ended
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context, Report
 from toolgate.gate.errors import printable
-from toolgate.gate.from_request import Request
+from toolgate.gate.from_request import RequestHeaders
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
 from toolgate.gate.scope import OUT_OF_SCOPE
@@ -32,7 +32,7 @@ class Call:
     dry_run: bool = False
     report: Report | None = None
     """Hears of the call's progress."""
-    request: Request | None = None
+    request: RequestHeaders | None = None
     """The HTTP request to a tool's own route, which may fill in an argument."""
     ids: Mapping[str, str] | None = None
     """The scope ids that the arguments name, for the audit; known once they are parsed."""

@@ -21,7 +21,7 @@ class DuplicateRoute(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenPack:
     """The open ports of a pack."""
 
     world: Any = None
@@ -29,7 +29,7 @@ class Opened:
     """What cannot join a transaction of the database."""
 
 
-UNOPENED = Opened()
+UNOPENED = OpenPack()
 
 
 class Catalogue:
@@ -45,7 +45,7 @@ class Catalogue:
         offers: Iterable[AnyOffer],
         own: AnyOffer | None = None,
         *,
-        opened: Mapping[str, Opened] | None = None,
+        opened: Mapping[str, OpenPack] | None = None,
         changing: bool = False,
     ) -> None:
         self._opened = opened or {}
@@ -126,13 +126,13 @@ def _check_routes(tools: Iterable[AnyTool]) -> None:
             continue
         other = at_route.setdefault((route.method, route.shape), tool)
         if other is not tool:
-            told = "Change one, or enable only one of the packs (setting packs.enabled)."
-            raise DuplicateRoute(f"Two tools have one route: {_both(other, tool)}. {told}")
+            message = "Change one, or enable only one of the packs (setting packs.enabled)."
+            raise DuplicateRoute(f"Two tools have one route: {_both(other, tool)}. {message}")
         other = at_path.setdefault(route.shape, tool)
         if other.route and other.route.path != route.path:
-            told = "Give its parts the same names."
+            message = "Give its parts the same names."
             raise DuplicateRoute(
-                f"Two tools name one path differently: {_both(other, tool)}. {told}"
+                f"Two tools name one path differently: {_both(other, tool)}. {message}"
             )
 
 

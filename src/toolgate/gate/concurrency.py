@@ -28,9 +28,9 @@ def bounded(
     turns.free -= 1  # still free: nobody else ran
     try:
         with Deadline(deadlines):
-            return (yield from _go_on(work, awaited))
+            return (yield from _resume(work, awaited))
     finally:
-        turns.leave()
+        turns.release()
 
 
 def _in_turn(
@@ -43,12 +43,12 @@ def _in_turn(
             try:
                 return (yield from work.__await__())
             finally:
-                turns.leave()
+                turns.release()
     finally:
         work.close()
 
 
-def _go_on(work: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
+def _resume(work: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
     """The rest of a coroutine that was begun and waits for something."""
     while True:
         try:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 
-class Stopping(TimeoutError):
+class ServerStopping(TimeoutError):
     """The server is stopping, and waits for the call no longer."""
 
 
@@ -80,4 +80,4 @@ class Deadline:
         self._all.running.pop(self, None)
         # Whoever else cancelled the task meanwhile is to be obeyed.
         if self.over and self.task.uncancel() <= self._before and kind is asyncio.CancelledError:
-            raise (Stopping if self._all.stopping else TimeoutError) from error
+            raise (ServerStopping if self._all.stopping else TimeoutError) from error

@@ -20,8 +20,8 @@ async def store_demo(
     """
     documents = site.documents
     if not documents.joins_transaction:
-        told = f"Documents of pack {pack.name} are in Firestore"
-        raise NotForDemo(f"{told}, so no demo data was loaded into it.")
+        message = f"Documents of pack {pack.name} are in Firestore"
+        raise NotForDemo(f"{message}, so no demo data was loaded into it.")
     wanted = {(collection, id) for collection, id, _ in demo}
     present = {
         (collection, one.id)
@@ -29,8 +29,8 @@ async def store_demo(
         for one in await documents.query(collection, [], len(demo) + 1)
     }
     if present - wanted and wanted - present:
-        told = f"Pack {pack.name} holds documents already"
-        raise NotForDemo(f"{told}, so no demo data was loaded into it.")
+        message = f"Pack {pack.name} holds documents already"
+        raise NotForDemo(f"{message}, so no demo data was loaded into it.")
     stored = 0
     async with site.database.transaction() as tx:
         for collection, id, fields in demo:

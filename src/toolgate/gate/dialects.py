@@ -24,8 +24,8 @@ class Dialect:
     """Whether MCP's text content is the plain sentence instead of the body."""
 
 
-def _bare(answer: Any) -> Any:
-    return answer
+def _bare(result: Any) -> Any:
+    return result
 
 
 def _bare_schema(schema: Schema) -> Schema:
@@ -43,8 +43,8 @@ def _sentence_failure(error: GateError, write: bool) -> Body:
     return {"error": error.message, **error.extra}
 
 
-def _status_success(answer: Any) -> Body:
-    return {"status": "success", "result": answer}
+def _status_success(result: Any) -> Body:
+    return {"status": "success", "result": result}
 
 
 def _status_schema(schema: Schema) -> Schema:
@@ -56,18 +56,18 @@ def _status_schema(schema: Schema) -> Schema:
 
 
 def _status_failure(error: GateError, write: bool) -> Body:
-    told: Body = {"type": error.kind, "message": error.message}
+    body: Body = {"type": error.kind, "message": error.message}
     details: Body = dict(error.extra)
     if isinstance(error, InvalidArguments):
         details["fields"] = {problem.field: problem.message for problem in error.problems}
     if details:
-        told["details"] = details
-    return {"status": "error", "error": told}
+        body["details"] = details
+    return {"status": "error", "error": body}
 
 
-def _envelope_success(answer: Any) -> Any:
-    paged = isinstance(answer, dict) and "pagination" in answer
-    return cast(Any, answer) if paged else {"data": cast(Any, answer)}
+def _envelope_success(result: Any) -> Any:
+    paged = isinstance(result, dict) and "pagination" in result
+    return cast(Any, result) if paged else {"data": cast(Any, result)}
 
 
 def _envelope_schema(schema: Schema) -> Schema:

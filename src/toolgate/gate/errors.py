@@ -239,7 +239,7 @@ class OutcomeUnknown(GateError):
         )
 
 
-class StoppedOutside(TimedOut):
+class StoppedWrite(TimedOut):
     """A write outside the database took too long and was stopped: it may have been done."""
 
     retryable = False

@@ -8,7 +8,7 @@ from toolgate.gate.context import World
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestHeaders:
     """What of an HTTP request an argument may be taken from."""
 
     headers: Callable[[str], str | None]
@@ -31,7 +31,7 @@ class FromRequest(Generic[World]):
 
     argument: str
     headers: tuple[Header, ...]
-    value: Callable[[World, Request], Awaitable[str]]
+    value: Callable[[World, RequestHeaders], Awaitable[str]]
     """Asked after policy and limits, so that it tells nothing to those who may not call."""
 
     @property

@@ -14,9 +14,9 @@ from limits.storage import storage_from_string
 from toolgate.db.outages import Outage
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
-from toolgate.gate.peer_limits import MOST_KEYS, Strangers, too_many
+from toolgate.gate.peer_limits import MOST_KEYS, PeerLimits, too_many
 from toolgate.gate.principal import Kind, Principal
-from toolgate.gate.sliding_window import Counter
+from toolgate.gate.sliding_window import WindowCounter
 from toolgate.gate.tool import ToolLimits
 from toolgate.gate.turns import Turns
 from toolgate.sections import LimitSettings
@@ -89,23 +89,23 @@ class Limits:
             for name, number in bounds.tool_calls_per_minute.items()
             if number
         }
-        self._own = Counter() if store_url == MEMORY else None
-        self._refusals = Counter()
-        self._strangers_refusals = Counter(MOST_KEYS)
+        self._own = WindowCounter() if store_url == MEMORY else None
+        self._refusals = WindowCounter()
+        self._anonymous_refusals = WindowCounter(MOST_KEYS)
         self._outage = Outage(logger, "The counter store")
-        self.strangers = Strangers(None if store_url == MEMORY else self._counters, self._outage)
+        self.peers = PeerLimits(None if store_url == MEMORY else self._counters, self._outage)
         self.turns = Turns(bounds.concurrency)
         self.deadlines = Deadlines(bounds.seconds)
         """Of tools that say nothing of their own."""
         self.allowances = Allowances(bounds, self.turns, self.deadlines)
 
-    def admitting(self, principal: Principal, tool: str) -> Awaitable[None] | None:
+    def admit(self, principal: Principal, tool: str) -> Awaitable[None] | None:
         """Count this call; raise `RateLimited` when it is one too many.
 
         Where the count is elsewhere, what to wait for: a call that waits for nothing is quicker.
         """
         if self._own is None:
-            return self._admit_outside(principal, tool)
+            return self._admit_shared(principal, tool)
         if self.bounds.calls_per_minute:
             wait = self._own.hit((principal.id,), self.bounds.calls_per_minute)
             if wait is not None:
@@ -117,24 +117,24 @@ class Limits:
                 raise _too_many(item, key, wait)
         return None
 
-    async def _admit_outside(self, principal: Principal, tool: str) -> None:
+    async def _admit_shared(self, principal: Principal, tool: str) -> None:
         if self.bounds.calls_per_minute:
             await self._count(self._per_caller, (principal.id,))
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], (principal.id, tool))
 
-    def refused(self, principal: Principal) -> None:
+    def count_refusal(self, principal: Principal) -> None:
         """Count a refusal; raise `RateLimited` when there were too many.
 
         Always in this process: it is about what refusals cost here, and nobody waits for a store.
         """
-        stranger = principal.kind is Kind.ANONYMOUS
-        counter = self._strangers_refusals if stranger else self._refusals
+        anonymous = principal.kind is Kind.ANONYMOUS
+        counter = self._anonymous_refusals if anonymous else self._refusals
         wait = counter.hit(principal.id, self.bounds.refusals_per_minute)
         if wait is not None:
             raise too_many(wait)
 
-    def _away(self, what: str, problem: StorageError) -> Unavailable:
+    def _unavailable(self, what: str, problem: StorageError) -> Unavailable:
         self._outage.note_failure(problem)
         return Unavailable(f"{what} cannot be counted now, so none is answered.")
 
@@ -157,15 +157,17 @@ class Limits:
                 return
             window = await self._counters.get_window_stats(item, *key)
         except StorageError as problem:
-            raise self._away("Calls", problem) from None
+            raise self._unavailable("Calls", problem) from None
         raise _too_many(item, key, window.reset_time - time.time())
 
 
 def _too_many(item: RateLimitItemPerMinute, key: tuple[str, ...], wait: float) -> RateLimited:
     seconds = max(1, round(wait))
     of_tool = f" of {key[1]}" if len(key) > 1 else ""
-    told = f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. Try again in {seconds} s."
-    return RateLimited(told, retry_after=seconds)
+    message = (
+        f"Rate limit exceeded: {item.amount} calls{of_tool} a minute. Try again in {seconds} s."
+    )
+    return RateLimited(message, retry_after=seconds)
 
 
 def _connection(url: str) -> tuple[dict[str, Any], Callable[[], Awaitable[None]] | None]:

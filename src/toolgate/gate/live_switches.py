@@ -43,7 +43,7 @@ class SwitchedOff:
     epoch: int = 0
 
 
-async def a_moment() -> None:
+async def pause_between_reads() -> None:
     """Between two looks."""
     await anyio.sleep(SECONDS)
 
@@ -56,7 +56,7 @@ class LiveSwitches:
         database: Database,
         policy: Policy,
         catalogue: Catalogue,
-        pause: Callable[[], Awaitable[None]] = a_moment,
+        pause: Callable[[], Awaitable[None]] = pause_between_reads,
     ) -> None:
         self._database = database
         self._policy = policy
@@ -72,11 +72,11 @@ class LiveSwitches:
         """Raise `Unavailable` where it is not known what is switched off, nor to be found out."""
         if self.unread and not self._checking.locked():  # one tries; the others do not wait for it
             async with self._checking:
-                await self.look()
+                await self.read_if_changed()
         if self.unread:
             raise Unavailable("The switches cannot be read, so nothing is written. Try again.")
 
-    async def load(self) -> None:
+    async def read(self) -> None:
         """Take what the table says; raises what the database raises."""
         self.known = await self._database.read(switched_off)
         self._policy.disable(self.known.names)
@@ -86,18 +86,18 @@ class LiveSwitches:
         while True:
             await self._pause()
             try:
-                await self.look()
+                await self.read_if_changed()
             except Exception:
                 logger.exception("a change of the switches could not be announced")
 
-    async def look(self) -> bool:
+    async def read_if_changed(self) -> bool:
         """Take what is new, and tell who listens; whether something was."""
         try:
             found = await self._database.look_up(NEWEST, {})
             is_new = (found.epoch or 0) != self.known.epoch
             if is_new:
                 async with self._database.time_limit():
-                    await self.load()
+                    await self.read()
         except Exception as problem:
             self.unread = True
             self._outage.note_failure(problem)

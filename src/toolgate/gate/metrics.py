@@ -14,7 +14,7 @@ BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60)
 """Seconds; what took longer than all of them has a place of its own."""
 
 
-class Times:
+class Durations:
     """How long the calls of a tool took."""
 
     __slots__ = ("places", "seconds")
@@ -33,7 +33,7 @@ class Metrics(Collector):
 
     def __init__(self) -> None:
         self._calls: dict[tuple[str, str, str], int] = {}
-        self._times: dict[str, Times] = {}
+        self._times: dict[str, Durations] = {}
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -44,7 +44,7 @@ class Metrics(Collector):
         self._calls[key] = self._calls.get(key, 0) + 1
         times = self._times.get(name)
         if times is None:
-            times = self._times[name] = Times()
+            times = self._times[name] = Durations()
         times.places[bisect_left(BUCKETS, seconds)] += 1
         times.seconds += seconds
 

@@ -37,9 +37,9 @@ class Outcome:
         return self.sentence if self.sentence is not None else self.raw.decode()
 
 
-def answer_with(answer: Output, tool: AnyTool, most_bytes: int) -> Outcome:
+def outcome_of_result(result: Output, tool: AnyTool, most_bytes: int) -> Outcome:
     """A good answer in the tool's dialect, unless it is too long."""
-    body = tool.pack.dialect.success(answer.body())
+    body = tool.pack.dialect.success(result.body())
     raw = orjson.dumps(body)
     if len(raw) > most_bytes:
         raise ResultTooLarge(
@@ -49,7 +49,7 @@ def answer_with(answer: Output, tool: AnyTool, most_bytes: int) -> Outcome:
     return Outcome(body=body, raw=raw)
 
 
-def fail_with(error: GateError, tool: AnyTool | None) -> Outcome:
+def outcome_of_error(error: GateError, tool: AnyTool | None) -> Outcome:
     """A failure in the tool's dialect; in plain words where no tool is known."""
     dialect = tool.pack.dialect if tool else NEUTRAL
     body = dialect.failure(error, tool is not None and tool.effect is not Effect.READ)

@@ -1,7 +1,7 @@
 """How much may be asked for before a credential is known, counted by peer.
 
 These limits are apart from those of callers: `limits.calls_per_minute = 0` does not switch them
-off, and what strangers do does not use up what a caller may.
+off, and what callers without credentials do does not use up what a caller may.
 """
 
 import time
@@ -13,13 +13,13 @@ from limits.errors import StorageError
 
 from toolgate.db.outages import Outage
 from toolgate.gate.errors import RateLimited, Unavailable
-from toolgate.gate.sliding_window import Counter
+from toolgate.gate.sliding_window import WindowCounter
 
 MOST_KEYS = 100_000
 """Peers and purposes that are counted each by itself; further ones in a minute share one count."""
 
 
-class Shared(Protocol):
+class SharedCounter(Protocol):
     """What is needed of the library that counts for several processes."""
 
     def hit(self, item: RateLimitItemPerMinute, *key: str, cost: int) -> Awaitable[bool]:
@@ -31,20 +31,20 @@ class Shared(Protocol):
         ...
 
 
-class Strangers:
+class PeerLimits:
     """Counts by purpose and peer, in this process or in the store that several share.
 
     A purpose is a short name such as `oauth-register`; a peer is what `transports.peers` finds.
     """
 
-    def __init__(self, shared: Shared | None, outage: Outage) -> None:
+    def __init__(self, shared: SharedCounter | None, outage: Outage) -> None:
         self._shared = shared
         self._outage = outage
-        self._own = Counter(MOST_KEYS)
+        self._own = WindowCounter(MOST_KEYS)
 
     async def admit(self, purpose: str, peer: str, most: int) -> None:
         """Count one; raise `RateLimited` when it is more than `most` a minute."""
-        await self._counted(purpose, peer, most, count=True)
+        await self._check(purpose, peer, most, count=True)
 
     async def check(self, purpose: str, peer: str, most: int, *, besides: int = 0) -> None:
         """Raise `RateLimited` when there were already `most` a minute; nothing is counted.
@@ -53,9 +53,9 @@ class Strangers:
         """
         if besides >= most:
             raise too_many(1)
-        await self._counted(purpose, peer, most, count=False, besides=besides)
+        await self._check(purpose, peer, most, count=False, besides=besides)
 
-    async def _counted(
+    async def _check(
         self, purpose: str, peer: str, most: int, *, count: bool, besides: int = 0
     ) -> None:
         if self._shared is None:
@@ -68,7 +68,7 @@ class Strangers:
             raise too_many(wait)
 
     async def _wait(
-        self, shared: Shared, purpose: str, peer: str, most: int, *, count: bool, cost: int
+        self, shared: SharedCounter, purpose: str, peer: str, most: int, *, count: bool, cost: int
     ) -> float | None:
         item = RateLimitItemPerMinute(most)
         ask = shared.hit if count else shared.test
@@ -78,13 +78,13 @@ class Strangers:
                 self._outage.note_success()
         except StorageError as problem:
             self._outage.note_failure(problem)
-            told = "Requests cannot be counted now, so none of strangers is answered."
-            raise Unavailable(told) from None
+            message = "Requests cannot be counted now, so none without credentials is answered."
+            raise Unavailable(message) from None
         return None if within else 60 - time.time() % 60
 
 
 def too_many(wait: float) -> RateLimited:
     """What somebody is told who was refused too often."""
     seconds = max(1, round(wait))
-    told = f"Too many requests. Try again in {seconds} s."
-    return RateLimited(told, retry_after=seconds)
+    message = f"Too many requests. Try again in {seconds} s."
+    return RateLimited(message, retry_after=seconds)

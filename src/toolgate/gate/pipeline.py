@@ -16,7 +16,7 @@ from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.concurrency import bounded
-from toolgate.gate.deadlines import Stopping
+from toolgate.gate.deadlines import ServerStopping
 from toolgate.gate.errors import (
     Forbidden,
     GateError,
@@ -31,7 +31,7 @@ from toolgate.gate.failures import FailureLog
 from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
-from toolgate.gate.outcomes import Outcome, answer_with, fail_with
+from toolgate.gate.outcomes import Outcome, outcome_of_error, outcome_of_result
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.request_log import log_request
@@ -75,18 +75,18 @@ class Gate:
             if self.audit.blocked:
                 await self.audit.make_room()
             if tool is None or not decision.allowed:
-                self.limits.refused(call.principal)
+                self.limits.count_refusal(call.principal)
                 raise self._refusal(call, decision)
-            if waiting := self.limits.admitting(call.principal, tool.name):
+            if waiting := self.limits.admit(call.principal, tool.name):
                 await waiting
-            given = call.arguments if call.request is None else await filled_in(call, tool)
+            given = call.arguments if call.request is None else await fill_from_request(call, tool)
             args = parse(tool, given)
-            args = args if tool.scope is None else in_scope(tool.scope, args, call)
+            args = args if tool.scope is None else narrow_to_scope(tool.scope, args, call)
             allowed = self.limits.allowances[tool.limits]
             if tool.effect is Effect.READ:
                 work = tool.handler(context_of(call, tool), args)
-                answer = await bounded(allowed.turns, allowed.deadlines, work)
-                outcome = answer_with(answer, tool, allowed.result_bytes)
+                result = await bounded(allowed.turns, allowed.deadlines, work)
+                outcome = outcome_of_result(result, tool, allowed.result_bytes)
                 if self.audit.blocked:
                     await self.audit.make_room()
             else:
@@ -97,7 +97,9 @@ class Gate:
             error_type = DRY_RUN if write and call.dry_run else None
             return outcome
         except Exception as error:
-            outcome = await self._failed(call, tool if decision.visible else None, write, error)
+            outcome = await self._outcome_after(
+                call, tool if decision.visible else None, write, error
+            )
             error_type = outcome.error_type
             return outcome
         finally:
@@ -111,18 +113,18 @@ class Gate:
         """
         decision = Decision(visible=False, allowed=False, rule=rule)
         try:
-            self.limits.refused(call.principal)
+            self.limits.count_refusal(call.principal)
         except RateLimited as limited:
             error = limited
         self._note(call, None, decision, time.perf_counter(), error.kind)
-        return fail_with(error, None)
+        return outcome_of_error(error, None)
 
     def _refusal(self, call: Call, decision: Decision) -> GateError:
         """Why this caller may not call this tool; a hidden tool is as good as none."""
         if not decision.visible:
             near = nearest(call.tool, self._known(call.principal), MISSPELLED)
             return UnknownTool(call.tool, near)
-        return Forbidden(decision.says or f"Not allowed by rule {decision.rule!r}.")
+        return Forbidden(decision.message or f"Not allowed by rule {decision.rule!r}.")
 
     def _known(self, principal: Principal) -> list[str]:
         """The tools to look among for what a caller may have meant: none that it cannot see."""
@@ -134,15 +136,15 @@ class Gate:
         """Audit a list that was one too many, or could not be counted, like a call that was."""
         self._note(call, None, UNRULED, time.perf_counter(), error.kind)
 
-    async def _failed(
+    async def _outcome_after(
         self, call: Call, tool: AnyTool | None, write: Write | None, error: Exception
     ) -> Outcome:
         """What is answered after an error; not always a failure."""
         if write is not None:
-            if done := await write.answer_if_committed(error):
+            if done := await write.outcome_if_committed(error):
                 return done
-            error = write.if_unknown(error)
-        return fail_with(told(error, call, self.failures), tool)
+            error = write.error_if_unknown(error)
+        return outcome_of_error(error_for_caller(error, call, self.failures), tool)
 
     def _note(
         self,
@@ -159,18 +161,18 @@ class Gate:
         if not has_row:
             has_row = True
             if error_type == RateLimited.kind:
-                has_row = self.audit.limited(ended)
+                has_row = self.audit.queue_limited(ended)
             elif call.principal.kind is Kind.ANONYMOUS:
-                has_row = self.audit.of_stranger(ended)
+                has_row = self.audit.queue_anonymous(ended)
             else:
-                self.audit.soon(ended)
+                self.audit.queue(ended)
         if self.log_requests and has_row:
             log_request(ended)
         name = tool.name if tool else None
         self.metrics.count(name, call.transport, error_type or "success", ended[-1])
 
 
-async def filled_in(call: Call, tool: AnyTool) -> Any:
+async def fill_from_request(call: Call, tool: AnyTool) -> Any:
     """The arguments with the one that the request's headers name, where they could be read."""
     filled = tool.from_request
     if call.request is None or filled is None or not isinstance(call.arguments, dict):
@@ -179,7 +181,7 @@ async def filled_in(call: Call, tool: AnyTool) -> Any:
     return {**cast("dict[str, Any]", call.arguments), filled.argument: value}
 
 
-def in_scope(scope: Scope, args: Any, call: Call) -> Any:
+def narrow_to_scope(scope: Scope, args: Any, call: Call) -> Any:
     """The arguments, narrowed to what the caller is bound to; else the tool's own not-found."""
     call.ids = scope.audited(args)
     narrowed = scope.narrowed(args, call.principal)
@@ -189,7 +191,7 @@ def in_scope(scope: Scope, args: Any, call: Call) -> Any:
     return narrowed
 
 
-def told(error: Exception, call: Call, failures: FailureLog) -> GateError:
+def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> GateError:
     """The error as the caller may know it; what is not its business goes to the log."""
     match error:
         case GateError():
@@ -197,7 +199,7 @@ def told(error: Exception, call: Call, failures: FailureLog) -> GateError:
                 failures.note(call.request_id, printable(call.tool), error)
             return error
         case TimeoutError():
-            return _overdue(error, call)
+            return _timeout_error(error, call)
         case StoreUnavailable():
             failures.note(call.request_id, printable(call.tool), error)
             return Unavailable(str(error))
@@ -210,8 +212,8 @@ def told(error: Exception, call: Call, failures: FailureLog) -> GateError:
             return Internal(call.request_id)
 
 
-def _overdue(error: TimeoutError, call: Call) -> GateError:
-    if isinstance(error, Stopping):
+def _timeout_error(error: TimeoutError, call: Call) -> GateError:
+    if isinstance(error, ServerStopping):
         return Unavailable("The server is stopping and could not finish this. Try again.")
     return TimedOut(
         f"{printable(call.tool)} took too long and was stopped. Ask for less, or again."

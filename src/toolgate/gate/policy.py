@@ -41,7 +41,7 @@ class Decision:
     visible: bool
     allowed: bool
     rule: str
-    says: str | None = None
+    message: str | None = None
     """What the caller is told when a rule forbids a tool that it sees."""
 
 
@@ -87,9 +87,9 @@ class Policy:
         both = entities(principal, tool)
         may_see, rule, says = self._evaluate("see", tool, both)
         if not may_see:
-            return Decision(visible=False, allowed=False, rule=rule, says=says)
+            return Decision(visible=False, allowed=False, rule=rule, message=says)
         may_call, rule, says = self._evaluate("call", tool, both)
-        return Decision(visible=True, allowed=may_call, rule=rule, says=says)
+        return Decision(visible=True, allowed=may_call, rule=rule, message=says)
 
     def _evaluate(
         self, action: str, tool: AnyTool, both: Sequence[dict[str, Any]]
@@ -108,8 +108,8 @@ class Policy:
         reasons = sorted(result.diagnostics.reasons)
         if not reasons:
             return False, NO_RULE, None
-        told = self._annotations.get(reasons[0], {})
-        return result.allowed, told.get("id", reasons[0]), told.get("says")
+        annotations = self._annotations.get(reasons[0], {})
+        return result.allowed, annotations.get("id", reasons[0]), annotations.get("says")
 
     def _note(self, errors: Iterable[str]) -> None:
         for error in errors:

@@ -34,7 +34,7 @@ class Kind(StrEnum):
     ANONYMOUS = "anonymous"
 
 
-class Acting(NamedTuple):
+class Actor(NamedTuple):
     """What acts for a caller, as far as that is known."""
 
     client_id: str | None = None
@@ -43,7 +43,7 @@ class Acting(NamedTuple):
     """What allows it to."""
 
 
-NOTHING_KNOWN = Acting()
+UNKNOWN_ACTOR = Actor()
 BOUND = ("project_id", "task_id", "job_id")
 """Ids that a key can be bound to, beside its user."""
 

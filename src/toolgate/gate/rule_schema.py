@@ -98,7 +98,7 @@ OF_TOOL: dict[str, Attribute[AnyTool]] = {
         "Bool", lambda tool: tool.open_world, "whether it reaches beyond the application"
     ),
 }
-Known = Mapping[tuple[str, str], Iterable[str]]
+KnownValues = Mapping[tuple[str, str], Iterable[str]]
 """The values that there are, by variable and attribute."""
 
 
@@ -108,7 +108,7 @@ class Vocabulary:
 
     variables: Mapping[str, Mapping[str, Attribute[Any]]]
     """The attributes by the variable that a rule reads them from."""
-    values: Known
+    values: KnownValues
 
     @property
     def sets(self) -> set[str]:

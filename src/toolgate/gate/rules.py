@@ -24,7 +24,7 @@ from toolgate.gate.rule_schema import (
     OF_TOOL,
     PRINCIPAL,
     TOOL,
-    Known,
+    KnownValues,
     Vocabulary,
 )
 
@@ -149,8 +149,8 @@ def unknown_names(rules: Iterable[Rule], words: Vocabulary, tools: Iterable[AnyT
         if attribute.type == "String" and not attribute.values
     }
     words = replace(words, values=known)
-    told = [problem for rule in rules for problem in _never_true(rule, _tree(rule), words)]
-    return list(dict.fromkeys(told))
+    problems = [problem for rule in rules for problem in _never_true(rule, _tree(rule), words)]
+    return list(dict.fromkeys(problems))
 
 
 def _problems(
@@ -163,11 +163,11 @@ def _problems(
     except orjson.JSONDecodeError:
         return [_too_large(rule)]
     except ValueError as problem:
-        return [_worded(rule, words, str(problem))]
+        return [_worded_error(rule, words, str(problem))]
     result = cedarpy.validate_policies(rule.text, known)  # pyright: ignore[reportUnknownMemberType]
     found = sorted(one.error for one in result.errors)
     reasons = [one for one in found if FOLLOWS not in one] or found
-    told = [*(_worded(rule, words, one) for one in reasons), *_never_true(rule, tree, words)]
+    told = [*(_worded_error(rule, words, one) for one in reasons), *_never_true(rule, tree, words)]
     id_ = tree.get("annotations", {}).get("id")
     if id_ is not None and (first := ids.setdefault(id_, rule)) is not rule:
         told.append(f'{rule.place()}: @id("{id_}") is taken by {first.place()}. Choose another.')
@@ -197,7 +197,7 @@ def _tree(rule: Rule) -> dict[str, Any]:
     return tree
 
 
-def _worded(rule: Rule, words: Vocabulary, error: str) -> str:
+def _worded_error(rule: Rule, words: Vocabulary, error: str) -> str:
     """Cedar's error, with the line and the nearest name there is."""
     if unknown := UNKNOWN_ATTRIBUTE.search(error):
         return _no_attribute(rule, words, VARIABLE_OF[unknown[2]], unknown[1])
@@ -238,7 +238,7 @@ def _never_true(rule: Rule, tree: Any, words: Vocabulary) -> Iterator[str]:
                 yield from _unknown_values(rule, name, node, words.values)
 
 
-def _unknown_values(rule: Rule, name: str, node: Any, known: Known) -> Iterator[str]:
+def _unknown_values(rule: Rule, name: str, node: Any, known: KnownValues) -> Iterator[str]:
     if name == "like":
         pattern = "".join(_of_pattern(one)[1] for one in node["pattern"])
         fits = re.compile("".join(_of_pattern(one)[0] for one in node["pattern"]), re.DOTALL)
@@ -258,7 +258,7 @@ def _unless_known(
     rule: Rule,
     attribute: Any,
     values: Iterable[Any],
-    known: Known,
+    known: KnownValues,
     fits: Callable[[str], object] | None = None,
 ) -> Iterator[str]:
     match attribute:

@@ -23,7 +23,14 @@ from sqlalchemy.exc import IntegrityError
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
 from toolgate.db.tables import audit, audit_head, audit_seals
-from toolgate.gate.audit_records import STARTED, Record, gently, store, store_numbered, timestamp
+from toolgate.gate.audit_records import (
+    STARTED,
+    Record,
+    in_batches,
+    store,
+    store_numbered,
+    timestamp,
+)
 from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)
@@ -118,7 +125,7 @@ def _store_under_seals(connection: Connection, records: Sequence[Record]) -> Non
     coming = iter(records)
     while batch := list(islice(coming, MOST_ROWS)):
         numbers = _next_numbers(connection, len(batch))
-        digests = [_hash(list(one)) for some in gently(batch) for one in some]
+        digests = [_hash(list(one)) for some in in_batches(batch) for one in some]
         seal = _chain(connection, list(zip(numbers, digests, strict=True)))
         store_numbered(connection, batch, numbers, seal)
 
@@ -184,10 +191,10 @@ def digests(row: Mapping[Any, Any]) -> set[bytes]:
 
 
 def _hash(content: list[Any] | dict[str, Any]) -> bytes:
-    return hashlib.sha256(orjson.dumps(content, default=_of_another_type)).digest()
+    return hashlib.sha256(orjson.dumps(content, default=_as_text)).digest()
 
 
-def _of_another_type(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Bytes where a column has text: written by nobody here, and told as a changed row."""
     return f"{type(value).__name__} {bytes(value).hex()}"
 
@@ -195,5 +202,5 @@ def _of_another_type(value: Any) -> str:
 def seal_hash(seal: Mapping[Any, Any]) -> bytes:
     """The hash that the next seal carries on."""
     about = [seal["number"], seal["sealed_at"], seal["rows"]]
-    head = orjson.dumps(about, default=_of_another_type)
+    head = orjson.dumps(about, default=_as_text)
     return hashlib.sha256(seal["previous"] + head + seal["entries"]).digest()

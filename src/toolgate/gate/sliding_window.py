@@ -13,7 +13,7 @@ OVERFLOW = "(overflow)"
 """The one key of all that come when the table is full."""
 
 
-class Counter:
+class WindowCounter:
     """How often something happened, by key.
 
     With `most_keys` the memory is bounded: keys that are new when the table of this minute is full
@@ -33,11 +33,11 @@ class Counter:
         now = time.time()
         minute = int(now // WINDOW)
         if minute != self._minute:
-            self._turn(minute)
+            self._start_minute(minute)
         count = self._counts.get(key)
         if count is None:
             if self._most_keys is not None and len(self._counts) >= self._most_keys:
-                key = self._squeezed(key, self._most_keys)
+                key = self._shared_key(key, self._most_keys)
             count = self._counts.get(key, 0)
         before = self._before.get(key, 0)
         if count + int(before * (1 - now % WINDOW / WINDOW)) >= most:
@@ -50,12 +50,12 @@ class Counter:
         """The seconds to wait where one more would be over `most`; nothing is counted."""
         return self.hit(key, most, by=0)
 
-    def _squeezed(self, key: Hashable, most_keys: int) -> Hashable:
+    def _shared_key(self, key: Hashable, most_keys: int) -> Hashable:
         """Which key to count under when the table is full; who was here before has some room."""
         known = key in self._before and len(self._counts) < 2 * most_keys
         return key if known else OVERFLOW
 
-    def _turn(self, minute: int) -> None:
+    def _start_minute(self, minute: int) -> None:
         """Begin another minute; what is older than the one before does not count any more."""
         self._before = self._counts if minute == self._minute + 1 else {}
         self._counts, self._minute = {}, minute

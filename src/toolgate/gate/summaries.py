@@ -22,10 +22,10 @@ PART_SECONDS = 5.0
 MOST_PARTS = 100
 """Rows that are stored for it each time, the largest counts first; the others wait for the end of
 their minute."""
-MOST_STRANGERS = 1000
+MOST_ANONYMOUS = 1000
 """Peers that are counted each by itself; all others together."""
-MOST_STRANGERS_ROWS = 1000
-"""Rows a minute for refusals of strangers, each by itself."""
+MOST_ANONYMOUS_ROWS = 1000
+"""Rows a minute for refused requests without credentials, each by itself."""
 SEVERAL = "(several)"
 OTHERS = Principal(kind=Kind.ANONYMOUS, id="peer:others")
 
@@ -54,15 +54,15 @@ class Summaries:
         self._next_parts = 0.0
         self._rows_until = 0.0
         self._rows = 0
-        """Of strangers within their limits, in this minute."""
+        """Of callers without credentials, within their limits, in this minute."""
 
-    def add_refused_stranger(self, ended: Ended) -> bool:
+    def add_anonymous(self, ended: Ended) -> bool:
         """Count a stranger's request; True if it is to be stored as it is."""
         now = time.time()
         if now >= self._rows_until:
             self._rows_until, self._rows = now + WINDOW, 0
         self._rows += 1
-        if self._rows <= MOST_STRANGERS_ROWS:
+        if self._rows <= MOST_ANONYMOUS_ROWS:
             return True
         return self.add((*ended[:2], OTHERS, *ended[3:]))
 
@@ -70,7 +70,7 @@ class Summaries:
         """Count a call; True for the first of a minute, which is to be stored as it is."""
         _, _, principal, tool, allowed, _, error_type, *_ = ended
         key = (principal.audited, allowed, error_type)
-        full = len(self._open) >= MOST_STRANGERS and principal.kind is Kind.ANONYMOUS
+        full = len(self._open) >= MOST_ANONYMOUS and principal.kind is Kind.ANONYMOUS
         if full and key not in self._open:
             key = (OTHERS.audited, allowed, error_type)
             ended = (*ended[:2], OTHERS, *ended[3:])

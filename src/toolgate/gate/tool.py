@@ -64,7 +64,7 @@ class StoredOutput(Output):
         return vars(self)
 
 
-class Nothing(Input):
+class NoArguments(Input):
     """For tools without arguments."""
 
 
@@ -240,8 +240,8 @@ class Family:
     ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
         """Declare the decorated handler as a tool of this family."""
         if bool(writes) == (effect is Effect.READ):
-            told = "reads, so it writes nothing" if writes else "writes: say what (`writes=`)"
-            raise BadDeclaration(f"{name} {told}.")
+            message = "reads, so it writes nothing" if writes else "writes: say what (`writes=`)"
+            raise BadDeclaration(f"{name} {message}.")
 
         def declare(handler: Handler[World, In, Out]) -> Tool[In, Out, World]:
             hints = get_type_hints(handler)

@@ -19,12 +19,12 @@ class Turns:
             await ours
         except asyncio.CancelledError:
             if ours.done() and not ours.cancelled():
-                self.leave()  # it was left to us all the same
+                self.release()  # it was left to us all the same
             elif ours in self._waiting:
                 self._waiting.remove(ours)
             raise
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Leave the turn to who waits longest, or to whoever comes."""
         while self._waiting:
             next_one = self._waiting.popleft()

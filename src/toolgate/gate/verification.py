@@ -41,10 +41,10 @@ async def verify(database: Database, head: bytes | None = None) -> Verdict:
 
     `head` is the hash of a seal that was noted earlier: is it still in the chain?
     """
-    return await database.read(lambda connection: _Check(connection, head).verdict())
+    return await database.read(lambda connection: _Verification(connection, head).verdict())
 
 
-class _Check:
+class _Verification:
     """Follows the chain from its beginning."""
 
     def __init__(self, connection: Connection, head: bytes | None) -> None:

@@ -16,8 +16,8 @@ from toolgate.gate.audit import AuditLog
 from toolgate.gate.audit_records import STARTED, Record, record_of
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import Forbidden, OutcomeUnknown, StoppedOutside
-from toolgate.gate.outcomes import Outcome, answer_with
+from toolgate.gate.errors import Forbidden, OutcomeUnknown, StoppedWrite
+from toolgate.gate.outcomes import Outcome, outcome_of_result
 from toolgate.gate.policy import Decision
 from toolgate.gate.tool import Target
 
@@ -52,7 +52,7 @@ class Write:
                 tx.abandon()
             else:
                 self.row = self._record(None)
-                await self.audit.within(tx, self.row)
+                await self.audit.store_with_write(tx, self.row)
         return self.outcome
 
     async def _store_row_first(self, args: Any, most_bytes: int) -> Outcome:
@@ -61,7 +61,7 @@ class Write:
             what = f"what {self.tool.name} does is" if outside else "documents are"
             raise Forbidden(f"A dry run is possible only where {what} in the database.")
         row = self._record(STARTED)
-        await self.audit.now(row)
+        await self.audit.store_now(row)
         self.started_row = row
         if outside:
             return await self._handle(args, most_bytes)
@@ -70,28 +70,28 @@ class Write:
 
     async def _handle(self, args: Any, most_bytes: int, tx: Transaction | None = None) -> Outcome:
         answer = await self.tool.handler(context_of(self.call, self.tool, tx), args)
-        return answer_with(answer, self.tool, most_bytes)
+        return outcome_of_result(answer, self.tool, most_bytes)
 
     def _record(self, error_type: str | None) -> Record:
         ended = ended_now(self.call, self.tool, self.decision, self.started, error_type)
         return record_of(ended)
 
-    async def answer_if_committed(self, error: Exception) -> Outcome | None:
+    async def outcome_if_committed(self, error: Exception) -> Outcome | None:
         """The answer of a write that is stored, whatever came after: its deadline, a lost line."""
         if self.tx is None or self.row is None:
             return None
         if self.tx.in_doubt and not isinstance(error, TimeoutError):
             with contextlib.suppress(SQLAlchemyError):
-                if await self.audit.has(self.row):
+                if await self.audit.contains(self.row):
                     self.tx.confirm()
         return self.outcome if self.tx.committed else None
 
-    def if_unknown(self, error: Exception) -> Exception:
+    def error_if_unknown(self, error: Exception) -> Exception:
         """The error to tell: another one where nobody knows whether the write was done."""
         if self.row is not None and self.tx is not None and self.tx.in_doubt:
             return OutcomeUnknown(self.tool.name, self.row.id)
         if self.started_row is not None and isinstance(error, TimeoutError):
-            return StoppedOutside(self.tool.name, self.started_row.id)
+            return StoppedWrite(self.tool.name, self.started_row.id)
         return error
 
     async def end_row(self, error_type: str | None) -> bool:
@@ -104,6 +104,6 @@ class Write:
         if self.tx.committed:
             return True
         if self.tx.in_doubt:
-            self.audit.unless_stored(self.row, error_type)
+            self.audit.store_unless_there(self.row, error_type)
             return True
         return False

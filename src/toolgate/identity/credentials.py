@@ -15,7 +15,7 @@ from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.principal import Acting, Principal, Role, of_person, of_role
+from toolgate.gate.principal import Actor, Principal, Role, of_person, of_role
 from toolgate.identity.keys import SETTING_KEY_ID, Keys, is_row_in_force, principal_of_key
 from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.users import Users
@@ -131,14 +131,14 @@ class Credentials:
             else None
         )
 
-    async def origin(self, credential: str) -> Acting | None:
+    async def origin(self, credential: str) -> Actor | None:
         """What a credential belongs to, also one that has ended; None for what was never one."""
         token_id = opaque.id_of(credential, opaque.ACCESS)
         if token_id is not None:
             row = await self._row(credential, token_id)
-            return Acting(row.client_id, row.grant_id) if row else None
+            return Actor(row.client_id, row.grant_id) if row else None
         name = await self.keys.audit_name(credential)
-        return Acting(client_id=name) if name else None
+        return Actor(client_id=name) if name else None
 
     async def _row(self, credential: str, token_id: str) -> Row[Any] | None:
         """The row of a token whose secret is right."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from toolgate.gate.errors import GateError, RateLimited
 from toolgate.gate.limits import Limits
-from toolgate.gate.principal import Acting
+from toolgate.gate.principal import Actor
 from toolgate.identity.credentials import InsufficientScope
 from toolgate.identity.oauth import opaque
 
@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 class Unusable(Exception):
     """A genuine credential, but not good: it has ended, or is for something else."""
 
-    def __init__(self, acting: Acting) -> None:
+    def __init__(self, acting: Actor) -> None:
         super().__init__()
         self.acting = acting
 
@@ -39,7 +39,7 @@ class Guesses:
     `origin` says what a credential belongs to, good or not. Who knows the secret does not guess.
     """
 
-    def __init__(self, limits: Limits, origin: Callable[[str], Awaitable[Acting | None]]) -> None:
+    def __init__(self, limits: Limits, origin: Callable[[str], Awaitable[Actor | None]]) -> None:
         self._limits = limits
         self._origin = origin
         self._good: dict[Seen, None] = {}
@@ -62,8 +62,8 @@ class Guesses:
         if seen in self._good:
             return await self._find(seen, credential, find)
         with self._in_flight_lookup(seen) as others:
-            most, strangers = self._limits.bounds.guesses_per_minute, self._limits.strangers
-            await strangers.check(PURPOSE, peer, most, besides=others)
+            most, limits = self._limits.bounds.guesses_per_minute, self._limits.peers
+            await limits.check(PURPOSE, peer, most, besides=others)
             return await self._find(seen, credential, find)
 
     async def _find(
@@ -109,7 +109,7 @@ class Guesses:
         _remember(self._wrong, seen)  # before anything is awaited, so that it is counted once
         most = self._limits.bounds.guesses_per_minute
         try:
-            await self._limits.strangers.admit(PURPOSE, seen[0], most)
+            await self._limits.peers.admit(PURPOSE, seen[0], most)
         except GateError as refused:
             self._wrong.pop(seen, None)
             if not isinstance(refused, RateLimited):  # reached meanwhile: the next one is refused

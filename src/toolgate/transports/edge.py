@@ -16,7 +16,7 @@ from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthenticated
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.principal import NOTHING_KNOWN, Acting
+from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, ValidCredential
 from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
@@ -191,7 +191,7 @@ class Edge:
 
         return await self._guesses.look_up(credential, peer, find)
 
-    async def _challenge(self, scope: Scope, send: Send, acting: Acting = NOTHING_KNOWN) -> None:
+    async def _challenge(self, scope: Scope, send: Send, acting: Actor = UNKNOWN_ACTOR) -> None:
         told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
         error = "invalid_token" if credential_of(scope) else None
         refused = Unauthenticated(told)
@@ -209,7 +209,7 @@ class Edge:
         rule: str,
         error: str | None = None,
         *,
-        acting: Acting = NOTHING_KNOWN,
+        acting: Actor = UNKNOWN_ACTOR,
     ) -> None:
         peer = self._peer(scope)
         told = refuse_stranger(self._gate, scope, refused, rule, peer, acting=acting)

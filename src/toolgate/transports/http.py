@@ -7,7 +7,7 @@ import orjson
 from toolgate.gate.calls import Call
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import GateError, MethodNotAllowed
-from toolgate.gate.outcomes import fail_with
+from toolgate.gate.outcomes import outcome_of_error
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Receive,
@@ -46,12 +46,12 @@ class ToolRoutes:
         """Refuse a request that is no call, in the words of the tool where the caller sees it."""
         tool = self._gate.catalogue.find(name)
         seen = tool and self._gate.policy.decide(principal_of(scope), tool).visible
-        outcome = fail_with(error, tool if seen else None)
+        outcome = outcome_of_error(error, tool if seen else None)
         await send(to, outcome.status, outcome.raw, error_headers(error))
 
     async def _list(self, scope: Scope, to: Send) -> None:
         if refused := await counted(self._gate, scope):
-            outcome = fail_with(refused, None)
+            outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
         listed = {"tools": [described(tool) for tool in visible]}

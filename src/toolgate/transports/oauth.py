@@ -120,7 +120,7 @@ class OAuth:
             most *= OFTEN_FOR_ONE_RARE
         elif path not in RARE:
             return
-        await self._gate.limits.strangers.admit(path, peer, most)
+        await self._gate.limits.peers.admit(path, peer, most)
 
     async def _refuse(self, refused: GateError, path: str, scope: Scope, to: Send) -> None:
         """A person is told on a page, a program in JSON; both are audited."""
@@ -184,7 +184,7 @@ def _noting(gate: Gate, scope: Scope) -> Note:
             transport="http",
         )
         decision = Decision(visible=True, allowed=True, rule=rule)
-        gate.audit.beside(connection, record_of(ended_now(call, None, decision, started, None)))
+        gate.audit.store_on(connection, record_of(ended_now(call, None, decision, started, None)))
 
     return note
 

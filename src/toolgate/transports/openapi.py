@@ -4,7 +4,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.outcomes import fail_with
+from toolgate.gate.outcomes import outcome_of_error
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Receive,
@@ -48,7 +48,7 @@ class OpenApi:
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """The document for this caller."""
         if refused := await counted(self._gate, scope):
-            outcome = fail_with(refused, None)
+            outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
         return await send_json(to, 200, document(visible))

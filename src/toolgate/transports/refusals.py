@@ -3,7 +3,7 @@
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.principal import NOTHING_KNOWN, Acting, Kind, Principal
+from toolgate.gate.principal import UNKNOWN_ACTOR, Actor, Kind, Principal
 from toolgate.transports.asgi import REQUEST_ID, Scope
 
 CREDENTIALS_REQUIRED = "credentials-required"
@@ -17,7 +17,7 @@ def refuse_stranger(
     rule: str,
     peer: str,
     *,
-    acting: Acting = NOTHING_KNOWN,
+    acting: Actor = UNKNOWN_ACTOR,
 ) -> GateError:
     """What to answer a caller we do not know: the error, or past the limit that it was too many.
 
@@ -52,7 +52,7 @@ async def count_list(
 ) -> GateError | None:
     """Count a list as a call of its caller; what to answer instead where it is one too many."""
     try:
-        if waiting := gate.limits.admitting(principal, what):
+        if waiting := gate.limits.admit(principal, what):
             await waiting
     except GateError as error:
         return refuse_list(

@@ -23,7 +23,7 @@ from toolgate.gate.errors import (
     TooLarge,
     UnknownTool,
 )
-from toolgate.gate.from_request import Request
+from toolgate.gate.from_request import RequestHeaders
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
@@ -196,7 +196,7 @@ class Routes:
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
                 transport="http",
-                request=Request(
+                request=RequestHeaders(
                     lambda name: header(scope, name.encode("ascii")), lambda: cookies_of(scope)
                 ),
             )

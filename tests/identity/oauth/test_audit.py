@@ -144,7 +144,7 @@ async def test_what_cannot_be_audited_is_not_done(
     def broken(*_: object) -> None:
         raise OperationalError("INSERT", {}, Exception("disk full"))
 
-    monkeypatch.setattr(AuditLog, "beside", broken)
+    monkeypatch.setattr(AuditLog, "store_on", broken)
     async with web.client(None) as http:
         answer = await http.post(f"{PREFIX}/register", json={"redirect_uris": [REDIRECT]})
     assert answer.status_code == 503

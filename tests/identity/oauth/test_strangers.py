@@ -93,7 +93,7 @@ async def test_that_sign_in_was_not_possible_is_audited(
         raise StoreUnavailable("away")
 
     async with opened_web(tmp_path) as web, browser(web, STRANGER) as http:
-        monkeypatch.setattr(web.kit.app.gate.limits.strangers, "admit", fails)
+        monkeypatch.setattr(web.kit.app.gate.limits.peers, "admit", fails)
         answer = await http.get("/authorize", headers={"X-Request-Id": "away"})
         [row] = await web.audit_rows("away")
     assert answer.status_code == 503
@@ -162,9 +162,9 @@ async def test_guessing_is_limited_and_shuts_nobody_else_out(tmp_path: Path) -> 
 async def test_guesses_from_many_places_shut_nobody_out(tmp_path: Path) -> None:
     """A thousand wrong ones a minute, from everywhere, used to be the end for all."""
     async with opened_web(tmp_path) as web:
-        strangers = web.kit.app.gate.limits.strangers
+        peers = web.kit.app.gate.limits.peers
         for number in range(2000):
-            await strangers.admit(PURPOSE, f"198.18.{number // 250}.{number % 250}", 20)
+            await peers.admit(PURPOSE, f"198.18.{number // 250}.{number % 250}", 20)
         async with browser(web, PERSON) as http:
             answered = await (await registered(http)).sign_in(ADMIN_KEY)
     assert answered.status_code == 303

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import orjson
 
-from toolgate.gate.principal import NOTHING_KNOWN, Acting
+from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
 from toolgate.identity.oauth.audit_notes import Note
 
 NO_STORE = ("cache-control", "no-store")
@@ -89,7 +89,7 @@ class Response:
     headers: tuple[Header, ...] = ()
     body: bytes = b""
     rule: str | None = None
-    acting: Acting = NOTHING_KNOWN
+    acting: Actor = UNKNOWN_ACTOR
     """Whose secret came with a request that was refused, for the audit too."""
 
 
@@ -100,7 +100,7 @@ def json_response(body: Mapping[str, Any], status: int = 200, *headers: Header) 
 
 
 def error_response(
-    error: str, description: str, rule: str, status: int = 400, acting: Acting = NOTHING_KNOWN
+    error: str, description: str, rule: str, status: int = 400, acting: Actor = UNKNOWN_ACTOR
 ) -> Response:
     """An error as RFC 6749 (section 5.2) words it."""
     body = {"error": error, "error_description": description}

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.principal import NOTHING_KNOWN, Acting
+from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
 from toolgate.identity.oauth import scopes
 from toolgate.identity.oauth.pkce import matches_challenge
 
@@ -24,12 +24,12 @@ class Refusal:
     error: str
     description: str
     rule: str
-    acting: Acting = NOTHING_KNOWN
+    acting: Actor = UNKNOWN_ACTOR
     """Whose the secret is that came; known only where it was right."""
 
     def with_grant(self, grant: Row[Any]) -> "Refusal":
         """The same, about a grant whose code or token it was."""
-        return replace(self, acting=Acting(grant.client_id, grant.id))
+        return replace(self, acting=Actor(grant.client_id, grant.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ The key comes in the body of a POST and goes nowhere: not into an address, a coo
 from dataclasses import replace
 
 from toolgate.gate.errors import RateLimited
-from toolgate.gate.principal import NOTHING_KNOWN, Acting, Kind, Principal
+from toolgate.gate.principal import UNKNOWN_ACTOR, Actor, Kind, Principal
 from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import browser, paths, redirects
@@ -61,7 +61,7 @@ class SignInPage:
         return await browser.redirect_to_consent(request, self._sign_ins, sign_in, subject)
 
     async def _wrong_key(
-        self, request: Request, sign_in: SignIn, acting: Acting = NOTHING_KNOWN
+        self, request: Request, sign_in: SignIn, acting: Actor = UNKNOWN_ACTOR
     ) -> Response:
         await self._sign_ins.count_wrong_key(sign_in)
         response = _page(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")

@@ -3,7 +3,7 @@
 import re
 
 from toolgate.gate.errors import InvalidArguments, Problem
-from toolgate.gate.from_request import FromRequest, Header, Request
+from toolgate.gate.from_request import FromRequest, Header, RequestHeaders
 from toolgate.packs.content.world import ContentWorld
 
 SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -21,7 +21,7 @@ BY_SLUG = Header(
 )
 
 
-async def _project(world: ContentWorld, request: Request) -> str:
+async def _project(world: ContentWorld, request: RequestHeaders) -> str:
     if (given := request.headers(BY_ID.name)) is not None:
         return given
     if (slug := request.headers(BY_SLUG.name)) is not None:

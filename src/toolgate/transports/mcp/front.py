@@ -150,7 +150,7 @@ class Front:
             self._refresh()
         if plain.method == "tools/list":
             try:
-                waiting = self._gate.limits.admitting(principal, plain.method)
+                waiting = self._gate.limits.admit(principal, plain.method)
             except RateLimited as limited:
                 return self._unlisted(plain, principal, request_id, limited)
             if waiting is not None:

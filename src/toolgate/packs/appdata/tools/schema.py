@@ -9,7 +9,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.resources import Resource
-from toolgate.gate.tool import Effect, Family, Input, Nothing, Output
+from toolgate.gate.tool import Effect, Family, Input, NoArguments, Output
 from toolgate.packs.appdata.collections import Collection, Collections
 from toolgate.packs.appdata.collections import Field as CollectionField
 from toolgate.packs.appdata.pack import APPDATA, Id
@@ -35,7 +35,7 @@ class Summaries(Output):
 
 
 @family.tool("list_collections", role=Role.PUBLIC, effect=Effect.READ, title="List the collections")
-async def list_collections(ctx: Context[AppDataWorld], args: Nothing) -> Summaries:
+async def list_collections(ctx: Context[AppDataWorld], args: NoArguments) -> Summaries:
     """List all collections: name, description, document type, owner and number of fields.
 
     Works without a connection to the store. Use `describe_collection` for the fields of one.

@@ -13,7 +13,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.fields import whole
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Input, Nothing, Output, Route
+from toolgate.gate.tool import Effect, Family, Input, NoArguments, Output, Route
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.world import BackendWorld
 
@@ -44,7 +44,7 @@ class Health(Output):
     title="Check server health",
     route=Route(f"{ROUTES}/test/health"),
 )
-async def health_check(ctx: Context[BackendWorld], args: Nothing) -> Health:
+async def health_check(ctx: Context[BackendWorld], args: NoArguments) -> Health:
     """Check that the server answers, and which version it is."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Health(status="healthy", timestamp=now, version=version("toolgate"))

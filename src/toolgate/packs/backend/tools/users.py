@@ -7,7 +7,7 @@ from pydantic import Field
 from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Nothing, Output, Route
+from toolgate.gate.tool import Effect, Family, NoArguments, Output, Route
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.users import USERS, complete_record
@@ -31,7 +31,7 @@ class User(Output):
     title="Get authenticated user info",
     route=Route(f"{ROUTES}/user"),
 )
-async def get_user(ctx: Context[BackendWorld], args: Nothing) -> User:
+async def get_user(ctx: Context[BackendWorld], args: NoArguments) -> User:
     """Get the record of the user you act for.
 
     A key that belongs to no user has none: make one with `toolgate keys create --user UID`.
