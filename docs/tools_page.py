@@ -93,5 +93,5 @@ def _type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     schema = _resolved(schema, root)
     if "anyOf" in schema:
         return " or ".join(_type(one, root) for one in schema["anyOf"])
-    kind = schema.get("type", "any")
+    kind = schema.get("contentEncoding") or schema.get("type", "any")
     return f"list of {_type(schema.get('items', {}), root)}" if kind == "array" else kind

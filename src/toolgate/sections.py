@@ -122,6 +122,11 @@ class LimitSettings(Section):
     )
     body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest request body.")
     result_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest result.")
+    attachment_bytes: int = Field(
+        default=10 * 1024 * 1024,
+        ge=1024,
+        description="Largest attachment of a result, in bytes before base64.",
+    )
     concurrency: int = Field(
         default=64, ge=1, description="Concurrent calls per process; further ones wait."
     )

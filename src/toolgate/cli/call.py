@@ -14,6 +14,7 @@ from toolgate.cli.output import note, on_terminal
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import ExitCode
 from toolgate.cli.progress import progress_line
+from toolgate.cli.saved_files import hand_over
 
 if TYPE_CHECKING:
     from toolgate.app import App
@@ -33,6 +34,18 @@ JsonText = Annotated[
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Perform every check and print the result, but store nothing."),
+]
+Save = Annotated[
+    str | None,
+    typer.Option(
+        "--save",
+        metavar="FILE",
+        help="Where to write an attachment: a file, a folder, or - for stdout. On a terminal, the "
+        "current folder if you do not say; in a pipe it is base64 in the JSON.",
+    ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Overwrite the file where an attachment goes.")
 ]
 
 
@@ -54,6 +67,8 @@ def call(
     pairs: Pairs = None,
     json_text: JsonText = None,
     dry_run: DryRun = False,
+    save: Save = None,
+    force: Force = False,
     principal: As = "admin",
     config: ConfigFile = None,
     data: DataFolder = None,
@@ -66,7 +81,10 @@ def call(
     settings = command_settings(ctx, config, data)
     wanted = CallOptions(name, pairs or [], json_text, dry_run, principal)
     outcome, code = environment.run_async(lambda: _call(settings, wanted))
-    _print(outcome)
+    if outcome.attached is None or hand_over(outcome, save, force=force):
+        _print(outcome)
+    if save and outcome.attached is None and code is ExitCode.OK:
+        note(f"Nothing was saved: {name} handed over no attachment.")
     if dry_run:
         note("dry run: nothing was stored")
     raise typer.Exit(code)

@@ -5,10 +5,12 @@ from toolgate.extend import HandlerContext, RouteTool, tool
 
 from toolgate.extend.context import HandlerContext
 from toolgate.extend.declarations import RouteTool, tool
+from toolgate.gate.attachments import Attachment
 from toolgate.gate.errors import Conflict, Forbidden, NotFound, Unavailable
 from toolgate.gate.tool import Input, Output
 
 __all__ = [
+    "Attachment",
     "Conflict",
     "Forbidden",
     "HandlerContext",

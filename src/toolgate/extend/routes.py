@@ -13,6 +13,7 @@ import orjson
 from toolgate.extend.parameters import QueryStyle, query_of
 from toolgate.extend.schemas import SchemaCheck
 from toolgate.extend.world import OwnWorld
+from toolgate.gate.attachments import Attachment
 from toolgate.gate.context import Context
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RouteFailed
 from toolgate.gate.principal import Principal
@@ -42,6 +43,7 @@ class OwnResult:
     """An answer as the route or the handler gave it; what it may be is the user's to say."""
 
     value: Any
+    attachment: Attachment | None = None
 
     def body(self) -> Any:
         """The answer."""

@@ -14,10 +14,12 @@ from toolgate.extend.routes import OwnResult, validated
 from toolgate.extend.schemas import SchemaCheck
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.arguments import problem_of
+from toolgate.gate.attachments import Attachment
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.errors import RouteFailed
 from toolgate.gate.offer import Site
+from toolgate.gate.schemas import without
 from toolgate.gate.tool import Effect, Pack, Tool
 
 Schema = dict[str, Any]
@@ -36,10 +38,19 @@ class OwnTool(Tool[Any, Any, Site]):
     hints: Mapping[str, Any]
     extra_fields: Mapping[str, Any]
     """Further fields of MCP, such as `icons`."""
+    attachment_field: str | None = None
+    """The field of the answer that may be an attachment."""
 
     def read(self, arguments: dict[str, Any]) -> Any:
         """The arguments, checked against the user's schema or model."""
         return self.reader(arguments)
+
+    def _attachment_field(self) -> str | None:
+        return self.attachment_field
+
+    def attachment_of(self, answer: OwnResult) -> Attachment | None:
+        """What an answer hands over in the field for it."""
+        return answer.attachment
 
     @cached_property
     def input_schema(self) -> Schema:
@@ -50,6 +61,12 @@ class OwnTool(Tool[Any, Any, Site]):
     def output_schema(self) -> Schema:
         """JSON Schema of a good answer."""
         return self.declared_output
+
+    @cached_property
+    def linked_output_schema(self) -> Schema:
+        """The same where an attachment is a link beside the answer."""
+        declared = self.declared_output
+        return declared if self.attachment is None else without(declared, self.attachment)
 
     @property
     def annotations(self) -> dict[str, Any]:
@@ -78,15 +95,18 @@ class HandlerCall:
     handler: Handler
     model: type[BaseModel] | None
     check: SchemaCheck | None
+    attachment_field: str | None = None
+    """The field of the model that is an attachment."""
 
     async def __call__(self, ctx: Context[OwnWorld], args: Any) -> OwnResult:
         """Ask the function."""
         value = await self.handler(handler_context(ctx, self.tool), args)
         if self.model is not None and not isinstance(value, self.model):
             value = self._validate(value, self.model)
+        attachment = getattr(value, self.attachment_field) if self.attachment_field else None
         if isinstance(value, BaseModel):
             value = value.__pydantic_serializer__.to_python(value, mode="json")
-        return OwnResult(validated(self.tool, value, self.check))
+        return OwnResult(validated(self.tool, value, self.check), attachment)
 
     def _validate(self, value: Any, model: type[BaseModel]) -> BaseModel:
         try:

@@ -21,6 +21,7 @@ from toolgate.extend.schemas import (
     without_unknown_names,
 )
 from toolgate.extend.tools import OWN, HandlerCall, OwnTool, takes_context_and_arguments
+from toolgate.gate.attachments import BadAttachment, attachment_field
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema
 from toolgate.gate.scope import has_scope_ids
@@ -88,6 +89,9 @@ class EntryValidator:
             return None
         title = self._title(name, hints)
         effect = _effect(hints, made.effect)
+        if made.attachment_field and effect is not Effect.READ:
+            self._add_problem(None, f"{made.attachment_field} is an attachment, so say readOnlyHint: true")
+            return None
         return OwnTool(
             name=name,
             pack=OWN,
@@ -109,6 +113,7 @@ class EntryValidator:
             declared_output=made.declared_output,
             hints=hints,
             extra_fields=passed,
+            attachment_field=made.attachment_field,
         )
 
     def _add_problem(self, key: str | None, reason: str) -> None:
@@ -290,9 +295,13 @@ class EntryValidator:
         gives, promise = self._output_schema()
         handler = self.entry.handler
         assert handler is not None
+        attachment = self._attachment(answer) if answer else None
+        if attachment and gives:
+            told = f"output_schema is given, but {attachment} needs the model's own"
+            self._add_problem("output_schema", told)
+        call = HandlerCall(self.entry.label, handler, answer, promise, attachment)
         if answer and not gives:
             gives = output_schema(answer)
-        call = HandlerCall(self.entry.label, handler, answer, promise)
         if model is not None and has_scope_ids(model):
             self._add_problem(
                 None, "Scoped is for the tools of a pack, so check the id in the handler"
@@ -300,12 +309,23 @@ class EntryValidator:
         if model is not None:
             takes = input_schema(model)
             reader = model.__pydantic_validator__.validate_python
-            return ToolParts(call, reader, takes, gives, Effect.WRITE, False, model)
+            return ToolParts(call, reader, takes, gives, Effect.WRITE, False, model, attachment)
         takes = without_unknown_names(self._mapping("input_schema") or {})
         check = self._compile("input_schema", takes)
         if check is None:
             return None
-        return ToolParts(call, argument_reader(check), takes, gives, Effect.WRITE, False)
+        reader = argument_reader(check)
+        return ToolParts(
+            call, reader, takes, gives, Effect.WRITE, False, attachment_field=attachment
+        )
+
+    def _attachment(self, answer: type[BaseModel]) -> str | None:
+        """The field of a handler's answer that is an attachment."""
+        try:
+            return attachment_field(answer)
+        except BadAttachment as wrong:
+            self._add_problem(None, f"{answer.__name__} {wrong}")
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +339,7 @@ class ToolParts:
     effect: Effect
     open_world: bool
     input: Any = Input
+    attachment_field: str | None = None
 
 
 def _models(

@@ -32,6 +32,8 @@ class Call:
     dry_run: bool = False
     report: Report | None = None
     """Hears of the call's progress."""
+    links: bool = False
+    """Whether an attachment is answered as a link, so that nobody reads its bytes."""
     request: RequestHeaders | None = None
     """The HTTP request to a tool's own route, which may fill in an argument."""
     ids: Mapping[str, str] | None = None

@@ -34,6 +34,8 @@ class Allowance(NamedTuple):
     turns: Turns
     deadlines: Deadlines
     result_bytes: int
+    attachment_bytes: int
+    """Before base64; the tool's `result_bytes` lowers it too."""
 
 
 class Allowances(dict[ToolLimits, Allowance]):
@@ -54,6 +56,7 @@ class Allowances(dict[ToolLimits, Allowance]):
             self._slow_turns if said.slow else self._turns,
             self._within(most_seconds if said.seconds is None else min(said.seconds, most_seconds)),
             min(said.result_bytes or bounds.result_bytes, bounds.result_bytes),
+            min(said.result_bytes or bounds.attachment_bytes, bounds.attachment_bytes),
         )
         return self[said]
 

@@ -1,14 +1,30 @@
 """From a handler's answer, or an error, to what goes over the wire."""
 
+import binascii
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from toolgate.gate.attachments import Attachment
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import GateError, ResultTooLarge
 from toolgate.gate.tool import Effect, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What an answer hands over beside its body."""
+
+    attachment: Attachment
+    data: bytes
+    """Nothing where a link was asked for."""
+    uri: str | None
+    """The link."""
+    field: str
+    answer: dict[str, Any]
+    """The part of the body that the field belongs to, and is left out of."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,6 +36,7 @@ class Outcome:
     error: GateError | None = None
     sentence: str | None = None
     """What MCP's text content says, where it is not the body."""
+    attached: Attached | None = None
 
     @property
     def status(self) -> int:
@@ -42,11 +59,24 @@ def outcome_of_result(result: Output, tool: AnyTool, most_bytes: int) -> Outcome
     body = tool.pack.dialect.success(result.body())
     raw = orjson.dumps(body)
     if len(raw) > most_bytes:
-        raise ResultTooLarge(
-            f"The answer has {len(raw)} bytes, over the limit of {most_bytes}. "
-            "Ask for fewer items or use a filter."
-        )
+        raise too_long(raw, most_bytes)
     return Outcome(body=body, raw=raw)
+
+
+def too_long(raw: bytes, most_bytes: int) -> ResultTooLarge:
+    """What is said of an answer over the limit."""
+    return ResultTooLarge(
+        f"The answer has {len(raw)} bytes, over the limit of {most_bytes}. "
+        "Ask for fewer items or use a filter."
+    )
+
+
+def inlined(outcome: Outcome) -> Any:
+    """The body with the attachment as base64 in its field, for `orjson`."""
+    if (attached := outcome.attached) is not None:
+        encoded = b'"%b"' % binascii.b2a_base64(attached.data, newline=False)
+        attached.answer[attached.field] = orjson.Fragment(encoded)
+    return outcome.body
 
 
 def outcome_of_error(error: GateError, tool: AnyTool | None) -> Outcome:

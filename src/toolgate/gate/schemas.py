@@ -23,6 +23,15 @@ def output_schema(model: type[BaseModel]) -> Schema:
     return schema
 
 
+def without(schema: Schema, field: str) -> Schema:
+    """The schema of the same object without one of its fields."""
+    rest: Schema = {"properties": {**schema["properties"]}}
+    del rest["properties"][field]
+    if "required" in schema:
+        rest["required"] = [name for name in schema["required"] if name != field]
+    return schema | rest
+
+
 def _tidy(node: Schema) -> Schema:
     """Leave out what Pydantic adds for itself: generated titles."""
     tidy: Schema = {}

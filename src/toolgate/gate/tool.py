@@ -10,12 +10,13 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
+from toolgate.gate.attachments import Attachment, BadAttachment, attachment_field
 from toolgate.gate.context import Context, World
 from toolgate.gate.dialects import Dialect
 from toolgate.gate.errors import GateError
 from toolgate.gate.from_request import FromRequest
 from toolgate.gate.principal import Role
-from toolgate.gate.schemas import input_schema, output_schema
+from toolgate.gate.schemas import input_schema, output_schema, without
 from toolgate.gate.scope import MakeNotFound, Scope, scope_of
 
 
@@ -144,10 +145,23 @@ class Tool(Generic[In, Out, World]):
     """What it raises for an id that does not exist; said where an argument is a scope id."""
     scope: Scope | None = field(init=False, default=None)
     """The scope ids among its arguments."""
+    attachment: str | None = field(init=False, default=None)
+    """The field of its answer that is an attachment."""
 
     def __post_init__(self) -> None:
-        """Find the scope ids once, and refuse what could not be enforced."""
+        """Find scope ids and an attachment once, and refuse what could not be enforced."""
         object.__setattr__(self, "scope", scope_of(self.name, self.input, self.not_found))
+        try:
+            attachment = self._attachment_field()
+        except BadAttachment as wrong:
+            raise BadDeclaration(f"{self.name} {wrong}.") from None
+        if attachment and self.effect is not Effect.READ:
+            told = f"{self.name} writes, and an attachment is fetched by calling a tool again"
+            raise BadDeclaration(f"{told}: hand it over by a tool that reads.")
+        object.__setattr__(self, "attachment", attachment)
+
+    def _attachment_field(self) -> str | None:
+        return attachment_field(self.output)
 
     def bound(
         self, world: World, apart: frozenset[Target], filled: FromRequest[World] | None
@@ -190,6 +204,18 @@ class Tool(Generic[In, Out, World]):
     def output_schema(self) -> dict[str, Any]:
         """JSON Schema of a good answer, as it goes over the wire."""
         return self.pack.dialect.success_schema(output_schema(self.output))
+
+    @cached_property
+    def linked_output_schema(self) -> dict[str, Any]:
+        """The same where an attachment is a link beside the answer."""
+        if self.attachment is None:
+            return self.output_schema
+        rest = without(output_schema(self.output), self.attachment)
+        return self.pack.dialect.success_schema(rest)
+
+    def attachment_of(self, answer: Any) -> Attachment | None:
+        """What an answer hands over in the field for it."""
+        return None if self.attachment is None else getattr(answer, self.attachment)
 
     @property
     def annotations(self) -> dict[str, Any]:

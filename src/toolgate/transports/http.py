@@ -21,6 +21,7 @@ from toolgate.transports.asgi import (
     request_id_of,
     send,
 )
+from toolgate.transports.attachments import send_attached
 from toolgate.transports.refusals import count_list
 
 PREFIX = "/v1/tools"
@@ -74,6 +75,8 @@ class ToolRoutes:
                 dry_run=dry_run_of(scope),
             )
         )
+        if outcome.attached is not None:
+            return await send_attached(scope, to, outcome)
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
 

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 from typing import Any, cast
 
+from toolgate.gate.attachments import OCTETS
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.outcomes import outcome_of_error
 from toolgate.gate.pipeline import Gate
@@ -162,7 +163,8 @@ def operation(tool: AnyTool, schemas: Schema) -> Schema:
         "responses": {
             "200": {
                 "description": "The answer.",
-                "content": {"application/json": _content(answer, None)},
+                "content": {"application/json": _content(answer, None)}
+                | ({OCTETS: {}} if tool.attachment else {}),
             },
             **{status: _failure(words) for status, words in FAILURES.items()},
         },

@@ -41,6 +41,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
+from toolgate.transports.attachments import send_attached
 from toolgate.transports.parameters import parameters_of
 
 NO_ROUTE = "There is no such route."
@@ -203,6 +204,8 @@ class Routes:
         )
         if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
             return await self._refuse(scope, to)
+        if outcome.attached is not None:
+            return await send_attached(scope, to, outcome)
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
 

@@ -5,8 +5,8 @@ from typing import Any, cast
 import orjson
 
 from toolgate.gate.calls import Call
-from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
-from toolgate.gate.outcomes import Outcome
+from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, ResultTooLarge, TooLarge
+from toolgate.gate.outcomes import Outcome, inlined
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Headers,
@@ -27,6 +27,8 @@ from toolgate.transports.refusals import refuse_unreadable
 
 TRANSPORT = "rpc"
 MOST_IN_A_BATCH = 100
+NOT_IN_A_BATCH = "An attachment is not answered in a batch. Send its request alone."
+"""A hundred of them would be in memory at the same time."""
 Answer = dict[str, Any]
 
 
@@ -66,7 +68,7 @@ class Rpc:
         self, scope: Scope, message: Any, refused: list[RateLimited | None]
     ) -> Answer | list[Answer] | None:
         if not isinstance(message, list):
-            return await self._one(scope, message, refused)
+            return await self._one(scope, message, refused, alone=True)
         batch = cast("list[Any]", message)
         if not 1 <= len(batch) <= MOST_IN_A_BATCH:
             told = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
@@ -75,7 +77,12 @@ class Rpc:
         return [one for one in answers if one is not None] or None
 
     async def _one(
-        self, scope: Scope, message: Any, refused: list[RateLimited | None]
+        self,
+        scope: Scope,
+        message: Any,
+        refused: list[RateLimited | None],
+        *,
+        alone: bool = False,
     ) -> Answer | None:
         """Answer one message, and note whether it was one too many."""
         if problem := broken_request(message):
@@ -86,8 +93,10 @@ class Rpc:
         refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
         if "id" not in request:
             return None
+        if outcome.attached is not None and not alone:
+            return failure(request["id"], ResultTooLarge.rpc, NOT_IN_A_BATCH)
         if outcome.error is None:
-            return {"jsonrpc": "2.0", "id": request["id"], "result": outcome.body}
+            return {"jsonrpc": "2.0", "id": request["id"], "result": inlined(outcome)}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
 
     def _invalid(self, scope: Scope, told: str, refused: list[RateLimited | None]) -> Answer:

@@ -165,6 +165,7 @@ class Front:
             request_id=request_id,
             transport=TRANSPORT,
             dry_run=routing.dry_run,
+            links=True,
         )
         return self._called(plain, call)
 

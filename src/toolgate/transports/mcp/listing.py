@@ -3,6 +3,7 @@
 from typing import Any
 
 from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.outcomes import Attached
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.gate.prompts import Prompt
@@ -25,8 +26,20 @@ def listed_tool(tool: AnyTool, underscores: bool) -> dict[str, Any]:
         **tool.more_fields,
     }
     if tool.output_schema:
-        listed["outputSchema"] = tool.output_schema
+        listed["outputSchema"] = tool.linked_output_schema
     return listed
+
+
+def link_of(attached: Attached) -> dict[str, Any]:
+    """An attachment as the content of a result."""
+    attachment = attached.attachment
+    return {
+        "type": "resource_link",
+        "uri": attached.uri,
+        "name": attachment.file_name,
+        "mimeType": attachment.content_type,
+        "size": attachment.size,
+    }
 
 
 def mirrors_headers(tool: AnyTool) -> bool:

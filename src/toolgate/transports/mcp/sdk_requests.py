@@ -69,7 +69,7 @@ class Requests:
         """Who sent this request."""
         return self.who(raw).principal
 
-    async def execute(self, raw: Raw, tool: str, arguments: Any) -> Outcome:
+    async def execute(self, raw: Raw, tool: str, arguments: Any, *, links: bool = False) -> Outcome:
         """One call through the gate."""
         caller = self.who(raw)
         return await self.gate.execute(
@@ -81,6 +81,7 @@ class Requests:
                 transport=self._transport,
                 dry_run=caller.dry_run,
                 report=raw.session.report_progress,
+                links=links,
             )
         )
 

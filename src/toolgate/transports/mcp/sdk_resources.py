@@ -1,14 +1,19 @@
 """Resources, as the SDK's server asks for them."""
 
+from base64 import b64encode
 from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from toolgate.gate.attachments import call_of
 from toolgate.gate.errors import printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.mcp.listing import visible_resources
 from toolgate.transports.mcp.sdk_requests import Raw, Requests
+
+Behind = tuple[str, dict[str, Any], str]
+"""Tool, arguments, and the media type of its answer."""
 
 
 class ResourceHandlers:
@@ -43,18 +48,40 @@ class ResourceHandlers:
         self, raw: Raw, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         """What the tool behind an address answers."""
-        for one in self._visible(raw):
-            if (arguments := one.arguments_for(params.uri)) is not None:
-                outcome = await self._requests.execute(raw, one.tool, arguments)
-                break
-        else:
+        found = self._declared(raw, params.uri) or self._attachment(raw, params.uri)
+        if found is None:
             raise self._requests.unknown(raw, params.uri, _no_resource(params.uri))
+        tool, arguments, mime_type = found
+        outcome = await self._requests.execute(raw, tool, arguments)
         if outcome.error:
             raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
-        content = types.TextResourceContents(
-            uri=params.uri, mime_type=one.mime_type, text=outcome.text
-        )
+        if (attached := outcome.attached) is not None:
+            blob = b64encode(attached.data).decode()
+            kind = attached.attachment.content_type
+            content = types.BlobResourceContents(uri=params.uri, mime_type=kind, blob=blob)
+        else:
+            content = types.TextResourceContents(
+                uri=params.uri, mime_type=mime_type, text=outcome.text
+            )
         return types.ReadResourceResult(contents=[content])
+
+    def _declared(self, raw: Raw, uri: str) -> Behind | None:
+        """The call behind the address of a resource that some pack declares."""
+        for one in self._visible(raw):
+            if (arguments := one.arguments_for(uri)) is not None:
+                return one.tool, arguments, one.mime_type
+        return None
+
+    def _attachment(self, raw: Raw, uri: str) -> Behind | None:
+        """The call behind the URI of an attachment; none of a tool that the caller cannot see."""
+        name, arguments = call_of(uri) or ("", {})
+        gate = self._requests.gate
+        tool = gate.catalogue.find(name)
+        if tool is None or tool.attachment is None:
+            return None
+        if not gate.policy.decide(self._requests.principal(raw), tool).visible:
+            return None
+        return tool.name, arguments, "application/json"
 
     async def subscribe(
         self, raw: Raw, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams

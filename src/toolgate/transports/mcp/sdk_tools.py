@@ -6,9 +6,11 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from toolgate.gate.errors import UnknownTool
-from toolgate.gate.outcomes import Outcome
-from toolgate.transports.mcp.listing import listed_tool, mirrors_headers
+from toolgate.gate.outcomes import Attached, Outcome
+from toolgate.transports.mcp.listing import link_of, listed_tool, mirrors_headers
 from toolgate.transports.mcp.sdk_requests import Raw, Requests
+
+BEFORE_LINKS = ("2024-11-05", "2025-03-26")
 
 
 class ToolHandlers:
@@ -37,14 +39,26 @@ class ToolHandlers:
         self, raw: Raw, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """One call through the gate."""
-        outcome = await self._requests.execute(raw, params.name, params.arguments)
+        outcome = await self._requests.execute(raw, params.name, params.arguments, links=True)
         if isinstance(outcome.error, UnknownTool):
             raise MCPError(types.INVALID_PARAMS, outcome.error.message)
+        content: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
+        if outcome.attached is not None:
+            content.append(_link(outcome.attached, raw.protocol_version))
         return types.CallToolResult(
-            content=[types.TextContent(text=outcome.text)],
+            content=content,
             structured_content=_structured(outcome),
             is_error=outcome.error is not None,
         )
+
+
+def _link(attached: Attached, version: str) -> types.ContentBlock:
+    """The attachment's link; in words for clients of versions that know no links in results."""
+    link = types.ResourceLink.model_validate(link_of(attached))
+    if version not in BEFORE_LINKS:
+        return link
+    told = f"{link.name} ({link.mime_type}, {link.size} bytes) is the resource {link.uri}"
+    return types.TextContent(text=told)
 
 
 def _structured(outcome: Outcome) -> Any:

@@ -166,6 +166,7 @@ class Client:
                 principal=principal,
                 request_id=request_id,
                 transport=TRANSPORT,
+                links=True,
             )
             return self._answers.called(plain, await self._gate.execute(call))
         except Exception as problem:

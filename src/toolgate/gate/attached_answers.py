@@ -1,0 +1,51 @@
+"""A call of a tool that hands over an attachment: read in the call's own time, if it is wanted."""
+
+from typing import Any
+
+import orjson
+
+from toolgate.gate.attachments import Attachment, uri_of
+from toolgate.gate.calls import Call, context_of
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.errors import Conflict, ResultTooLarge
+from toolgate.gate.limits import Allowance
+from toolgate.gate.outcomes import Attached, Outcome, too_long
+from toolgate.gate.tool import Output
+
+
+async def answer_with_attachment(
+    call: Call, tool: AnyTool, args: Any, allowed: Allowance
+) -> Outcome:
+    """Run the handler, and fetch the bytes unless a link is enough."""
+    assert tool.attachment is not None
+    uri = uri_of(tool.name, call.arguments) if call.links else None
+    answer: Output = await tool.handler(context_of(call, tool), args)
+    fields = {**answer.body()}
+    body = tool.pack.dialect.success(fields)
+    attachment = tool.attachment_of(answer)
+    if attachment is not None:
+        del fields[tool.attachment]
+    raw = orjson.dumps(body)
+    if len(raw) > allowed.result_bytes:
+        raise too_long(raw, allowed.result_bytes)
+    if attachment is None:
+        return Outcome(body=body, raw=raw)
+    _check_size(attachment, allowed.attachment_bytes)
+    data = b"" if uri is not None else await _read(attachment)
+    attached = Attached(attachment, data, uri, tool.attachment, fields)
+    return Outcome(body=body, raw=raw, attached=attached)
+
+
+def _check_size(attachment: Attachment, most: int) -> None:
+    if attachment.size > most:
+        raise ResultTooLarge(
+            f"The attachment has {attachment.size} bytes, over the limit of {most} (the tool's "
+            "own, or the setting limits.attachment_bytes)."
+        )
+
+
+async def _read(attachment: Attachment) -> bytes:
+    data = await attachment.read()
+    if len(data) != attachment.size:
+        raise Conflict("The attachment was changed while it was read. Ask again.")
+    return data

@@ -1,0 +1,165 @@
+"""Attachments: bytes that an answer hands over by reference.
+
+A tool that reads may have one field of its Output hold one:
+
+    content_bytes_base64: Attachment = Field(description="The file.")
+
+JSON has the bytes in that field, as base64. MCP has a link instead, whose URI names the tool and
+its arguments: reading it is the same call again, so there is nothing to keep, to expire or to
+steal.
+"""
+
+import base64
+import json
+import mimetypes
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from inspect import isclass
+from types import UnionType
+from typing import Any, Self, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from toolgate.gate.errors import InvalidArguments, Problem
+
+OCTETS = "application/octet-stream"
+MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(; ?[\w-]+=[\w.:+-]+)*", re.ASCII)
+SEPARATORS = re.compile(r"[/\\]")
+MOST_STEM, MOST_SUFFIX = 200, 40
+"""Bytes of a file's name; together less than any file system takes."""
+URI = "toolgate://attachments/"
+MOST_LINKED = 4096
+"""Bytes of arguments in a link; MCP repeats its URI in a header."""
+MOST_BRACKETS = 100
+"""In a link's arguments; as in a request, what is nested deeper could not be answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """Bytes of a known size, read only where somebody wants them."""
+
+    size: int
+    read: Callable[[], Awaitable[bytes]]
+    """Gives exactly `size` bytes. It runs with the handler, in the time of the call."""
+    media_type: str = OCTETS
+    name: str = ""
+    """Of the file, as far as there is one; it may come from anywhere."""
+
+    @classmethod
+    def of(cls, data: bytes, *, media_type: str = OCTETS, name: str = "") -> Self:
+        """Bytes that are there already."""
+
+        async def read() -> bytes:
+            return data
+
+        return cls(size=len(data), read=read, media_type=media_type, name=name)
+
+    @property
+    def content_type(self) -> str:
+        """The media type, if it is one."""
+        return self.media_type if MEDIA_TYPE.fullmatch(self.media_type) else OCTETS
+
+    @property
+    def file_name(self) -> str:
+        """A name that is good in any folder, whatever `name` says, and leads to no other."""
+        last = SEPARATORS.split(self.name)[-1]
+        plain = "".join("_" if one in ':*?"<>|' or not one.isprintable() else one for one in last)
+        plain = plain.strip(". ")
+        if not plain:
+            kind = self.content_type.partition(";")[0]
+            return f"attachment{mimetypes.guess_extension(kind) or '.bin'}"
+        stem, dot, suffix = plain.rpartition(".")
+        return (
+            f"{_cut(stem, MOST_STEM)}.{_cut(suffix, MOST_SUFFIX)}"
+            if dot
+            else _cut(plain, MOST_STEM)
+        )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Only an attachment is one; in JSON there is nothing until its bytes are put there."""
+        nothing = core_schema.plain_serializer_function_ser_schema(lambda _: None, when_used="json")
+        return core_schema.is_instance_schema(cls, serialization=nothing)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"type": "string", "contentEncoding": "base64"}
+
+
+def _cut(text: str, most: int) -> str:
+    return text.encode()[:most].decode(errors="ignore")
+
+
+class BadAttachment(TypeError):
+    """An attachment is declared where transports could not hand it over; the sentence says why."""
+
+
+def attachment_field(model: type[BaseModel]) -> str | None:
+    """The field of an Output that is an attachment, or may be one."""
+    holding = [name for name, one in model.model_fields.items() if _holds(one.annotation, set())]
+    if not holding:
+        return None
+    if len(holding) > 1:
+        raise BadAttachment(f"has attachments in {' and '.join(holding)}: one is possible")
+    if Attachment not in _options(model.model_fields[holding[0]].annotation):
+        raise BadAttachment(f"has an attachment inside {holding[0]}: make it a field of the Output")
+    return holding[0]
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    union = get_origin(annotation) in (Union, UnionType)
+    return get_args(annotation) if union else (annotation,)
+
+
+def _holds(annotation: Any, seen: set[Any]) -> bool:
+    """Whether a value of this type may have an attachment anywhere."""
+    if annotation is Attachment:
+        return True
+    return any(_holds(one, seen) for one in _parts(annotation, seen))
+
+
+def _parts(annotation: Any, seen: set[Any]) -> Iterator[Any]:
+    if isclass(annotation) and issubclass(annotation, BaseModel) and annotation not in seen:
+        seen.add(annotation)
+        yield from (one.annotation for one in annotation.model_fields.values())
+    yield from get_args(annotation)
+
+
+def uri_of(tool: str, arguments: Any) -> str:
+    """The URI of what a tool hands over for these arguments."""
+    told = json.dumps(arguments or {}, ensure_ascii=False, separators=(",", ":")).encode()
+    if not _is_linkable(told):
+        raise InvalidArguments(
+            [
+                Problem(
+                    "arguments",
+                    "range",
+                    f"The arguments have {len(told)} bytes as JSON, and a link to an attachment "
+                    f"holds at most {MOST_LINKED}, with {MOST_BRACKETS} lists and objects. "
+                    "Give less, or call the tool over plain HTTP",
+                )
+            ]
+        )
+    return f"{URI}{tool}/{base64.urlsafe_b64encode(told).decode().rstrip('=')}"
+
+
+def call_of(uri: str) -> tuple[str, dict[str, Any]] | None:
+    """The tool and the arguments that a URI names; None where it is not one of `uri_of`."""
+    tool, _, encoded = uri.removeprefix(URI).partition("/")
+    if not uri.startswith(URI) or len(encoded) > 2 * MOST_LINKED:
+        return None
+    try:
+        told = base64.b64decode(encoded + "=" * (-len(encoded) % 4), b"-_", validate=True)
+        arguments: Any = json.loads(told) if _is_linkable(told) else None
+    except ValueError:
+        return None
+    return (tool, cast("dict[str, Any]", arguments)) if isinstance(arguments, dict) else None
+
+
+def _is_linkable(told: bytes) -> bool:
+    return len(told) <= MOST_LINKED and told.count(b"[") + told.count(b"{") <= MOST_BRACKETS

@@ -1,0 +1,129 @@
+"""`toolgate call` saves what a tool hands over, and never where it should not."""
+
+import base64
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.patience import PATIENT
+
+pytestmark = pytest.mark.usefixtures("tools")
+
+TOOLS = '''
+from pydantic import Field
+
+from toolgate.extend import Attachment, HandlerContext, Input, Output, tool
+
+
+class Wanted(Input):
+    name: str = Field("../report.pdf", description="The name it says it has.")
+
+
+class Report(Output):
+    pages: int
+    content: Attachment
+
+
+@tool(annotations={"readOnlyHint": True})
+async def get_report(ctx: HandlerContext, args: Wanted) -> Report:
+    """Get the report."""
+    attachment = Attachment.of(b"%PDF\\x00", media_type="application/pdf", name=args.name)
+    return Report(pages=3, content=attachment)
+
+
+tools = [get_report]
+'''
+DATA = b"%PDF\x00"
+WHOLE = b'{"pages":3,"content":"%b"}\n' % base64.b64encode(DATA)
+
+
+@pytest.fixture
+def tools(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+
+
+@pytest.fixture
+def call(cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    monkeypatch.setenv("TOOLGATE_EXTEND__TOOLS", "tools.py")
+    return lambda *arguments: cli("call", "get_report", *arguments)
+
+
+def test_a_pipe_gets_base64_as_on_every_transport(call: Any, tmp_path: Path) -> None:
+    called = call()
+    assert (called.code, called.out.encode()) == (0, WHOLE)
+    assert not (tmp_path / "report.pdf").exists()
+
+
+@pytest.mark.parametrize("save", ["a.pdf", ".", "sub", "sub/b.pdf"])
+def test_it_is_saved_where_it_should_be(call: Any, tmp_path: Path, save: str) -> None:
+    (tmp_path / "sub").mkdir()
+    called = call("--save", save)
+    path = tmp_path / save
+    path = path / "report.pdf" if path.is_dir() else path
+    assert path.read_bytes() == DATA
+    assert (called.code, called.json) == (0, {"pages": 3})
+    assert called.err == f"content: 5 bytes in {path.relative_to(tmp_path)}\n"
+
+
+def test_a_file_that_is_there_is_overwritten_only_by_force(call: Any, tmp_path: Path) -> None:
+    mine = tmp_path / "report.pdf"
+    mine.write_text("mine")
+    refused = call("--save", ".")
+    assert refused.code == 2
+    assert "--force" in refused.json["error"]["hint"]
+    assert mine.read_text() == "mine"
+    assert call("--save", ".", "--force").code == 0
+    assert mine.read_bytes() == DATA
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["plainly", "by force"])
+def test_no_name_leads_out_of_the_folder(call: Any, tmp_path: Path, force: tuple[str, ...]) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    theirs = tmp_path / "theirs"
+    theirs.write_text("theirs")
+    (folder / "link").symlink_to(theirs)
+    for name in ("../theirs", str(theirs), "..", "a/../../theirs"):
+        call(f"name={name}", "--save", "folder", "--force")
+    assert call("name=link", "--save", "folder", *force).code == 2
+    assert theirs.read_text() == "theirs"
+    assert {one.name for one in folder.iterdir()} == {"link", "theirs", "attachment.pdf"}
+
+
+def test_a_dash_is_standard_output(process: Any, tmp_path: Path) -> None:
+    called = process("call", "get_report", "--save", "-", TOOLGATE_EXTEND__TOOLS="tools.py")
+    assert (called.code, called.out) == (0, DATA.decode())
+    assert called.err == '{"pages":3}\n'
+
+
+def test_nothing_to_save_is_said(call: Any, cli: Any) -> None:
+    called = cli("call", "list_collections", "--save", "x")
+    assert called.code == 0
+    assert "Nothing was saved" in called.err
+
+
+def test_on_a_terminal_it_is_a_file_in_the_current_folder(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    ours, theirs = pty.openpty()
+    called = subprocess.Popen(
+        [sys.executable, "-m", "toolgate", "call", "get_report"],
+        cwd=tmp_path,
+        env=environment | {"TOOLGATE_EXTEND__TOOLS": "tools.py"},
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+    )
+    os.close(theirs)
+    _, err = called.communicate(timeout=PATIENT)
+    shown = os.read(ours, 65536)
+    os.close(ours)
+    assert called.returncode == 0
+    assert (tmp_path / "report.pdf").read_bytes() == DATA
+    assert b"report.pdf" in err
+    assert b"pages" in shown
+    assert base64.b64encode(DATA) not in shown
