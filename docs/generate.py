@@ -86,6 +86,11 @@ REQUEST_HEADERS = (
         "`X-Dry-Run: true`",
         "on `/v1/tools/{name}`, `/rpc` and `/mcp`: perform all checks, store nothing",
     ),
+    (
+        "`Accept`",
+        "on `/v1/tools/{name}` and routes of tools, if the result has an attachment: its media "
+        "type, or `application/octet-stream`, for the bytes alone; otherwise JSON with base64",
+    ),
     ("`x-project-id`, `x-project-slug`", "below `/api`: the project, by id or by slug"),
     ("cookie `projectId`", "below `/api`: the project, if no header names one"),
     ("`Host`", "must be one of `server.allowed_hosts`, otherwise 421; sent twice: 400"),

@@ -10,7 +10,7 @@ import pytest
 from tests.gate.files import FILES, LARGE, Folder
 from tests.gate.tools import USER, a_tool, offer
 from tests.transports.conftest import Web, opened_web
-from tests.transports.mcp_requests import ERAS, message_of, request, tool_call
+from tests.transports.mcp_requests import ERAS, LEGACY, initialize, message_of, request, tool_call
 from tests.transports.peers import message, piped
 
 from toolgate.gate.attachments import URI, uri_of
@@ -223,6 +223,22 @@ async def test_a_client_that_knows_no_links_is_told_in_words(web: Web, version: 
         _, told = (await peer.ask(asked))["result"]["content"]
     assert told["type"] == "text"
     assert LINK["uri"] in told["text"]
+
+
+async def test_a_link_is_read_in_a_session_too(web: Web) -> None:
+    """As JSON: clients limit the size of an event."""
+    async with web.client() as client:
+        opened = await initialize("roots").send(client)
+        reading = request(LEGACY, "resources/read", {"uri": uri_of("file.get", {"path": "large"})})
+        session = opened.headers["mcp-session-id"]
+        read = await reading.having(mcp_session_id=session).send(client)
+        lost = await reading.having(mcp_session_id="x" * 32).send(client)
+    assert read.headers["content-type"] == "application/json"
+    assert base64.b64decode(read.json()["result"]["contents"][0]["blob"]) == LARGE
+    assert lost.status_code == 404
+    async with web.client("user") as client:
+        theirs = await reading.having(mcp_session_id=session).send(client)
+    assert theirs.status_code == 404
 
 
 # Who may read

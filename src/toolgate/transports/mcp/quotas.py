@@ -75,6 +75,10 @@ class SessionQuota:
         del sessions[longest]
         return longest
 
+    def has(self, caller: str, session_id: str) -> bool:
+        """Whether the caller has this session open."""
+        return session_id in self._open.get(caller, {})
+
     @contextmanager
     def using(self, caller: str, session_id: str) -> Generator[None, None, None]:
         """While a request of a session is served, the session is not idle."""

@@ -124,10 +124,10 @@ class Sessions:
         self._quota = quota
         self._streams = streams
         self._asked_for = ASKABLE if not for_all else None
-        self._stateless, self._stateful = (
+        self._stateless, self._stateful, self._reading = (
             StreamableHTTPSessionManager(
                 server,
-                json_response=False,
+                json_response=json_response,
                 stateless=stateless,
                 # The edge has checked host and origin already.
                 security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
@@ -135,15 +135,15 @@ class Sessions:
                 session_idle_timeout=IDLE_SECONDS,
                 max_sessions=MOST_SESSIONS,
             )
-            for stateless in (True, False)
+            for stateless, json_response in ((True, False), (False, False), (True, True))
         )
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """Keep both managers alive."""
+        """Keep the managers alive."""
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._stateless.run())
-            await stack.enter_async_context(self._stateful.run())
+            for manager in (self._stateless, self._stateful, self._reading):
+                await stack.enter_async_context(manager.run())
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,13 +163,16 @@ class Sessions:
                         lambda to: self._of_session(caller, session_id, scope, receive, to),
                         send,
                     )
-            if session_id is not None:
-                return await self._of_session(caller, session_id, scope, receive, send)
+            body = b""
             if scope["method"] == "POST":
                 message = await receive()
-                receive = replayed(message, receive)
-                if _asks_for_session(message.get("body", b""), self._asked_for):
-                    return await self._open(caller, scope, receive, send)
+                receive, body = replayed(message, receive), message.get("body", b"")
+            if _request(body, "resources/read"):
+                return await self._read(caller, session_id, scope, receive, send)
+            if session_id is not None:
+                return await self._of_session(caller, session_id, scope, receive, send)
+            if _asks_for_session(body, self._asked_for):
+                return await self._open(caller, scope, receive, send)
         except QuotaReached as reached:
             return await send_json(send, 429, _refused(str(reached)), RETRY_LATER)
         await StreamableHTTPASGIApp(self._stateless)(scope, receive, send)
@@ -188,6 +191,16 @@ class Sessions:
         if scope["method"] == "DELETE":
             self._quota.ended(caller, session_id)
         return None
+
+    async def _read(
+        self, caller: str, session_id: str | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Read a resource, answered as JSON: clients limit the size of an event."""
+        if session_id is not None and not self._quota.has(caller, session_id):
+            return await self._of_session(caller, session_id, scope, receive, send)
+        scope["headers"] = [one for one in scope["headers"] if one[0] != b"mcp-session-id"]
+        with self._quota.using(caller, session_id or ""):
+            await StreamableHTTPASGIApp(self._reading)(scope, receive, send)
 
     async def _open(self, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Open a session; the caller's longest idle one ends where it has too many."""
@@ -232,17 +245,8 @@ def _refused(told: str) -> dict[str, Any]:
 
 def _asks_for_session(body: bytes, asked_for: set[str] | None) -> bool:
     """Whether a client shakes hands that can be asked one of these; None for every client."""
-    if b'"initialize"' not in body:
-        return False
-    try:
-        message = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return False
-    if not isinstance(message, dict):
-        return False
-    request = cast("dict[str, Any]", message)
-    params = request.get("params")
-    if request.get("method") != "initialize" or not isinstance(params, dict):
+    params = (_request(body, "initialize") or {}).get("params")
+    if not isinstance(params, dict):
         return False
     capabilities = cast("dict[str, Any]", params).get("capabilities")
     if asked_for is None:
@@ -250,3 +254,17 @@ def _asks_for_session(body: bytes, asked_for: set[str] | None) -> bool:
     return isinstance(capabilities, dict) and not asked_for.isdisjoint(
         cast("dict[str, Any]", capabilities)
     )
+
+
+def _request(body: bytes, method: str) -> dict[str, Any] | None:
+    """The request in a body, if it is one of this method."""
+    if method.encode() not in body:
+        return None
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(message, dict):
+        return None
+    request = cast("dict[str, Any]", message)
+    return request if request.get("method") == method else None
