@@ -90,7 +90,9 @@ class EntryValidator:
         title = self._title(name, hints)
         effect = _effect(hints, made.effect)
         if made.attachment_field and effect is not Effect.READ:
-            self._add_problem(None, f"{made.attachment_field} is an attachment, so say readOnlyHint: true")
+            self._add_problem(
+                None, f"{made.attachment_field} is an attachment, so say readOnlyHint: true"
+            )
             return None
         return OwnTool(
             name=name,
