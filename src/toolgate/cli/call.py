@@ -14,7 +14,7 @@ from toolgate.cli.output import note, on_terminal
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import ExitCode
 from toolgate.cli.progress import progress_line
-from toolgate.cli.saved_files import hand_over
+from toolgate.cli.saved_files import save_attachment
 
 if TYPE_CHECKING:
     from toolgate.app import App
@@ -81,7 +81,7 @@ def call(
     settings = command_settings(ctx, config, data)
     wanted = CallOptions(name, pairs or [], json_text, dry_run, principal)
     outcome, code = environment.run_async(lambda: _call(settings, wanted))
-    if outcome.attached is None or hand_over(outcome, save, force=force):
+    if outcome.attached is None or save_attachment(outcome, save, force=force):
         _print(outcome)
     if save and outcome.attached is None and code is ExitCode.OK:
         note(f"Nothing was saved: {name} handed over no attachment.")

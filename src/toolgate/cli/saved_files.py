@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def hand_over(outcome: "Outcome", save: str | None, *, force: bool) -> bool:
+def save_attachment(outcome: "Outcome", save: str | None, *, force: bool) -> bool:
     """Save an attachment, or print it; True where the rest of the answer is still to be printed.
 
     In a pipe that asks for no file it is base64 in the JSON, as on other transports.
@@ -28,9 +28,9 @@ def hand_over(outcome: "Outcome", save: str | None, *, force: bool) -> bool:
     if save is None and not on_terminal():
         import orjson
 
-        from toolgate.gate.outcomes import inlined
+        from toolgate.gate.outcomes import inline_attachment
 
-        typer.echo(orjson.dumps(inlined(outcome)))
+        typer.echo(orjson.dumps(inline_attachment(outcome)))
         return False
     path = _place(outcome.attached, save)
     _write(path, outcome.attached.data, force=force)

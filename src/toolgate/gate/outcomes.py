@@ -23,7 +23,7 @@ class Attached:
     uri: str | None
     """The link."""
     field: str
-    answer: dict[str, Any]
+    result: dict[str, Any]
     """The part of the body that the field belongs to, and is left out of."""
 
 
@@ -59,11 +59,11 @@ def outcome_of_result(result: Output, tool: AnyTool, most_bytes: int) -> Outcome
     body = tool.pack.dialect.success(result.body())
     raw = orjson.dumps(body)
     if len(raw) > most_bytes:
-        raise too_long(raw, most_bytes)
+        raise result_too_large(raw, most_bytes)
     return Outcome(body=body, raw=raw)
 
 
-def too_long(raw: bytes, most_bytes: int) -> ResultTooLarge:
+def result_too_large(raw: bytes, most_bytes: int) -> ResultTooLarge:
     """What is said of an answer over the limit."""
     return ResultTooLarge(
         f"The answer has {len(raw)} bytes, over the limit of {most_bytes}. "
@@ -71,11 +71,11 @@ def too_long(raw: bytes, most_bytes: int) -> ResultTooLarge:
     )
 
 
-def inlined(outcome: Outcome) -> Any:
+def inline_attachment(outcome: Outcome) -> Any:
     """The body with the attachment as base64 in its field, for `orjson`."""
     if (attached := outcome.attached) is not None:
         encoded = b'"%b"' % binascii.b2a_base64(attached.data, newline=False)
-        attached.answer[attached.field] = orjson.Fragment(encoded)
+        attached.result[attached.field] = orjson.Fragment(encoded)
     return outcome.body
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
 from toolgate.gate.arguments import nearest, parse
-from toolgate.gate.attached_answers import answer_with_attachment
+from toolgate.gate.attached_results import outcome_with_attachment
 from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool, Catalogue
@@ -90,7 +90,7 @@ class Gate:
                     result = await bounded(allowed.turns, allowed.deadlines, work)
                     outcome = outcome_of_result(result, tool, allowed.result_bytes)
                 else:
-                    work = answer_with_attachment(call, tool, args, allowed)
+                    work = outcome_with_attachment(call, tool, args, allowed)
                     outcome = await bounded(allowed.turns, allowed.deadlines, work)
                 if self.audit.blocked:
                     await self.audit.make_room()

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 
 from toolgate.gate.attachments import OCTETS, Attachment
-from toolgate.gate.outcomes import Outcome, inlined
+from toolgate.gate.outcomes import Outcome, inline_attachment
 from toolgate.transports.asgi import Scope, Send, header, send
 
 VARY = (b"vary", b"Accept")
@@ -25,7 +25,7 @@ async def send_attached(scope: Scope, to: Send, outcome: Outcome) -> None:
     assert outcome.attached is not None
     attachment, data = outcome.attached.attachment, outcome.attached.data
     if not _wants_bytes(header(scope, b"accept") or "", attachment.content_type):
-        return await send(to, 200, orjson.dumps(inlined(outcome)), [VARY])
+        return await send(to, 200, orjson.dumps(inline_attachment(outcome)), [VARY])
     content = (b"content-type", attachment.content_type.encode())
     named = (b"content-disposition", _disposition(attachment).encode())
     await send(to, 200, data, [named, *UNTRUSTED], content=content)

@@ -6,7 +6,7 @@ import orjson
 
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, ResultTooLarge, TooLarge
-from toolgate.gate.outcomes import Outcome, inlined
+from toolgate.gate.outcomes import Outcome, inline_attachment
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Headers,
@@ -96,7 +96,7 @@ class Rpc:
         if outcome.attached is not None and not alone:
             return failure(request["id"], ResultTooLarge.rpc, NOT_IN_A_BATCH)
         if outcome.error is None:
-            return {"jsonrpc": "2.0", "id": request["id"], "result": inlined(outcome)}
+            return {"jsonrpc": "2.0", "id": request["id"], "result": inline_attachment(outcome)}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
 
     def _invalid(self, scope: Scope, told: str, refused: list[RateLimited | None]) -> Answer:

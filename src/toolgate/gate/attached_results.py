@@ -9,25 +9,25 @@ from toolgate.gate.calls import Call, context_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Conflict, ResultTooLarge
 from toolgate.gate.limits import Allowance
-from toolgate.gate.outcomes import Attached, Outcome, too_long
+from toolgate.gate.outcomes import Attached, Outcome, result_too_large
 from toolgate.gate.tool import Output
 
 
-async def answer_with_attachment(
+async def outcome_with_attachment(
     call: Call, tool: AnyTool, args: Any, allowed: Allowance
 ) -> Outcome:
     """Run the handler, and fetch the bytes unless a link is enough."""
     assert tool.attachment is not None
     uri = uri_of(tool.name, call.arguments) if call.links else None
-    answer: Output = await tool.handler(context_of(call, tool), args)
-    fields = {**answer.body()}
+    result: Output = await tool.handler(context_of(call, tool), args)
+    fields = {**result.body()}
     body = tool.pack.dialect.success(fields)
-    attachment = tool.attachment_of(answer)
+    attachment = tool.attachment_of(result)
     if attachment is not None:
-        del fields[tool.attachment]
+        fields.pop(tool.attachment, None)
     raw = orjson.dumps(body)
     if len(raw) > allowed.result_bytes:
-        raise too_long(raw, allowed.result_bytes)
+        raise result_too_large(raw, allowed.result_bytes)
     if attachment is None:
         return Outcome(body=body, raw=raw)
     _check_size(attachment, allowed.attachment_bytes)
