@@ -32,7 +32,7 @@ from toolgate.transports.connection.table import (
     backlog,
     open_files,
 )
-from toolgate.transports.connection.tls import OverTls
+from toolgate.transports.connection.tls import TlsConnections
 from toolgate.transports.edge import Edge
 from toolgate.transports.peers import Peers
 from toolgate.transports.web import web_app
@@ -134,7 +134,7 @@ def certificate_for(settings: Settings) -> "CertificateFiles":
 def _over_tls(settings: Settings, connections: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
     files = certificate_for(settings).files
     # uvicorn only ever calls it, as it would call a class.
-    return cast(Any, OverTls(connections, files.certificate, files.key))
+    return cast(Any, TlsConnections(connections, files.certificate, files.key))
 
 
 def run(

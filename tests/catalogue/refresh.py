@@ -9,14 +9,14 @@ from typing import Any
 
 from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
-from toolgate.transports.http import described
+from toolgate.transports.http import tool_description
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 
 def snapshot(tool: AnyTool) -> str:
     """The text of a tool's snapshot."""
-    shown: dict[str, Any] = described(tool)
+    shown: dict[str, Any] = tool_description(tool)
     return json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
 
 

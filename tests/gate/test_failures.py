@@ -14,7 +14,7 @@ from toolgate.gate.tool import Input
 from toolgate.testing import opened_kit
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp.sdk_requests import Caller
-from toolgate.transports.mcp.server import Masking
+from toolgate.transports.mcp.server import ErrorMask
 
 pytestmark = pytest.mark.anyio
 
@@ -95,7 +95,7 @@ async def test_an_mcp_request_that_fails_outside_of_a_call_tells_nothing_either(
     async def get_prompt(raw: Any, params: Any) -> None:
         raise KeyError(SECRET)
 
-    masked = Masking(FailureLog(), lambda _: Caller(ADMIN, "r1"))(get_prompt)
+    masked = ErrorMask(FailureLog(), lambda _: Caller(ADMIN, "r1"))(get_prompt)
     for _ in range(2):
         with pytest.raises(MCPError, match="Internal error"):
             await masked(cast(Any, None), None)

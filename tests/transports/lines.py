@@ -14,7 +14,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from toolgate.sections import LimitSettings
-from toolgate.transports.connection.heads import KNOWN_HEADS, Sightings
+from toolgate.transports.connection.heads import KNOWN_HEADS, SeenKeys
 from toolgate.transports.connection.known_heads import Connection
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 from toolgate.transports.edge import Edge
@@ -185,7 +185,7 @@ def fresh_line(web: Web) -> Line:
     """A connection to an application that has not seen any request yet."""
     assert isinstance(web.app, Edge)
     web.app.heads.forget()
-    web.app.heads.sightings = Sightings()
+    web.app.heads.sightings = SeenKeys()
     return Line(web)
 
 

@@ -22,7 +22,7 @@ from toolgate.transports.mcp.stdio_credential import Identify
 class Peer:
     """Sends lines and reads lines."""
 
-    server: stdio.Client
+    server: stdio.StdioClient
 
     def __init__(self, source: int, target: int) -> None:
         self._source: int | None = source
@@ -149,7 +149,7 @@ async def piped(
     async def serve() -> None:
         try:
             given = inside if source is None else source
-            peer.server = stdio.Client(
+            peer.server = stdio.StdioClient(
                 gate, principal, given, outside, underscore_names=True, identify=identify
             )
             await peer.server.serve()

@@ -23,7 +23,7 @@ def seen(server: ServerSettings, peer: str | None = "10.0.0.7", **headers: str) 
     if peer:
         scope["client"] = (peer, 1234)
     addresses = Addresses(server)
-    address = addresses.address(*addresses.seen(scope))
+    address = addresses.address(*addresses.requested(scope))
     return address.base if address else None
 
 

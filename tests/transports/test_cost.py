@@ -21,7 +21,7 @@ from toolgate.db import engine, short_reads
 from toolgate.db.threads import Threads
 from toolgate.gate import audit, seals
 from toolgate.gate.principal import Role
-from toolgate.transports.mcp import answers
+from toolgate.transports.mcp import responses
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 
@@ -106,7 +106,7 @@ async def test_a_list_enters_few_functions_however_many_tools_there_are(
     def never(*_: Any) -> Any:
         raise AssertionError("a list is put together once")
 
-    monkeypatch.setattr(answers, "listed_tool", never)
+    monkeypatch.setattr(responses, "listed_tool", never)
     entered = await frames(ask)
     assert entered.total() <= LIST_FRAMES, entered.most_common()
 

@@ -31,7 +31,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Effect, Family, Input, NoArguments, Output, Pack
 from toolgate.transports.mcp import front
-from toolgate.transports.mcp.answers import Answers
+from toolgate.transports.mcp.responses import Responses
 
 pytestmark = pytest.mark.anyio
 
@@ -95,8 +95,8 @@ async def admin(web: Web) -> AsyncIterator[httpx2.AsyncClient]:
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the short way took each request."""
     seen: list[bool] = []
-    original = front.Front._called  # pyright: ignore[reportPrivateUsage]
-    listed = Answers.listed
+    original = front.Front._call  # pyright: ignore[reportPrivateUsage]
+    listed = Responses.to_list
 
     async def noticed(*given: Any) -> Any:
         seen.append(True)
@@ -106,8 +106,8 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(True)
         return listed(*given)
 
-    monkeypatch.setattr(front.Front, "_called", noticed)
-    monkeypatch.setattr(Answers, "listed", noticed_list)
+    monkeypatch.setattr(front.Front, "_call", noticed)
+    monkeypatch.setattr(Responses, "to_list", noticed_list)
     return seen
 
 

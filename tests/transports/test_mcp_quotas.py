@@ -105,7 +105,7 @@ def test_what_is_closed_is_not_remembered() -> None:
     sessions, streams = SessionQuota(2, 60.0, lambda: 0.0), StreamQuota(1)
     with sessions.opening("caller") as opening:
         opening.opened("a")
-    sessions.ended("caller", "a")
+    sessions.forget("caller", "a")
     with streams.one_more("caller"):
         pass
     assert (sessions, streams) == (SessionQuota(2, 60.0, sessions.now), StreamQuota(1))

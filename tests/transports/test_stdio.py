@@ -23,7 +23,7 @@ from toolgate.gate.tool import Input, ToolLimits
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp import stdio, wire
-from toolgate.transports.mcp.answers import Answers
+from toolgate.transports.mcp.responses import Responses
 
 pytestmark = pytest.mark.anyio
 
@@ -95,13 +95,13 @@ def held() -> Iterator[Held]:
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The ids of the requests that the short way took."""
     seen: list[Any] = []
-    original = stdio.Client._answer  # pyright: ignore[reportPrivateUsage]
+    original = stdio.StdioClient._answer  # pyright: ignore[reportPrivateUsage]
 
-    def noticed(self: stdio.Client, plain: Any) -> None:
+    def noticed(self: stdio.StdioClient, plain: Any) -> None:
         seen.append(plain.id)
         original(self, plain)
 
-    monkeypatch.setattr(stdio.Client, "_answer", noticed)
+    monkeypatch.setattr(stdio.StdioClient, "_answer", noticed)
     return seen
 
 
@@ -377,8 +377,8 @@ async def test_a_fault_of_our_own_is_not_told(
     def broken(*_: Any) -> bytes:
         raise ValueError("secret")
 
-    monkeypatch.setattr(Answers, "called", broken)
-    monkeypatch.setattr(Answers, "listed", broken)
+    monkeypatch.setattr(Responses, "to_call", broken)
+    monkeypatch.setattr(Responses, "to_list", broken)
     async with piped(gate) as peer:
         for wanted in (call("list_collections", {}), message("tools/list")):
             told = await peer.ask(wanted)
@@ -518,7 +518,9 @@ async def test_a_socket_serves_as_well(gate: Gate) -> None:
     inside, outside = socket.socketpair()
     with inside, outside:
         peer = Peer(os.dup(outside.fileno()), os.dup(outside.fileno()))
-        client = stdio.Client(gate, ADMIN, inside.fileno(), inside.fileno(), underscore_names=True)
+        client = stdio.StdioClient(
+            gate, ADMIN, inside.fileno(), inside.fileno(), underscore_names=True
+        )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.serve)
             wanted = [call("much", {"size": 10_000}, id=id) for id in range(100)]

@@ -20,7 +20,7 @@ from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import read_body, send
 from toolgate.transports.connection.known_heads import Connection
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
-from toolgate.transports.connection.tls import OverTls
+from toolgate.transports.connection.tls import TlsConnections
 
 pytestmark = pytest.mark.anyio
 
@@ -108,7 +108,7 @@ class Counting(ConnectionTable):
 async def serving(files: Files, limits: LimitSettings) -> AsyncGenerator[Secure]:
     table, state = Counting(limits), ServerState()
     config = Config(answer, http=Connection, ws="none", log_config=None, access_log=False)
-    secured = OverTls(Connection, files.certificate, files.key)
+    secured = TlsConnections(Connection, files.certificate, files.key)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
         lambda: secured(config, state, {CONNECTION_TABLE: table}, loop), "127.0.0.1", 0

@@ -63,9 +63,9 @@ def tools(
     listed, replaced = environment.run_async(lambda: _visible(settings, principal))
     listed = _filter(listed, pack, role)
     if as_json:
-        from toolgate.transports.http import described
+        from toolgate.transports.http import tool_description
 
-        return say_json({"tools": [described(tool) for tool, _ in listed]})
+        return say_json({"tools": [tool_description(tool) for tool, _ in listed]})
     if not listed:
         return say("No tools.")
     rows = (_row(tool, decision, tool.name in replaced) for tool, decision in listed)
@@ -117,10 +117,10 @@ def show(
     """Show one tool: its arguments, role, effect, route and an example."""
     settings = command_settings(ctx, config, data)
     listed, _ = environment.run_async(lambda: _visible(settings, principal))
-    from toolgate.transports.http import described
+    from toolgate.transports.http import tool_description
 
     tool = tool_named((tool for tool, _ in listed), name)
-    description = described(tool) | {"example": dict(tool.example)}
+    description = tool_description(tool) | {"example": dict(tool.example)}
     if as_json or group_options(ctx).as_json:
         return say_json(description)
     say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")

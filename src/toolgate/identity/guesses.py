@@ -28,9 +28,9 @@ Found = TypeVar("Found")
 class Unusable(Exception):
     """A genuine credential, but not good: it has ended, or is for something else."""
 
-    def __init__(self, acting: Actor) -> None:
+    def __init__(self, actor: Actor) -> None:
         super().__init__()
-        self.acting = acting
+        self.actor = actor
 
 
 class Guesses:
@@ -80,8 +80,8 @@ class Guesses:
         self._good.pop(seen, None)
         if seen in self._wrong:
             return None
-        if acting := await self._origin(credential):
-            raise Unusable(acting)
+        if actor := await self._origin(credential):
+            raise Unusable(actor)
         if seen not in self._wrong:
             await self._count(seen)
         return None

@@ -61,12 +61,12 @@ class Addresses:
         self._proxies = networks(server.trusted_proxies)
         self.public_host = urlsplit(self._public).netloc if self._public else None
 
-    def seen(self, scope: Scope) -> Told:
+    def requested(self, scope: Scope) -> Told:
         """Scheme and host that the request is addressed to, as it or a trusted proxy tells them."""
         scheme, host = scope.get("scheme", "http"), header(scope, b"host")
         if self._proxies and self._trusted(scope.get("client")):
-            told = _forwarded(scope)
-            return (told[0] or scheme, told[1] or host) if told else (scheme, None)
+            forwarded = _forwarded(scope)
+            return (forwarded[0] or scheme, forwarded[1] or host) if forwarded else (scheme, None)
         return scheme, host
 
     def address(self, scheme: str | None, host: str | None) -> Address | None:
@@ -82,10 +82,10 @@ class Addresses:
             address = ip_address(peer[0])
         except ValueError:
             return False
-        return any(plain(address) in network for network in self._proxies)
+        return any(unmapped(address) in network for network in self._proxies)
 
 
-def plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """An IPv4 address also where it is written as an IPv6 one."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address

@@ -77,14 +77,14 @@ def credential_of(scope: Scope) -> str | None:
     return credential.strip(WHITE_SPACE) or None if scheme.lower() == "bearer" else None
 
 
-def replayed(message: Message, receive: Receive) -> Receive:
+def replay(message: Message, receive: Receive) -> Receive:
     """A channel that gives a message once more, then what follows it."""
     pending = [message]
 
-    async def replay() -> Message:
+    async def receive_again() -> Message:
         return pending.pop() if pending else await receive()
 
-    return replay
+    return receive_again
 
 
 def cookies_of(scope: Scope) -> dict[str, str]:
@@ -140,8 +140,8 @@ def parse_json(body: bytes) -> Any:
     try:
         found = orjson.loads(body)  # says what is valid: UTF-8, whole characters, finite numbers
         if body.count(b"[") + body.count(b"{") > MOST_NESTED and _is_deep(found):
-            told = f"The request body is nested more than {MOST_NESTED} levels deep"
-            raise InvalidArguments([Problem("body", "range", told)])
+            message = f"The request body is nested more than {MOST_NESTED} levels deep"
+            raise InvalidArguments([Problem("body", "range", message)])
         # The quick parser rounds integers over 64 bits, which have 19 digits or more.
         digits = len(body) - len(body.translate(None, DIGITS))
         long = digits >= LONG and LONG_NUMBER.search(body) is not None
@@ -176,7 +176,7 @@ async def send(
     await to({"type": "http.response.body", "body": body})
 
 
-async def answer(scope: Scope, status: int, body: bytes) -> None:
+async def respond_json(scope: Scope, status: int, body: bytes) -> None:
     """Answer with JSON, without going through those who look at every answer."""
     to: Send = scope[SEND]
     length = (b"content-length", b"%d" % len(body))

@@ -59,7 +59,7 @@ async def send_preflight(scope: Scope, send: Send, catalogue: Catalogue) -> None
     await send({"type": "http.response.body", "body": b""})
 
 
-def answer_headers(origin: str) -> Headers:
+def response_headers(origin: str) -> Headers:
     """What lets a page of this origin read an answer."""
     return [
         (b"access-control-allow-origin", origin.encode("latin-1")),

@@ -38,8 +38,8 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.connection.heads import Head, Heads, UnknownCredential, key_of
-from toolgate.transports.cors import answer_headers, is_preflight, send_preflight
-from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_stranger
+from toolgate.transports.cors import is_preflight, response_headers, send_preflight
+from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_unauthenticated
 
 logger = logging.getLogger(__name__)
 _ids = Ids()
@@ -92,9 +92,9 @@ class Edge:
         scope[REQUEST_ID] = request_id = _ids.new() if head else _request_id(scope)
         origin = header(scope, b"origin") if head is None else None
         if origin is not None and self._origin_allowed(origin):
-            send = _shared(send, origin)
+            send = _with_cors_headers(send, origin)
         scope[SEND] = send
-        send = _stamped(send, request_id)
+        send = _with_request_id(send, request_id)
         if head is not None:
             scope[HEAD] = head
             scope[PRINCIPAL], scope[ADDRESS] = head.principal, head.address
@@ -120,11 +120,11 @@ class Edge:
     async def _authenticated(self, scope: Scope, send: Send, address: Address) -> bool:
         """Whether the caller is known; if not, it has been answered."""
         try:
-            if await self._identified(scope, address):
+            if await self._identify_caller(scope, address):
                 return True
             await self._challenge(scope, send)
         except Unusable as genuine:
-            await self._challenge(scope, send, genuine.acting)
+            await self._challenge(scope, send, genuine.actor)
         except InsufficientScope:
             await self._forbid(scope, send)
         except GateError as refused:  # too many wrong ones, or they cannot be counted
@@ -140,7 +140,7 @@ class Edge:
         """Our address as the caller knows it; None where it is not served."""
         if _host_twice(scope):
             return None
-        seen = self._addresses.seen(scope)
+        seen = self._addresses.requested(scope)
         known = self._served.get(seen)
         if known is None and self._host_allowed(seen[1]):
             known = self._addresses.address(*seen)
@@ -148,7 +148,7 @@ class Edge:
                 self._served[seen] = known
         return known
 
-    async def _identified(self, scope: Scope, address: Address) -> bool:
+    async def _identify_caller(self, scope: Scope, address: Address) -> bool:
         credential = credential_of(scope)
         if not credential:
             return False
@@ -191,11 +191,13 @@ class Edge:
 
         return await self._guesses.look_up(credential, peer, find)
 
-    async def _challenge(self, scope: Scope, send: Send, acting: Actor = UNKNOWN_ACTOR) -> None:
-        told = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
+    async def _challenge(self, scope: Scope, send: Send, actor: Actor = UNKNOWN_ACTOR) -> None:
+        message = (
+            "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
+        )
         error = "invalid_token" if credential_of(scope) else None
-        refused = Unauthenticated(told)
-        await self._refuse(scope, send, refused, CREDENTIALS_REQUIRED, error, acting=acting)
+        refused = Unauthenticated(message)
+        await self._refuse(scope, send, refused, CREDENTIALS_REQUIRED, error, actor=actor)
 
     async def _forbid(self, scope: Scope, send: Send) -> None:
         refused = Forbidden(f"The token was not given for this. Ask for the scope {SCOPE}.")
@@ -209,17 +211,17 @@ class Edge:
         rule: str,
         error: str | None = None,
         *,
-        acting: Actor = UNKNOWN_ACTOR,
+        actor: Actor = UNKNOWN_ACTOR,
     ) -> None:
         peer = self._peer(scope)
-        told = refuse_stranger(self._gate, scope, refused, rule, peer, acting=acting)
+        problem = refuse_unauthenticated(self._gate, scope, refused, rule, peer, actor=actor)
         if credential_of(scope) is None:
             # Nothing was looked up, and a client signs in only when it is challenged.
-            told = refused
-        headers = [*error_headers(told)]
-        if told.status in CHALLENGED:
+            problem = refused
+        headers = [*error_headers(problem)]
+        if problem.status in CHALLENGED:
             headers.append((b"www-authenticate", _challenge_text(scope, error).encode()))
-        await send_json(send, told.status, NEUTRAL.failure(told, False), headers)
+        await send_json(send, problem.status, NEUTRAL.failure(problem, False), headers)
 
     def _host_allowed(self, host: str | None) -> bool:
         if "*" in self._hosts:
@@ -242,8 +244,8 @@ def _misdirected(scope: Scope, address: Address | None) -> tuple[int, dict[str, 
     if _host_twice(scope):
         return 400, {"error": "The header Host is there more than once. Send one."}
     if address is None:
-        told = "This host name is not served here (setting server.allowed_hosts)."
-        return 421, {"error": told}
+        message = "This host name is not served here (setting server.allowed_hosts)."
+        return 421, {"error": message}
     return 403, {"error": "This web origin may not call (setting server.allowed_origins)."}
 
 
@@ -264,7 +266,7 @@ def _request_id(scope: Scope) -> str:
     return given if given and GOOD_REQUEST_ID.fullmatch(given) else _ids.new()
 
 
-def _stamped(send: Send, request_id: str) -> Send:
+def _with_request_id(send: Send, request_id: str) -> Send:
     async def stamped(message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [
@@ -276,12 +278,12 @@ def _stamped(send: Send, request_id: str) -> Send:
     return stamped
 
 
-def _shared(send: Send, origin: str) -> Send:
+def _with_cors_headers(send: Send, origin: str) -> Send:
     """Answers that a page of an allowed origin may read."""
 
     async def shared(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *answer_headers(origin)]
+            message["headers"] = [*message.get("headers", ()), *response_headers(origin)]
         await send(message)
 
     return shared

@@ -33,7 +33,7 @@ class MetricsPage:
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """The figures in Prometheus' text format."""
         if Role.ADMIN not in principal_of(scope).roles:
-            told = "Metrics are for admins: use a key with role admin."
-            return await send_json(to, 403, {"error": told})
+            message = "Metrics are for admins: use a key with role admin."
+            return await send_json(to, 403, {"error": message})
         content_type, body = self._metrics.page()
         await send(to, 200, body, content=(b"content-type", content_type.encode()))

@@ -51,11 +51,11 @@ class ToolRoutes:
         await send(to, outcome.status, outcome.raw, error_headers(error))
 
     async def _list(self, scope: Scope, to: Send) -> None:
-        if refused := await counted(self._gate, scope):
+        if refused := await count_list_request(self._gate, scope):
             outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
-        listed = {"tools": [described(tool) for tool in visible]}
+        listed = {"tools": [tool_description(tool) for tool in visible]}
         return await send(to, 200, orjson.dumps(listed), [(b"cache-control", b"private, no-cache")])
 
     async def _call(self, name: str, scope: Scope, receive: Receive, to: Send) -> None:
@@ -80,7 +80,7 @@ class ToolRoutes:
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
 
-async def counted(gate: Gate, scope: Scope) -> GateError | None:
+async def count_list_request(gate: Gate, scope: Scope) -> GateError | None:
     """Count a request for what there is as a call; what to answer where it is one too many."""
     return await count_list(
         gate,
@@ -98,7 +98,7 @@ def route_of(tool: AnyTool) -> str:
     return f"POST {PREFIX}/{tool.name}"
 
 
-def described(tool: AnyTool) -> dict[str, Any]:
+def tool_description(tool: AnyTool) -> dict[str, Any]:
     """A tool as the catalogue shows it."""
     return {
         "name": tool.name,

@@ -44,7 +44,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.peers import Peers
-from toolgate.transports.refusals import refuse_stranger
+from toolgate.transports.refusals import refuse_unauthenticated
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ EMBEDDED = "This page must be opened by itself, not as a part of another page."
 WAIT = "Wait a little, then go back to the application and try again."
 
 
-class OAuth:
+class OAuthRoutes:
     """Every endpoint of the authorization server; none needs credentials."""
 
     def __init__(
@@ -110,7 +110,9 @@ class OAuth:
         if answer.rule is not None:
             refused = Forbidden("refused")
             peer = self._peer(scope)
-            refuse_stranger(self._gate, scope, refused, answer.rule, peer, acting=answer.acting)
+            refuse_unauthenticated(
+                self._gate, scope, refused, answer.rule, peer, actor=answer.actor
+            )
         await _send(to, answer)
 
     async def _count(self, path: str, peer: str) -> None:
@@ -125,16 +127,16 @@ class OAuth:
     async def _refuse(self, refused: GateError, path: str, scope: Scope, to: Send) -> None:
         """A person is told on a page, a program in JSON; both are audited."""
         rule = _rule_of(refused)
-        refused = refuse_stranger(self._gate, scope, refused, rule, self._peer(scope))
+        refused = refuse_unauthenticated(self._gate, scope, refused, rule, self._peer(scope))
         if path not in PAGES:
             headers = error_headers(refused)
             return await send_json(to, refused.status, _worded(refused), headers)
         headers = [(name.decode(), value.decode()) for name, value in error_headers(refused)]
         status = refused.status
-        told = error_page(
+        response = error_page(
             self._bare(scope), refused.message, None, *headers, status=status, then=WAIT
         )
-        return await _send(to, told)
+        return await _send(to, response)
 
     def _bare(self, scope: Scope) -> Request:
         """The request without what came with it."""
@@ -145,7 +147,7 @@ class OAuth:
             resources=address.resources,
             peer=self._peer(scope),
             local=self._peer.is_local(scope),
-            note=_noting(self._gate, scope),
+            note=_audit_note(self._gate, scope),
             cookie=self._cookie,
         )
 
@@ -171,7 +173,7 @@ def _embedded(scope: Scope) -> bool:
     return asked_as != ("navigate", "document")
 
 
-def _noting(gate: Gate, scope: Scope) -> Note:
+def _audit_note(gate: Gate, scope: Scope) -> Note:
     """Audits what this request brings about."""
     started = time.perf_counter()
 
@@ -210,9 +212,9 @@ def _worded(error: GateError) -> dict[str, str]:
     return {"error": code, "error_description": error.message}
 
 
-async def _send(to: Send, answer: Response) -> None:
-    headers = [(name.encode(), value.encode()) for name, value in answer.headers]
+async def _send(to: Send, response: Response) -> None:
+    headers = [(name.encode(), value.encode()) for name, value in response.headers]
     kinds = [one for one in headers if one[0] == b"content-type"]
     content = kinds[0] if kinds else (b"content-type", b"text/plain; charset=utf-8")
     others = [one for one in headers if one[0] != b"content-type"]
-    await send(to, answer.status, answer.body, others, content=content)
+    await send(to, response.status, response.body, others, content=content)

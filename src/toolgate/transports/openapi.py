@@ -16,7 +16,7 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
-from toolgate.transports.http import PREFIX, counted
+from toolgate.transports.http import PREFIX, count_list_request
 from toolgate.transports.openapi_fixed import PATHS
 from toolgate.transports.parameters import parameters_of
 
@@ -48,7 +48,7 @@ class OpenApi:
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """The document for this caller."""
-        if refused := await counted(self._gate, scope):
+        if refused := await count_list_request(self._gate, scope):
             outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)

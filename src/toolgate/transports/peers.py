@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from itertools import islice
 
 from toolgate.sections import ServerSettings
-from toolgate.transports.address import networks, parts_of, plain
+from toolgate.transports.address import networks, parts_of, unmapped
 from toolgate.transports.asgi import WHITE_SPACE, Scope
 
 UNKNOWN = "unknown"
@@ -33,35 +33,35 @@ class Peers:
         """The address, or of an IPv6 address its network.
 
         Behind trusted proxies it is the nearest one that is none of them. Where they say nothing,
-        it is the proxy's own; where what they say cannot be believed, it is nobody's: a stranger
+        it is the proxy's own; where what they say cannot be believed, it is nobody's: anybody
         may have written it, and what it does must not count against others.
         """
         client = scope.get("client")
         nearest = _read(client[0]) if client else None
         if nearest is None or not self._trusted(nearest):
             return _place(nearest)
-        older = self._told(_elements(scope, b"x-forwarded-for"), nearest)
-        newer = self._told((_for(one) for one in _elements(scope, b"forwarded")), nearest)
+        older = self._client_of(_elements(scope, b"x-forwarded-for"), nearest)
+        newer = self._client_of((_for(one) for one in _elements(scope, b"forwarded")), nearest)
         if older and newer and older != newer:
-            # A proxy writes one of them, and a stranger may have written the other.
+            # A proxy writes one of them, and anybody may have written the other.
             return _unclear(nearest)
-        told = older or newer or nearest
-        return _unclear(nearest) if isinstance(told, str) else _place(told)
+        sender = older or newer or nearest
+        return _unclear(nearest) if isinstance(sender, str) else _place(sender)
 
-    def _told(self, elements: Iterable[str], nearest: Ip) -> Ip | str | None:
+    def _client_of(self, elements: Iterable[str], nearest: Ip) -> Ip | str | None:
         """Whom a header names: the nearest address that is no trusted proxy's.
 
         The proxy's own where all are; `unknown` where it cannot be read; None without a header.
         """
-        told = None
+        client = None
         for element in islice(elements, MOST_PROXIES):
             address = _read(element)
             if address is None:
                 return UNKNOWN
             if not self._trusted(address):
                 return address
-            told = nearest
-        return told
+            client = nearest
+        return client
 
     def is_local(self, scope: Scope) -> bool:
         """Whether a request was sent by this machine itself, and passed no proxy on it."""
@@ -115,6 +115,6 @@ def _read(text: str) -> Ip | None:
         return None
     found = WITH_PORT.fullmatch(text)
     try:
-        return plain(ip_address((found[1] or found[2]) if found else text))
+        return unmapped(ip_address((found[1] or found[2]) if found else text))
     except ValueError:
         return None

@@ -10,23 +10,23 @@ CREDENTIALS_REQUIRED = "credentials-required"
 UNREADABLE = "unreadable"
 
 
-def refuse_stranger(
+def refuse_unauthenticated(
     gate: Gate,
     scope: Scope,
     error: GateError,
     rule: str,
     peer: str,
     *,
-    acting: Actor = UNKNOWN_ACTOR,
+    actor: Actor = UNKNOWN_ACTOR,
 ) -> GateError:
     """What to answer a caller we do not know: the error, or past the limit that it was too many.
 
-    `acting` is for the audit: what a secret that came along belongs to, or did once.
+    `actor` is for the audit: what a secret that came along belongs to, or did once.
     """
     call = Call(
         tool=scope["path"],
         arguments=None,
-        principal=Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}", **acting._asdict()),
+        principal=Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}", **actor._asdict()),
         request_id=scope[REQUEST_ID],
         transport="http",
     )

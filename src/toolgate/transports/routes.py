@@ -81,8 +81,8 @@ class RoutedTool:
             if name == self._header:
                 raise self._in_header(name, "a query parameter")
             if name in path:
-                told = f"{name} is part of the path. Leave it out of the query"
-                raise InvalidArguments([Problem(name, "value", told)])
+                message = f"{name} is part of the path. Leave it out of the query"
+                raise InvalidArguments([Problem(name, "value", message)])
             if parameter is not None and parameter.repeats:
                 found.setdefault(name, []).append(parameter.value(text))
             elif name in found:
@@ -111,8 +111,8 @@ class RoutedTool:
     def _in_header(self, name: str, place: str) -> InvalidArguments:
         filled = self.tool.from_request
         assert filled is not None
-        told = f"{name} is not {place}. Send it as the header {filled.preferred}"
-        return InvalidArguments([Problem(name, "unknown", told)])
+        message = f"{name} is not {place}. Send it as the header {filled.preferred}"
+        return InvalidArguments([Problem(name, "unknown", message)])
 
 
 class Routes:
@@ -228,8 +228,8 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(query.decode(), keep_blank_values=True, errors="strict")
     except ValueError:
-        told = "The query string is not valid UTF-8"
-        raise InvalidArguments([Problem("query", "format", told)]) from None
+        message = "The query string is not valid UTF-8"
+        raise InvalidArguments([Problem("query", "format", message)]) from None
 
 
 def _has_body(scope: Scope) -> bool:
@@ -240,7 +240,7 @@ def _has_body(scope: Scope) -> bool:
 def _given_twice(name: str, *, in_path: bool) -> Problem:
     """An argument that the body repeats."""
     if in_path:
-        told = f"{name} is part of the path. Leave it out of the body"
+        message = f"{name} is part of the path. Leave it out of the body"
     else:
-        told = f"{name} is given in the query and in the body. Give it once"
-    return Problem(name, "value", told)
+        message = f"{name} is given in the query and in the body. Give it once"
+    return Problem(name, "value", message)

@@ -29,7 +29,7 @@ TRANSPORT = "rpc"
 MOST_IN_A_BATCH = 100
 NOT_IN_A_BATCH = "An attachment is not answered in a batch. Send its request alone."
 """A hundred of them would be in memory at the same time."""
-Answer = dict[str, Any]
+Response = dict[str, Any]
 
 
 class Rpc:
@@ -41,15 +41,15 @@ class Rpc:
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer one request."""
         if scope["method"] != "POST":
-            told = failure(None, INVALID_REQUEST, "Use POST.")
-            return await send_json(to, 405, told, [(b"allow", b"POST")])
+            response = failure(None, INVALID_REQUEST, "Use POST.")
+            return await send_json(to, 405, response, [(b"allow", b"POST")])
         try:
             body = await read_body(receive, self._gate.limits.bounds.body_bytes)
             message = parse_json(body)
         except GateError as problem:
             return await self._unreadable(scope, to, problem)
         refused: list[RateLimited | None] = []
-        answers = await self._answer(scope, message, refused)
+        answers = await self._respond(scope, message, refused)
         status, headers = _status(refused)
         if answers is None:
             return await send(to, status or 204, b"", headers)
@@ -64,15 +64,15 @@ class Rpc:
             return await send_json(to, 413, failure(None, INVALID_REQUEST, problem.message))
         await send_json(to, 200, failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
 
-    async def _answer(
+    async def _respond(
         self, scope: Scope, message: Any, refused: list[RateLimited | None]
-    ) -> Answer | list[Answer] | None:
+    ) -> Response | list[Response] | None:
         if not isinstance(message, list):
             return await self._one(scope, message, refused, alone=True)
         batch = cast("list[Any]", message)
         if not 1 <= len(batch) <= MOST_IN_A_BATCH:
-            told = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
-            return self._invalid(scope, told, refused)
+            text = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
+            return self._invalid(scope, text, refused)
         answers = [await self._one(scope, one, refused) for one in batch]
         return [one for one in answers if one is not None] or None
 
@@ -83,11 +83,11 @@ class Rpc:
         refused: list[RateLimited | None],
         *,
         alone: bool = False,
-    ) -> Answer | None:
+    ) -> Response | None:
         """Answer one message, and note whether it was one too many."""
         if problem := broken_request(message):
             return self._invalid(scope, f"Invalid Request: {problem}", refused)
-        request = cast(Answer, message)
+        request = cast(Response, message)
         call = self._to_call(scope, request["method"], request.get("params"))
         outcome = await self._gate.execute(call)
         refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
@@ -99,13 +99,13 @@ class Rpc:
             return {"jsonrpc": "2.0", "id": request["id"], "result": inline_attachment(outcome)}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
 
-    def _invalid(self, scope: Scope, told: str, refused: list[RateLimited | None]) -> Answer:
+    def _invalid(self, scope: Scope, message: str, refused: list[RateLimited | None]) -> Response:
         """Refuse what is no request; audited and counted."""
         error = self._refuse(scope, InvalidArguments([]))
         refused.append(error if isinstance(error, RateLimited) else None)
         if isinstance(error, RateLimited):
             return failure(None, error.rpc, error.message)
-        return failure(None, INVALID_REQUEST, told)
+        return failure(None, INVALID_REQUEST, message)
 
     def _refuse(self, scope: Scope, problem: GateError) -> GateError:
         return refuse_unreadable(
@@ -135,7 +135,7 @@ def _status(refused: list[RateLimited | None]) -> tuple[int | None, Headers]:
     return limited[-1].status, error_headers(limited[-1])
 
 
-def rpc_error(outcome: Outcome) -> Answer:
+def rpc_error(outcome: Outcome) -> Response:
     """A failure as a JSON-RPC error: the pack's own where it speaks JSON-RPC."""
     assert outcome.error is not None
     if "code" in outcome.body and "message" in outcome.body:

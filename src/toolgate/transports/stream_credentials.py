@@ -24,7 +24,7 @@ Good = Callable[[], Awaitable[bool]]
 pause = anyio.sleep
 
 
-async def lasting(good: Good | None, work: Callable[[], Awaitable[Any]]) -> Any:
+async def run_while_valid(good: Good | None, work: Callable[[], Awaitable[Any]]) -> Any:
     """Do the work; raise `Unauthenticated` once its credential is not good any more."""
     if good is None:
         return await work()
@@ -57,7 +57,7 @@ async def _is_good(good: Good) -> bool:
         return False
 
 
-def still_good(credentials: Credentials, scope: Scope) -> Good:
+def validity_check(credentials: Credentials, scope: Scope) -> Good:
     """Whether the credential of a request is good now."""
     credential = credential_of(scope) or ""
     address: Address = scope[ADDRESS]
@@ -69,7 +69,9 @@ def still_good(credentials: Credentials, scope: Scope) -> Good:
     return good
 
 
-async def streaming(good: Good, app: Callable[[Send], Awaitable[None]], send: Send) -> None:
+async def stream_while_valid(
+    good: Good, app: Callable[[Send], Awaitable[None]], send: Send
+) -> None:
     """Serve a stream, and close it when its credential ends."""
     begun = ended = False
 
@@ -80,7 +82,7 @@ async def streaming(good: Good, app: Callable[[Send], Awaitable[None]], send: Se
         await send(message)
 
     try:
-        await lasting(good, lambda: app(noted))
+        await run_while_valid(good, lambda: app(noted))
     except Unauthenticated:
         if begun and not ended:
             await send({"type": "http.response.body", "body": b"", "more_body": False})

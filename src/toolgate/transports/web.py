@@ -32,7 +32,7 @@ from toolgate.transports.health import MetricsPage, ReadinessPage, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
 from toolgate.transports.mcp.front import Front
 from toolgate.transports.mcp.sdk import Sdk
-from toolgate.transports.oauth import OAuth
+from toolgate.transports.oauth import OAuthRoutes
 from toolgate.transports.openapi import OpenApi
 from toolgate.transports.peers import Peers
 from toolgate.transports.routes import Routes
@@ -58,7 +58,7 @@ async def web_app(
     others = upstreams_of(settings, outbound, provider)
     parts = _parts(gate, credentials, guesses, settings, others)
     peers, cookie = Peers(settings.server), settings.oauth.cookie
-    oauth = OAuth(gate, endpoints(parts), peers, cookie=cookie)
+    oauth = OAuthRoutes(gate, endpoints(parts), peers, cookie=cookie)
     sdk = Sdk(gate, credentials, settings)
     edge = _edge(gate, credentials, guesses, settings, readiness=readiness, oauth=oauth, sdk=sdk)
     async with run_in_background(sdk.run):
@@ -72,7 +72,7 @@ def _edge(
     settings: Settings,
     *,
     readiness: Readiness,
-    oauth: OAuth,
+    oauth: OAuthRoutes,
     sdk: Sdk,
 ) -> Edge:
     heads = Heads(credentials)
@@ -124,7 +124,7 @@ def _count_tools(gate: Gate, principal: Principal) -> ToolCounts:
     return Counter(tool.effect.value for tool in gate.catalogue if decide(principal, tool).allowed)
 
 
-def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:
+def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuthRoutes) -> ASGIApp:
     tools = routes[PREFIX]
 
     def route(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -137,11 +137,11 @@ def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuth) -> ASGIApp:
         if found is None and own.owns(path):
             found = own
         if found is None:
-            told = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
-            return send_json(send, 404, {"error": told})
+            message = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
+            return send_json(send, 404, {"error": message})
         if path in READ_ONLY_PATHS and scope["method"] not in ("GET", "HEAD"):
-            told = f"{scope['method']} is not possible here. Use GET."
-            return send_json(send, 405, {"error": told}, [(b"allow", b"GET, HEAD")])
+            message = f"{scope['method']} is not possible here. Use GET."
+            return send_json(send, 405, {"error": message}, [(b"allow", b"GET, HEAD")])
         return found(scope, receive, send)
 
     return route

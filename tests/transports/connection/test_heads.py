@@ -12,7 +12,7 @@ from tests.transports.conftest import Web
 from toolgate.db.tables import keys
 from toolgate.gate.principal import Role
 from toolgate.transports.connection import heads
-from toolgate.transports.connection.heads import Head, Heads, Sightings
+from toolgate.transports.connection.heads import Head, Heads, SeenKeys
 from toolgate.transports.edge import Edge
 
 pytestmark = pytest.mark.anyio
@@ -141,12 +141,12 @@ def test_what_was_seen_is_still_seen_when_what_is_known_is_forgotten() -> None:
 
 def test_sightings_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heads, "MAX_HEADS", 100)
-    seen = Sightings()
-    assert not seen.again("client")
+    seen = SeenKeys()
+    assert not seen.check_and_add("client")
     for number in range(100_000):
-        seen.again(number)
+        seen.check_and_add(number)
         if number % 50 == 0:
-            assert seen.again("client"), "who comes often enough is remembered"
+            assert seen.check_and_add("client"), "who comes often enough is remembered"
     assert sum(len(one) for one in vars(seen).values()) <= 200
 
 

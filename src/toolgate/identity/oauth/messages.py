@@ -89,7 +89,7 @@ class Response:
     headers: tuple[Header, ...] = ()
     body: bytes = b""
     rule: str | None = None
-    acting: Actor = UNKNOWN_ACTOR
+    actor: Actor = UNKNOWN_ACTOR
     """Whose secret came with a request that was refused, for the audit too."""
 
 
@@ -100,14 +100,12 @@ def json_response(body: Mapping[str, Any], status: int = 200, *headers: Header) 
 
 
 def error_response(
-    error: str, description: str, rule: str, status: int = 400, acting: Actor = UNKNOWN_ACTOR
+    error: str, description: str, rule: str, status: int = 400, actor: Actor = UNKNOWN_ACTOR
 ) -> Response:
     """An error as RFC 6749 (section 5.2) words it."""
     body = {"error": error, "error_description": description}
     headers = (("content-type", "application/json"), NO_STORE, ("pragma", "no-cache"))
-    return Response(
-        status=status, headers=headers, body=orjson.dumps(body), rule=rule, acting=acting
-    )
+    return Response(status=status, headers=headers, body=orjson.dumps(body), rule=rule, actor=actor)
 
 
 def redirect(url: str, *headers: Header, rule: str | None = None) -> Response:

@@ -24,12 +24,12 @@ class Refusal:
     error: str
     description: str
     rule: str
-    acting: Actor = UNKNOWN_ACTOR
+    actor: Actor = UNKNOWN_ACTOR
     """Whose the secret is that came; known only where it was right."""
 
     def with_grant(self, grant: Row[Any]) -> "Refusal":
         """The same, about a grant whose code or token it was."""
-        return replace(self, acting=Actor(grant.client_id, grant.id))
+        return replace(self, actor=Actor(grant.client_id, grant.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,6 @@ class RevocationEndpoint:
         refused = await self._grants.revoke(token, client_id, request.note)
         if refused:
             return error_response(
-                refused.error, refused.description, refused.rule, acting=refused.acting
+                refused.error, refused.description, refused.rule, actor=refused.actor
             )
         return json_response({})

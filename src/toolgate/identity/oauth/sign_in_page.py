@@ -54,18 +54,18 @@ class SignInPage:
             message = f"Too many wrong keys. Try again in {limited.retry_after} s."
             return _page(request, sign_in, message, status=429, rule="oauth-too-many-guesses")
         except Unusable as unusable:
-            return await self._wrong_key(request, sign_in, unusable.acting)
+            return await self._wrong_key(request, sign_in, unusable.actor)
         if principal is None:
             return await self._wrong_key(request, sign_in)
         subject = subject_of(principal, self._keys)
         return await browser.redirect_to_consent(request, self._sign_ins, sign_in, subject)
 
     async def _wrong_key(
-        self, request: Request, sign_in: SignIn, acting: Actor = UNKNOWN_ACTOR
+        self, request: Request, sign_in: SignIn, actor: Actor = UNKNOWN_ACTOR
     ) -> Response:
         await self._sign_ins.count_wrong_key(sign_in)
         response = _page(request, sign_in, WRONG, status=403, rule="oauth-wrong-key")
-        return replace(response, acting=acting)
+        return replace(response, actor=actor)
 
     async def _person(self, key: str) -> Principal | None:
         """Who holds a key, unless it is an agent, which signs nobody in."""

@@ -110,9 +110,7 @@ class TokenEndpoint:
 
 def _response(outcome: Tokens | Refusal) -> Response:
     if isinstance(outcome, Refusal):
-        return error_response(
-            outcome.error, outcome.description, outcome.rule, acting=outcome.acting
-        )
+        return error_response(outcome.error, outcome.description, outcome.rule, actor=outcome.actor)
     return json_response(
         {
             "access_token": outcome.access,

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import ClientGone, Receive, Scope, Send, read_body, send
-from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, Answer
+from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, JsonResponse
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ CHUNKED = (
 PARSERS = ("httptools", "h11")
 
 
-class Unfit(Exception):
+class UnfitConnection(Exception):
     """A class of connections does not do what it should."""
 
 
@@ -81,8 +81,8 @@ class _Heads:
     def recall(self, key: Any) -> "_Heads | None":
         return self if self.seen else None
 
-    def respond(self, _: Any, body: bytes) -> Answer:
-        return Answer(200, b"known " + body, "id")
+    def respond(self, _: Any, body: bytes) -> JsonResponse:
+        return JsonResponse(200, b"known " + body, "id")
 
     def without_credential(self, key: Any) -> None:
         return None
@@ -125,7 +125,7 @@ class _Trial:
                 break
             await asyncio.sleep(0)
         else:
-            raise Unfit(f"{bytes(self.transport.written[-100:])!r} instead of {expect!r}")
+            raise UnfitConnection(f"{bytes(self.transport.written[-100:])!r} instead of {expect!r}")
         self.transport.written.clear()
 
 

@@ -44,7 +44,7 @@ def _limited(app: Any, most: int) -> ASGIApp:
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         if len(scope["headers"]) <= most:
             return await app(scope, receive, send)
-        told = {"error": TOO_LONG.format("head_lines")}
-        await send_json(send, TOO_LARGE, told, [(b"connection", b"close")])
+        body = {"error": TOO_LONG.format("head_lines")}
+        await send_json(send, TOO_LARGE, body, [(b"connection", b"close")])
 
     return limited

@@ -29,7 +29,7 @@ NOT_REPEATABLE = {b"transfer-encoding", b"expect", b"upgrade", b"proxy-connectio
 """Headers that say how a request goes on; the parser reads the last one like `Connection`."""
 
 
-class Answer(NamedTuple):
+class JsonResponse(NamedTuple):
     """What goes back, as JSON."""
 
     status: int
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     """Seconds, with 429."""
 
 
-Pending = Answer | Coroutine[Any, Any, Answer | None] | None
+Pending = JsonResponse | Coroutine[Any, Any, JsonResponse | None] | None
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Head:
     """Against what wrong credentials in such a head are counted."""
 
 
-class Sightings:
+class SeenKeys:
     """Which keys were seen before, lately: their hashes, so no credential is kept with them.
 
     Two keys may have the same hash: then one is taken for seen at its first sight, which only
@@ -70,7 +70,7 @@ class Sightings:
         self._recent: set[int] = set()
         self._older: set[int] = set()
 
-    def again(self, key: Hashable) -> bool:
+    def check_and_add(self, key: Hashable) -> bool:
         """Whether a key was seen before; from now on, it was."""
         seen = hash(key)
         if seen in self._recent:
@@ -90,7 +90,7 @@ class Heads:
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
-        self.sightings = Sightings()
+        self.sightings = SeenKeys()
         self._known: dict[Hashable, Head] = {}
         self._patterns: dict[RawKey, Head] = {}
         """By heads without their credential: all but the caller is the same for any credential."""
@@ -115,7 +115,7 @@ class Heads:
 
     def keep(self, key: Hashable, head: Head) -> None:
         """Remember a request that was let in, if it came before."""
-        if self.sightings.again(key):
+        if self.sightings.check_and_add(key):
             _put(self._known, key, head)
 
     def keep_raw(self, key: "RawKey", head: Head) -> None:
@@ -124,7 +124,7 @@ class Heads:
         if len(raw) > MAX_HEAD_BYTES:
             return
         self.keep(key, head)
-        if (parts := split_credential(raw)) and self.sightings.again((peer, parts[0])):
+        if (parts := split_credential(raw)) and self.sightings.check_and_add((peer, parts[0])):
             _put(self._patterns, (peer, parts[0]), head)
 
     def without_credential(self, key: "RawKey") -> "UnknownCredential | None":
@@ -152,13 +152,13 @@ class UnknownCredential:
 
     def respond(self, _: "UnknownCredential", body: bytes) -> Pending:
         """Answer a request once the caller is known."""
-        return self._answered(body)
+        return self._respond(body)
 
-    async def _answered(self, body: bytes) -> Answer | None:
+    async def _respond(self, body: bytes) -> JsonResponse | None:
         authenticate = self.pattern.authenticate
         head = await authenticate(self) if authenticate else None
         pending = head.respond(head, body) if head and head.respond else None
-        return pending if pending is None or isinstance(pending, Answer) else await pending
+        return pending if pending is None or isinstance(pending, JsonResponse) else await pending
 
 
 def split_credential(raw: bytes) -> tuple[bytes, str] | None:

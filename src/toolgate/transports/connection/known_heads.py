@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from toolgate.gate.failures import origin
 from toolgate.transports.asgi import Scope
-from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, Answer, Heads, Pending
+from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, Heads, JsonResponse, Pending
 from toolgate.transports.connection.httptools import LimitedHttpTools
 from toolgate.transports.connection.limited import Phase
 
@@ -105,7 +105,7 @@ class Connection(LimitedHttpTools):
         pending: Pending = known.respond(known, data[end:])
         if pending is None:
             return False
-        if isinstance(pending, Answer):
+        if isinstance(pending, JsonResponse):
             self._write(pending)
         else:
             self._task = self.loop.create_task(self._respond_later(pending, data))
@@ -113,7 +113,7 @@ class Connection(LimitedHttpTools):
         return True
 
     async def _respond_later(
-        self, pending: Coroutine[Any, Any, Answer | None], data: bytes
+        self, pending: Coroutine[Any, Any, JsonResponse | None], data: bytes
     ) -> None:
         task, answer = self._task, None
         try:
@@ -144,20 +144,20 @@ class Connection(LimitedHttpTools):
         if not self.transport.is_closing():
             self.data_received(data)
 
-    def _write(self, answer: Answer) -> None:
+    def _write(self, response: JsonResponse) -> None:
         if self.transport.is_closing():
             return
-        body, id = answer.body, answer.request_id.encode()
+        body, id = response.body, response.request_id.encode()
         more = CLOSE if self._closing else b""
-        if answer.retry_after:
-            more += RETRY % answer.retry_after
+        if response.retry_after:
+            more += RETRY % response.retry_after
         head = JSON % (len(body), id, more)
         defaults = self.server_state.default_headers
         if defaults is not self._default_headers:  # made anew every second, for the date
             self._default_headers = defaults
             self._default_lines = b"".join(b"%b: %b\r\n" % one for one in defaults)
         self.transport.write(
-            b"".join((STATUS_LINE[answer.status], self._default_lines, head, body))
+            b"".join((STATUS_LINE[response.status], self._default_lines, head, body))
         )
         self.server_state.total_requests += 1
         self._deadline = self.loop.time() + self.timeout_keep_alive
@@ -172,10 +172,10 @@ class Connection(LimitedHttpTools):
         scope: Scope = self.scope  # pyright: ignore[reportAssignmentType]
         scope[RAW_HEAD], self._raw_key = self._raw_key, None
 
-    def refuse(self, status: HTTPStatus, told: str) -> None:
+    def refuse(self, status: HTTPStatus, message: str) -> None:
         """Hold no part of a request that is refused."""
         self._incomplete = []
-        super().refuse(status, told)
+        super().refuse(status, message)
 
     @property
     def has_credentials(self) -> bool:

@@ -153,7 +153,7 @@ class Limited(asyncio.Protocol):
         self._phase = phase
         self._deadline = self.loop.time() + seconds
 
-    def refuse(self, status: HTTPStatus, told: str) -> None:
+    def refuse(self, status: HTTPStatus, message: str) -> None:
         """Answer a request that is not complete, read no further, and close.
 
         Where an earlier request is still being answered, that answer is the last one.
@@ -170,12 +170,12 @@ class Limited(asyncio.Protocol):
             cycle.message_event.set()
             if cycle.response_started:
                 return self.transport.close()
-        self._respond(status, told)
+        self._respond(status, message)
         if self.transport.can_write_eof():
             self.transport.write_eof()
 
-    def _respond(self, status: HTTPStatus, told: str) -> None:
-        body = orjson.dumps({"error": told})
+    def _respond(self, status: HTTPStatus, message: str) -> None:
+        body = orjson.dumps({"error": message})
         defaults = [b"%b: %b\r\n" % one for one in self.server_state.default_headers]
         head = (
             b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()),

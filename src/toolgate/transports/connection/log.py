@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 UVICORN = "uvicorn.error"
 MCP = "mcp"
 NO_WEBSOCKETS = "No supported WebSocket library detected."
-TOLD = {
+MESSAGES = {
     "Invalid HTTP request received.": "A request could not be parsed, or had too many headers.",
     "Unsupported upgrade request.": "A request asked for another protocol, such as WebSocket; "
     "it was answered as plain HTTP.",
@@ -41,24 +41,24 @@ class RequestLog(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether uvicorn's own line is to be written."""
         said = str(record.msg).strip()
-        if said in TOLD:
-            self.note(record, TOLD[said])
+        if said in MESSAGES:
+            self.note(record, MESSAGES[said])
             return False
         return not said.startswith(NO_WEBSOCKETS)  # none is wanted
 
-    def note(self, record: logging.LogRecord, told: str) -> None:
+    def note(self, record: logging.LogRecord, message: str) -> None:
         """Log it, unless it was logged in this minute; the traceback only at level DEBUG."""
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            logger.debug("%s", told, exc_info=error)
+            logger.debug("%s", message, exc_info=error)
         if is_client_gone(error):
             return
         where = origin(error) if error is not None else ""
-        log = self._logs.get((told, where))
+        log = self._logs.get((message, where))
         if log is None and len(self._logs) < MOST_KINDS:
-            log = self._logs[told, where] = ThrottledLog(logger, level=record.levelno)
+            log = self._logs[message, where] = ThrottledLog(logger, level=record.levelno)
         if log is not None:
-            log.record("%s (%s)" if where else "%s%s", told, where)
+            log.record("%s (%s)" if where else "%s%s", message, where)
 
     def flush(self) -> None:
         """Say how many came, if their minute is over."""

@@ -74,7 +74,7 @@ class ConnectionTable:
         self._clock = clock
         self._open: dict[Closable, str | None] = {}
         """Every connection, the oldest first, and its peer; None for a peer that is not counted."""
-        self._strangers: dict[Closable, None] = {}
+        self._unauthenticated: dict[Closable, None] = {}
         """Those without credentials."""
         self._of_peer: dict[str, dict[Closable, None]] = {}
         """Those without credentials, by peer."""
@@ -94,7 +94,7 @@ class ConnectionTable:
         if len(self._open) >= self.capacity and not self._make_room():
             return False
         self._open[connection] = peer
-        self._strangers[connection] = None
+        self._unauthenticated[connection] = None
         if peer is not None:
             self._of_peer.setdefault(peer, {})[connection] = None
         return True
@@ -107,7 +107,7 @@ class ConnectionTable:
 
     def has_credentials(self, connection: Closable) -> None:
         """Note that a connection is a stranger's no more."""
-        self._strangers.pop(connection, None)
+        self._unauthenticated.pop(connection, None)
         peer = self._open.get(connection)
         if peer is not None and (others := self._of_peer.get(peer)) is not None:
             others.pop(connection, None)
@@ -165,7 +165,7 @@ class ConnectionTable:
             "the oldest without credentials are closed, then the oldest that are idle.",
             self.capacity,
         )
-        if self._drop_first(self._strangers):
+        if self._drop_first(self._unauthenticated):
             return True
         return self._drop_first(one for one in self._open if one.is_idle)
 
@@ -174,7 +174,7 @@ class ConnectionTable:
         known: list[Closable] = []
         found = None
         for one in candidates:
-            if one in self._strangers and one.has_credentials:
+            if one in self._unauthenticated and one.has_credentials:
                 known.append(one)
             elif not one.is_answering:
                 found = one

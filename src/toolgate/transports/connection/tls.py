@@ -24,7 +24,7 @@ SHUTDOWN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class OverTls:
+class TlsConnections:
     """Makes connections over TLS; uvicorn takes it for their class. Workers get a copy each."""
 
     connections: type[asyncio.Protocol]
@@ -72,7 +72,7 @@ class Handshake(SSLProtocol):
     ) -> None:
         super().__init__(
             asyncio.get_running_loop(),
-            _Beginning(self, connection),
+            _HttpStart(self, connection),
             context,
             waiter=cast(Any, None),
             server_side=True,
@@ -122,7 +122,7 @@ class Handshake(SSLProtocol):
             self._tcp.abort()
 
 
-class _Beginning(asyncio.Protocol):
+class _HttpStart(asyncio.Protocol):
     """Lets HTTP begin when the handshake is over."""
 
     def __init__(self, handshake: Handshake, connection: Callable[[], asyncio.Protocol]) -> None:

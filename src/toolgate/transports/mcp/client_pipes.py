@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 
 @contextmanager
-def claimed() -> Generator[tuple[int, int]]:
+def claim_standard_streams() -> Generator[tuple[int, int]]:
     """Descriptors to read the client from and to write to it.
 
     Meanwhile everybody else in this process, and in processes it starts, reads nothing from

@@ -32,18 +32,18 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
-    answer,
     error_headers,
     header,
     parse_json,
     principal_of,
     read_body,
-    replayed,
+    replay,
     request_id_of,
+    respond_json,
     send,
     send_json,
 )
-from toolgate.transports.connection.heads import Answer, Head, Heads, Pending, raw_key_of
+from toolgate.transports.connection.heads import Head, Heads, JsonResponse, Pending, raw_key_of
 from toolgate.transports.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -51,26 +51,26 @@ from toolgate.transports.jsonrpc import (
     failure,
     failure_line,
 )
-from toolgate.transports.mcp.answers import Answers
 from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_version
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
+from toolgate.transports.mcp.responses import Responses
 from toolgate.transports.refusals import refuse_list, refuse_unreadable
 
 new_id = Ids().new
-Answering = Answer | Coroutine[Any, Any, Answer] | None
+MaybeResponse = JsonResponse | Coroutine[Any, Any, JsonResponse] | None
 METHODS = ("POST", "GET", "DELETE")
 """Since 2026-07-28 only the first."""
 NOT_JSON = "Content-Type must be application/json. Send the message as JSON, and say so."
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is neither answered here nor given to the SDK."""
 
-    def __init__(self, problem: GateError, told: dict[str, Any]) -> None:
+    def __init__(self, problem: GateError, response: dict[str, Any]) -> None:
         super().__init__(problem.message)
         self.problem = problem
-        self.told = told
+        self.response = response
 
 
 class Front:
@@ -80,7 +80,7 @@ class Front:
         self._gate = gate
         self._sdk = sdk
         self._heads = heads
-        self._answers = Answers(gate, underscore_names=underscore_names)
+        self._responses = Responses(gate, underscore_names=underscore_names)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -102,8 +102,8 @@ class Front:
         if scope["method"] in methods:
             return await self._sdk(scope, receive, to)
         wrong = MethodNotAllowed(scope["method"], ", ".join(methods))
-        told = failure(None, wrong.rpc, wrong.message)
-        return await send_json(to, wrong.status, told, error_headers(wrong))
+        response = failure(None, wrong.rpc, wrong.message)
+        return await send_json(to, wrong.status, response, error_headers(wrong))
 
     async def _post(self, scope: Scope, receive: Receive, to: Send) -> None:
         try:
@@ -114,22 +114,22 @@ class Front:
             pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
             if pending is None:
                 _check(routing, message)
-        except Refused as refused:
+        except RequestRefused as refused:
             return await self._refuse(scope, to, refused)
         if pending is None:
             again: Message = {"type": "http.request", "body": body, "more_body": False}
-            return await self._sdk(scope, replayed(again, receive), to)
-        answered = pending if isinstance(pending, Answer) else await pending
-        if answered.retry_after:
-            wait = [(b"retry-after", b"%d" % answered.retry_after)]
-            return await send(to, answered.status, answered.body, wait)
-        return await answer(scope, answered.status, answered.body)
+            return await self._sdk(scope, replay(again, receive), to)
+        response = pending if isinstance(pending, JsonResponse) else await pending
+        if response.retry_after:
+            wait = [(b"retry-after", b"%d" % response.retry_after)]
+            return await send(to, response.status, response.body, wait)
+        return await respond_json(scope, response.status, response.body)
 
     async def _body(self, receive: Receive) -> bytes:
         try:
             return await read_body(receive, self._gate.limits.bounds.body_bytes)
         except TooLarge as problem:
-            raise Refused(problem, failure(None, INVALID_REQUEST, problem.message)) from None
+            raise RequestRefused(problem, failure(None, INVALID_REQUEST, problem.message)) from None
 
     def respond(self, head: Head, body: bytes) -> Pending:
         """Answer a request whose headers are known, if it is plain."""
@@ -143,7 +143,7 @@ class Front:
 
     def _respond(
         self, plain: Plain | None, routing: Routing, principal: Principal, request_id: str
-    ) -> Answering:
+    ) -> MaybeResponse:
         if plain is None:
             return None
         if self._epoch != self._gate.catalogue.epoch:
@@ -152,10 +152,10 @@ class Front:
             try:
                 waiting = self._gate.limits.admit(principal, plain.method)
             except RateLimited as limited:
-                return self._unlisted(plain, principal, request_id, limited)
+                return self._list_refusal(plain, principal, request_id, limited)
             if waiting is not None:
-                return self._listed_after(waiting, plain, principal, request_id)
-            return Answer(200, self._answers.listed(plain, principal), request_id)
+                return self._list_after(waiting, plain, principal, request_id)
+            return JsonResponse(200, self._responses.to_list(plain, principal), request_id)
         if plain.name in self._live and not self._is_hidden(principal, plain.name):
             return None
         call = Call(
@@ -167,21 +167,21 @@ class Front:
             dry_run=routing.dry_run,
             links=True,
         )
-        return self._called(plain, call)
+        return self._call(plain, call)
 
-    async def _listed_after(
+    async def _list_after(
         self, waiting: Awaitable[None], plain: Plain, principal: Principal, request_id: str
-    ) -> Answer:
+    ) -> JsonResponse:
         """The list, once it is counted."""
         try:
             await waiting
         except GateError as error:
-            return self._unlisted(plain, principal, request_id, error)
-        return Answer(200, self._answers.listed(plain, principal), request_id)
+            return self._list_refusal(plain, principal, request_id, error)
+        return JsonResponse(200, self._responses.to_list(plain, principal), request_id)
 
-    def _unlisted(
+    def _list_refusal(
         self, plain: Plain, principal: Principal, request_id: str, error: GateError
-    ) -> Answer:
+    ) -> JsonResponse:
         """A list that was one too many, or could not be counted."""
         refuse_list(
             self._gate,
@@ -192,14 +192,14 @@ class Front:
             transport=TRANSPORT,
         )
         wait = error.retry_after if isinstance(error, RateLimited) else 0
-        told = failure_line(plain.id, error.rpc, error.message)
-        return Answer(error.status, told, request_id, wait)
+        body = failure_line(plain.id, error.rpc, error.message)
+        return JsonResponse(error.status, body, request_id, wait)
 
-    async def _called(self, plain: Plain, call: Call) -> Answer:
+    async def _call(self, plain: Plain, call: Call) -> JsonResponse:
         outcome = await self._gate.execute(call)
         unknown = plain.modern and isinstance(outcome.error, UnknownTool)
-        body = self._answers.called(plain, outcome)
-        return Answer(400 if unknown else 200, body, call.request_id)
+        body = self._responses.to_call(plain, outcome)
+        return JsonResponse(400 if unknown else 200, body, call.request_id)
 
     def _routing(self, scope: Scope) -> Routing:
         """What the headers say; kept with them, where the same ones come again."""
@@ -218,9 +218,9 @@ class Front:
         tool = self._gate.catalogue.find(name)
         return tool is None or not self._gate.policy.decide(principal, tool).visible
 
-    async def _refuse(self, scope: Scope, to: Send, refused: Refused) -> None:
+    async def _refuse(self, scope: Scope, to: Send, refused: RequestRefused) -> None:
         """Answer what is no message, or that there were too many of these."""
-        error, told = refused.problem, refused.told
+        error, response = refused.problem, refused.response
         error = refuse_unreadable(
             self._gate,
             error,
@@ -229,30 +229,30 @@ class Front:
             transport=TRANSPORT,
         )
         if isinstance(error, RateLimited):
-            told = failure(None, error.rpc, error.message)
-        await send_json(to, error.status, told, error_headers(error))
+            response = failure(None, error.rpc, error.message)
+        await send_json(to, error.status, response, error_headers(error))
 
 
 def _message(routing: Routing, body: bytes) -> Any:
     """The message in a body that is JSON, and said to be."""
     if not routing.is_json:
         wrong = UnsupportedMediaType(NOT_JSON)
-        raise Refused(wrong, failure(None, wrong.rpc, wrong.message))
+        raise RequestRefused(wrong, failure(None, wrong.rpc, wrong.message))
     try:
         return parse_json(body)
     except InvalidArguments as problem:
-        told = failure(None, PARSE_ERROR, f"Parse error: {problem.message}")
-        raise Refused(problem, told) from None
+        response = failure(None, PARSE_ERROR, f"Parse error: {problem.message}")
+        raise RequestRefused(problem, response) from None
 
 
 def _check(routing: Routing, message: Any) -> None:
     """Refuse what the SDK would carry out and not answer, or not answer in words of use."""
     if rule := broken_rule(message):
         problem = InvalidArguments([Problem("body", "format", rule)])
-        raise Refused(problem, failure(None, INVALID_REQUEST, f"Invalid Request: {rule}"))
-    if told := unsupported_version(routing, message):
-        version = Problem("MCP-Protocol-Version", "value", told["error"]["message"])
-        raise Refused(InvalidArguments([version]), told)
+        raise RequestRefused(problem, failure(None, INVALID_REQUEST, f"Invalid Request: {rule}"))
+    if response := unsupported_version(routing, message):
+        version = Problem("MCP-Protocol-Version", "value", response["error"]["message"])
+        raise RequestRefused(InvalidArguments([version]), response)
 
 
 def _plain(routing: Routing, message: Any) -> Plain | None:

@@ -76,7 +76,7 @@ class Handover:
                     await self._settled.wait()
             return None
 
-    def asked(self, id: Id, method: str, params: dict[str, Any] | None) -> None:
+    def note_request(self, id: Id, method: str, params: dict[str, Any] | None) -> None:
         """The SDK was given this request."""
         if method not in ENDLESS:
             self._owed.add(correlated(id))
@@ -89,25 +89,25 @@ class Handover:
             self._greeting, self._version, self._greeted = id, None, False
             self.protocol = None
 
-    def noticed(self, method: str, params: dict[str, Any] | None) -> None:
+    def note_notification(self, method: str, params: dict[str, Any] | None) -> None:
         """The SDK was given this notification."""
         if method == "notifications/initialized":
             self._greeted = True
-            self._shaken_hands()
+            self._finish_handshake()
         if method == "notifications/cancelled":
             self._settle((params or {}).get("requestId"))
 
-    def answers(self, id: Id | None, result: dict[str, Any], line: bytes) -> None:
+    def note_response(self, id: Id | None, result: dict[str, Any], line: bytes) -> None:
         """The SDK answers a request."""
         if id == OPENING:
             return self._settle(id)
         if id is not None and id == self._greeting:
             self._greeting, self._version = None, result.get("protocolVersion")
-            self._shaken_hands()
+            self._finish_handshake()
         self.write(line)
         self._settle(id)
 
-    def _shaken_hands(self) -> None:
+    def _finish_handshake(self) -> None:
         if self._greeted and self._version:
             self.protocol = self._version
 

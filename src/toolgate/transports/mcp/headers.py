@@ -62,9 +62,9 @@ def unsupported_version(routing: Routing, message: Any) -> dict[str, Any] | None
     meta: Any = cast("dict[str, Any]", params).get("_meta") if isinstance(params, dict) else None
     if isinstance(meta, dict) and cast("dict[str, Any]", meta).get(PROTOCOL, wanted) != wanted:
         return None
-    told = (
+    text = (
         f"Unsupported protocol version: {printable(wanted)}. Set MCP-Protocol-Version to {MODERN}, "
         f"or to the one that initialize agreed on: {', '.join(HANDSHAKE)}."
     )
     data = {"supported": [MODERN], "requested": printable(wanted)}
-    return failure(id_of(message), UNSUPPORTED_VERSION, told, data)
+    return failure(id_of(message), UNSUPPORTED_VERSION, text, data)

@@ -6,14 +6,14 @@ MOST_OF_TOO_LONG = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
+class LineTooLong:
     """Stands for a line that was longer than it may be."""
 
     beginning: bytes
     """As much of it as is kept, for the id that may stand there."""
 
 
-Line = bytes | TooLong
+Line = bytes | LineTooLong
 
 
 class Splitter:
@@ -44,7 +44,7 @@ class Splitter:
         self._kept.clear()
         self._skipping = False
         if skipped:
-            return [TooLong(line)]
+            return [LineTooLong(line)]
         return [line] if line.strip() else []
 
     def _keep(self, piece: bytes) -> None:

@@ -16,7 +16,7 @@ class QuotaReached(Exception):
 
 
 @dataclass(slots=True)
-class Session:
+class OpenSession:
     """One open session."""
 
     used: float
@@ -29,14 +29,14 @@ class Session:
 class Opening:
     """A session that is about to be opened."""
 
-    sessions: dict[str, Session]
+    sessions: dict[str, OpenSession]
     now: Callable[[], float]
     replaces: str | None = None
     """The session that has to end first."""
 
     def opened(self, session_id: str) -> None:
         """The client was given this session."""
-        self.sessions[session_id] = Session(self.now())
+        self.sessions[session_id] = OpenSession(self.now())
 
 
 @dataclass(slots=True)
@@ -46,7 +46,9 @@ class SessionQuota:
     most: int
     idle_seconds: float
     now: Callable[[], float] = time.monotonic
-    _open: dict[str, dict[str, Session]] = field(default_factory=dict[str, dict[str, Session]])
+    _open: dict[str, dict[str, OpenSession]] = field(
+        default_factory=dict[str, dict[str, OpenSession]]
+    )
     _opening: Counter[str] = field(default_factory=Counter[str])
 
     @contextmanager
@@ -62,7 +64,7 @@ class SessionQuota:
             self._opening[caller] -= 1
             self._forget_if_empty(caller)
 
-    def _to_replace(self, caller: str, sessions: dict[str, Session]) -> str | None:
+    def _to_replace(self, caller: str, sessions: dict[str, OpenSession]) -> str | None:
         if len(sessions) + self._opening[caller] < self.most:
             return None
         idle = [name for name, one in sessions.items() if not one.requests]
@@ -93,7 +95,7 @@ class SessionQuota:
             session.requests -= 1
             session.used = self.now()
 
-    def ended(self, caller: str, session_id: str) -> None:
+    def forget(self, caller: str, session_id: str) -> None:
         """The session is no more."""
         self._open.get(caller, {}).pop(session_id, None)
         self._forget_if_empty(caller)

@@ -92,8 +92,8 @@ class Requests:
         try:
             return await call_next(ctx)
         except ValidationError as invalid:
-            told = f"Invalid params of {printable(ctx.method)}: {problem_of(invalid)}."
-            raise MCPError(types.INVALID_PARAMS, told) from None
+            message = f"Invalid params of {printable(ctx.method)}: {problem_of(invalid)}."
+            raise MCPError(types.INVALID_PARAMS, message) from None
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND:
                 raise self.unknown(ctx, ctx.method, error) from None

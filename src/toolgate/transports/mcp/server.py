@@ -28,7 +28,7 @@ from toolgate.transports.mcp.sdk_prompts import PromptHandlers
 from toolgate.transports.mcp.sdk_requests import Raw, Requests, Who
 from toolgate.transports.mcp.sdk_resources import ResourceHandlers
 from toolgate.transports.mcp.sdk_tools import ToolHandlers
-from toolgate.transports.stream_credentials import lasting
+from toolgate.transports.stream_credentials import run_while_valid
 
 INSTRUCTIONS = (
     "Tools of an application's backend. Every call is checked, limited and audited; "
@@ -69,7 +69,7 @@ def build_server(
     requests = Requests(gate, who, transport)
     tools = ToolHandlers(requests, underscore_names=underscore_names)
     resources, prompts = ResourceHandlers(requests), PromptHandlers(requests)
-    masked = Masking(gate.failures, who)
+    masked = ErrorMask(gate.failures, who)
 
     async def announce() -> None:
         await requests.bus.publish(ToolsListChanged())
@@ -124,7 +124,7 @@ def _listening(
         opened = streams.one_more(caller.principal.id) if streams else nullcontext()
         try:
             with opened:
-                return await lasting(caller.good, lambda: listen(raw, allowed))
+                return await run_while_valid(caller.good, lambda: listen(raw, allowed))
         except QuotaReached as reached:
             raise MCPError(types.INVALID_REQUEST, str(reached)) from None
         except Unauthenticated as ended:
@@ -139,7 +139,7 @@ async def set_level(raw: Raw, params: types.SetLevelRequestParams) -> types.Empt
 
 
 @dataclass(frozen=True, slots=True)
-class Masking:
+class ErrorMask:
     """Keeps unexpected errors to ourselves: older clients would be sent their text."""
 
     failures: FailureLog

@@ -31,7 +31,7 @@ from toolgate.transports.asgi import (
     dry_run_of,
     header,
     principal_of,
-    replayed,
+    replay,
     request_id_of,
     send_json,
 )
@@ -39,7 +39,7 @@ from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
 from toolgate.transports.mcp.sdk_requests import Caller, Raw
 from toolgate.transports.mcp.server import build_server
-from toolgate.transports.stream_credentials import still_good, streaming
+from toolgate.transports.stream_credentials import stream_while_valid, validity_check
 
 ASKABLE = {"sampling", "elicitation", "roots"}
 TOOLS_CHANGED = (
@@ -60,7 +60,7 @@ def sessions(gate: Gate, credentials: Credentials, settings: Settings) -> "Sessi
     def who(raw: Raw) -> Caller:
         assert raw.request is not None
         scope = raw.request.scope
-        good = still_good(credentials, scope)
+        good = validity_check(credentials, scope)
         return Caller(principal_of(scope), request_id_of(scope), dry_run_of(scope), good)
 
     names = settings.mcp.underscore_names
@@ -76,13 +76,13 @@ def sessions(gate: Gate, credentials: Credentials, settings: Settings) -> "Sessi
     return made
 
 
-class Standing:
+class OpenStreams:
     """The streams that older clients keep open to be told of changes."""
 
     def __init__(self) -> None:
         self._open: set[Send] = set()
 
-    async def keep(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one such stream; what is announced meanwhile goes into it too."""
 
         async def watched(message: Message) -> None:
@@ -119,7 +119,7 @@ class Sessions:
         *,
         for_all: bool,
     ) -> None:
-        self.standing = Standing()
+        self.standing = OpenStreams()
         self._credentials = credentials
         self._quota = quota
         self._streams = streams
@@ -158,15 +158,15 @@ class Sessions:
         try:
             if scope["method"] == "GET":
                 with self._streams.one_more(caller):
-                    return await streaming(
-                        still_good(self._credentials, scope),
+                    return await stream_while_valid(
+                        validity_check(self._credentials, scope),
                         lambda to: self._of_session(caller, session_id, scope, receive, to),
                         send,
                     )
             body = b""
             if scope["method"] == "POST":
                 message = await receive()
-                receive, body = replayed(message, receive), message.get("body", b"")
+                receive, body = replay(message, receive), message.get("body", b"")
             if _request(body, "resources/read"):
                 return await self._read(caller, session_id, scope, receive, send)
             if session_id is not None:
@@ -174,7 +174,7 @@ class Sessions:
             if _asks_for_session(body, self._asked_for):
                 return await self._open(caller, scope, receive, send)
         except QuotaReached as reached:
-            return await send_json(send, 429, _refused(str(reached)), RETRY_LATER)
+            return await send_json(send, 429, _error_response(str(reached)), RETRY_LATER)
         await StreamableHTTPASGIApp(self._stateless)(scope, receive, send)
 
     async def _of_session(
@@ -186,10 +186,10 @@ class Sessions:
         app = StreamableHTTPASGIApp(self._stateful)
         with self._quota.using(caller, session_id):
             if scope["method"] == "GET":
-                return await self.standing.keep(app, scope, receive, send)
+                return await self.standing.serve(app, scope, receive, send)
             await app(scope, receive, send)
         if scope["method"] == "DELETE":
-            self._quota.ended(caller, session_id)
+            self._quota.forget(caller, session_id)
         return None
 
     async def _read(
@@ -232,15 +232,15 @@ class Sessions:
         async def nothing() -> Message:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def unheard(message: Message) -> None:
+        async def discard(message: Message) -> None:
             del message
 
-        await StreamableHTTPASGIApp(self._stateful)(delete, nothing, unheard)
+        await StreamableHTTPASGIApp(self._stateful)(delete, nothing, discard)
 
 
-def _refused(told: str) -> dict[str, Any]:
+def _error_response(message: str) -> dict[str, Any]:
     """A JSON-RPC error that answers no request in particular."""
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": told}}
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": message}}
 
 
 def _asks_for_session(body: bytes, asked_for: set[str] | None) -> bool:

@@ -25,12 +25,12 @@ from toolgate.transports.jsonrpc import (
     id_in,
     id_of,
 )
-from toolgate.transports.mcp.answers import Answers
-from toolgate.transports.mcp.client_pipes import claimed
+from toolgate.transports.mcp.client_pipes import claim_standard_streams
 from toolgate.transports.mcp.handover import Handover, correlated
-from toolgate.transports.mcp.lines import Line, TooLong
+from toolgate.transports.mcp.lines import Line, LineTooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
-from toolgate.transports.mcp.stdio_credential import TRANSPORT, Holder, Identify
+from toolgate.transports.mcp.responses import Responses
+from toolgate.transports.mcp.stdio_credential import TRANSPORT, CredentialHolder, Identify
 from toolgate.transports.mcp.wire import Wire
 from toolgate.transports.refusals import count_list, refuse_unreadable
 
@@ -48,13 +48,15 @@ async def serve_stdio(
     `identify` is asked with every request whether the client's credential is still good. Raises
     OSError when the client does not read any more.
     """
-    with claimed() as (source, target):
+    with claim_standard_streams() as (source, target):
         names = underscore_names
-        client = Client(gate, principal, source, target, underscore_names=names, identify=identify)
+        client = StdioClient(
+            gate, principal, source, target, underscore_names=names, identify=identify
+        )
         await client.serve()
 
 
-class Client:
+class StdioClient:
     """The one client of this process."""
 
     def __init__(
@@ -70,8 +72,8 @@ class Client:
         self._gate = gate
         self._underscores = underscore_names
         self._ids = Ids()
-        self._holder = Holder(gate, self._ids, principal, identify)
-        self._answers = Answers(gate, underscore_names=underscore_names)
+        self._holder = CredentialHolder(gate, self._ids, principal, identify)
+        self._responses = Responses(gate, underscore_names=underscore_names)
         longest = gate.limits.bounds.body_bytes
         self._wire = Wire(source, target, longest=longest, take=self._take)
         self._sdk = Handover(self._wire.write)
@@ -89,25 +91,25 @@ class Client:
                 self._sdk.end()
                 if self._wire.lost:
                     tasks.cancel_scope.cancel()
-                await self._finished()
+                await self._wait_for_calls()
             await self._wire.flush()
         finally:
             with anyio.CancelScope(shield=True):
                 for scope in self._calls.values():
                     scope.cancel()
-                await self._finished()
+                await self._wait_for_calls()
             self._sdk.end()
             self._wire.close()
         if self._wire.lost:
             raise self._wire.lost
 
-    async def _finished(self) -> None:
+    async def _wait_for_calls(self) -> None:
         if self._calls:
             await asyncio.wait(self._calls)
 
     def _take(self, line: Line) -> None:
         """Answer a message, or see that it is answered."""
-        if isinstance(line, TooLong):
+        if isinstance(line, LineTooLong):
             return self._refuse(self._over_the_limit(), PARSE_ERROR, id_in(line.beginning))
         try:
             message = parse_json(line)
@@ -140,18 +142,18 @@ class Client:
         self._running[correlated(plain.id)] = scope
         self._calls[self._loop.create_task(self._call(plain, scope))] = scope
         if len(self._calls) == MOST_RUNNING:
-            self._wire.hold()
+            self._wire.pause_reading()
 
     async def _call(self, plain: Plain, scope: anyio.CancelScope) -> None:
         try:
             with scope:
-                answer = await self._called(plain)
+                answer = await self._response_to_call(plain)
             if not scope.cancel_called:  # a cancelled call is not answered
                 self._wire.write(answer)  # pyright: ignore[reportPossiblyUnboundVariable]
         finally:
-            self._ended(plain, scope)
+            self._finish(plain, scope)
 
-    async def _called(self, plain: Plain) -> bytes:
+    async def _response_to_call(self, plain: Plain) -> bytes:
         request_id = self._ids.new()
         try:
             refused = await self._holder.refusal(plain.name or plain.method, plain.id)
@@ -159,7 +161,7 @@ class Client:
                 return refused
             principal = self._holder.principal
             if plain.method == "tools/list":
-                return await self._listed(plain, principal, request_id)
+                return await self._response_to_list(plain, principal, request_id)
             call = Call(
                 tool=plain.name,
                 arguments=plain.arguments,
@@ -168,12 +170,12 @@ class Client:
                 transport=TRANSPORT,
                 links=True,
             )
-            return self._answers.called(plain, await self._gate.execute(call))
+            return self._responses.to_call(plain, await self._gate.execute(call))
         except Exception as problem:
             self._gate.failures.defect(request_id, f"MCP {plain.method}", problem)
             return failure_line(plain.id, INTERNAL_ERROR, "Internal error")
 
-    async def _listed(self, plain: Plain, principal: Principal, request_id: str) -> bytes:
+    async def _response_to_list(self, plain: Plain, principal: Principal, request_id: str) -> bytes:
         refused = await count_list(
             self._gate,
             plain.method,
@@ -183,11 +185,11 @@ class Client:
         )
         if refused:
             return failure_line(plain.id, refused.rpc, refused.message)
-        return self._answers.listed(plain, principal)
+        return self._responses.to_list(plain, principal)
 
-    def _ended(self, plain: Plain, scope: anyio.CancelScope) -> None:
+    def _finish(self, plain: Plain, scope: anyio.CancelScope) -> None:
         if len(self._calls) == MOST_RUNNING:
-            self._wire.release()
+            self._wire.resume_reading()
         task = asyncio.current_task()
         assert task is not None
         del self._calls[task]
@@ -218,13 +220,13 @@ class Client:
 
     def _refuse(self, problem: GateError, code: int, id: Id | None) -> None:
         """Answer what is no message, under its id where that could be read."""
-        told = refuse_unreadable(
+        error = refuse_unreadable(
             self._gate,
             problem,
             principal=self._holder.principal,
             request_id=self._ids.new(),
             transport=TRANSPORT,
         )
-        if isinstance(told, RateLimited):
-            return self._wire.write(failure_line(id, told.rpc, told.message))
-        return self._wire.write(failure_line(id, code, f"{NAMES[code]}: {told.message}"))
+        if isinstance(error, RateLimited):
+            return self._wire.write(failure_line(id, error.rpc, error.message))
+        return self._wire.write(failure_line(id, code, f"{NAMES[code]}: {error.message}"))

@@ -32,7 +32,7 @@ Identify = Callable[[float | None], Awaitable[Principal | None]]
 ago that may have been looked up, if less than the second for which everybody remembers it."""
 
 
-class Holder:
+class CredentialHolder:
     """The one caller of this process."""
 
     def __init__(self, gate: Gate, ids: Ids, principal: Principal, identify: Identify | None):
@@ -73,5 +73,5 @@ class Holder:
             request_id=self._ids.new(),
             transport=TRANSPORT,
         )
-        told = self._gate.refuse(call, problem, CREDENTIALS_REQUIRED).error or problem
-        return failure_line(id, told.rpc, told.message)
+        error = self._gate.refuse(call, problem, CREDENTIALS_REQUIRED).error or problem
+        return failure_line(id, error.rpc, error.message)

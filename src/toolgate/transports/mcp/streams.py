@@ -13,11 +13,11 @@ from toolgate.transports.jsonrpc import INVALID_REQUEST, failure_line, id_in
 from toolgate.transports.mcp.handover import Handover
 from toolgate.transports.mcp.sdk_requests import Caller, Raw
 from toolgate.transports.mcp.server import build_server
-from toolgate.transports.mcp.stdio_credential import Holder
+from toolgate.transports.mcp.stdio_credential import CredentialHolder
 
 
 async def serve(
-    handover: Handover, gate: Gate, holder: Holder, ids: Ids, underscore_names: bool
+    handover: Handover, gate: Gate, holder: CredentialHolder, ids: Ids, underscore_names: bool
 ) -> None:
     """Answer what is handed over until that ends."""
 
@@ -63,7 +63,7 @@ class _Stream:
 class Incoming(_Stream):
     """The client's messages; requests only as long as it may make them."""
 
-    def __init__(self, handover: Handover, holder: Holder) -> None:
+    def __init__(self, handover: Handover, holder: CredentialHolder) -> None:
         super().__init__(handover)
         self._holder = holder
 
@@ -79,9 +79,9 @@ class Incoming(_Stream):
             message = await self._admitted(self._read(line))
         match message:
             case types.JSONRPCRequest():
-                self._handover.asked(message.id, message.method, message.params)
+                self._handover.note_request(message.id, message.method, message.params)
             case types.JSONRPCNotification():
-                self._handover.noticed(message.method, message.params)
+                self._handover.note_notification(message.method, message.params)
             case _:
                 pass  # an answer of the client's
         return SessionMessage(message)
@@ -101,8 +101,8 @@ class Incoming(_Stream):
         try:
             return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
-            told = "Invalid Request: this is no message of MCP."
-            self._handover.write(failure_line(id_in(line), INVALID_REQUEST, told))
+            message = "Invalid Request: this is no message of MCP."
+            self._handover.write(failure_line(id_in(line), INVALID_REQUEST, message))
             return None
 
     async def receive(self) -> SessionMessage | Exception:
@@ -122,8 +122,8 @@ class Outgoing(_Stream):
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         match message:
             case types.JSONRPCResponse():
-                self._handover.answers(message.id, message.result, line)
+                self._handover.note_response(message.id, message.result, line)
             case types.JSONRPCError():
-                self._handover.answers(message.id, {}, line)
+                self._handover.note_response(message.id, {}, line)
             case _:
                 self._handover.write(line)

@@ -60,14 +60,14 @@ class Wire:
         finally:
             self._stop_reading()
 
-    def hold(self) -> None:
-        """Read nothing more until `release` was called as often."""
+    def pause_reading(self) -> None:
+        """Read nothing more until `resume_reading` was called as often."""
         self._holds += 1
         self._room.clear()
         if self._polled:
             self._loop.remove_reader(self._source)
 
-    def release(self) -> None:
+    def resume_reading(self) -> None:
         """Read on."""
         self._holds -= 1
         if self._holds:
@@ -116,9 +116,9 @@ class Wire:
             return
         except OSError:  # the client is gone
             chunk = b""
-        self._came(chunk)
+        self._received(chunk)
 
-    def _came(self, chunk: bytes) -> None:
+    def _received(self, chunk: bytes) -> None:
         for line in self._lines.feed(chunk) if chunk else self._lines.finish():
             self._take(line)
         if not chunk:
@@ -132,15 +132,15 @@ class Wire:
                 chunk = os.read(self._source, CHUNK)
             except OSError:
                 chunk = b""
-            handed = self._handed(chunk)
+            handed = self._take_chunk(chunk)
             try:
                 asyncio.run_coroutine_threadsafe(handed, self._loop).result()
             except (RuntimeError, CancelledError):  # nobody listens any more
                 return handed.close()
 
-    async def _handed(self, chunk: bytes) -> None:
+    async def _take_chunk(self, chunk: bytes) -> None:
         await self._room.wait()
-        self._came(chunk)
+        self._received(chunk)
 
     def _push(self, data: bytes | bytearray) -> int:
         """How much of it the client takes at once."""
@@ -162,7 +162,7 @@ class Wire:
         before = len(self._unsent)
         self._unsent += data
         if before <= MOST_UNSENT < len(self._unsent):
-            self.hold()
+            self.pause_reading()
 
     def _writable(self) -> None:
         before = len(self._unsent)
@@ -171,7 +171,7 @@ class Wire:
         if not self._unsent:
             self._loop.remove_writer(self._target)
         if len(self._unsent) <= MOST_UNSENT < before:
-            self.release()
+            self.resume_reading()
 
 
 def _unblock(target: int) -> bool:

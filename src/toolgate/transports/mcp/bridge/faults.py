@@ -75,7 +75,7 @@ def broken(url: str, method: str | None, error: Exception | None = None) -> Faul
 def refused(answer: httpx2.Response, body: bytes, url: str, known: bool) -> Fault:
     """The server answered, but not with a JSON-RPC message."""
     status = answer.status_code
-    told = _told(body)
+    message = _error_message(body)
     if status == 401:
         if not known:
             return Fault(f"{url} wants credentials (401). {NO_CREDENTIALS}")
@@ -87,17 +87,17 @@ def refused(answer: httpx2.Response, body: bytes, url: str, known: bool) -> Faul
     if answer.is_redirect:
         where = answer.headers.get("location", "elsewhere")
         return Fault(f"{url} leads to {where}, which is not followed. Give that as --url.")
-    why = f": {told.rstrip('.')}" if told else ""
+    why = f": {message.rstrip('.')}" if message else ""
     return Fault(f"{url} answered {status}{why}.")
 
 
-def _told(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """The sentence in an error's body, if it has one that can be shown."""
     try:
         found: Any = inner(orjson.loads(body), "error")
     except orjson.JSONDecodeError:
         return ""
-    told = inner(found, "message") or found
-    if not isinstance(told, str):
+    message = inner(found, "message") or found
+    if not isinstance(message, str):
         return ""
-    return "".join(one for one in told if one.isprintable())[:500]
+    return "".join(one for one in message if one.isprintable())[:500]

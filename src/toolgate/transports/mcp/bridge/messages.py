@@ -21,7 +21,7 @@ NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods whose target stands in the header Mcp-Name, and where the body has it."""
 
 
-class Unreadable(ValueError):
+class UnreadableLine(ValueError):
     """A line that is no JSON-RPC message."""
 
     def __init__(self, code: int, message: str, id: Id | None = None) -> None:
@@ -68,14 +68,14 @@ def inner(value: Any, name: str) -> Any:
 
 
 def read(line: bytes) -> Message:
-    """The message on a line; raises `Unreadable`."""
+    """The message on a line; raises `UnreadableLine`."""
     try:
         found: Any = orjson.loads(line)
     except ValueError as problem:
-        told = f"This line is not valid JSON: {problem}."
-        raise Unreadable(PARSE_ERROR, told, id_in(line)) from None
+        message = f"This line is not valid JSON: {problem}."
+        raise UnreadableLine(PARSE_ERROR, message, id_in(line)) from None
     if rule := broken_rule(found):
-        raise Unreadable(INVALID_REQUEST, rule, id_of(found))
+        raise UnreadableLine(INVALID_REQUEST, rule, id_of(found))
     return Message(line, inner(found, "id"), inner(found, "method"), inner(found, "params"))
 
 
@@ -83,7 +83,7 @@ def one_line(body: bytes) -> bytes:
     """A JSON object without line breaks, as it came where it has none; raises ValueError."""
     body = body.strip()
     if not isinstance(orjson.loads(body), dict):
-        raise Unreadable(INVALID_REQUEST, "a message is one JSON object")
+        raise UnreadableLine(INVALID_REQUEST, "a message is one JSON object")
     if b"\n" not in body and b"\r" not in body:
         return body
     # The standard library keeps every digit of long numbers.

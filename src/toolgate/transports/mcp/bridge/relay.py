@@ -15,12 +15,12 @@ from toolgate.transports.mcp.bridge.faults import Fault
 from toolgate.transports.mcp.bridge.lines import Lines
 from toolgate.transports.mcp.bridge.messages import (
     Message,
-    Unreadable,
+    UnreadableLine,
     inner,
     read,
 )
 from toolgate.transports.mcp.bridge.remote import Remote, Say
-from toolgate.transports.mcp.lines import Line, TooLong
+from toolgate.transports.mcp.lines import Line, LineTooLong
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ async def bridge(
     headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     if credential:
         headers["authorization"] = f"Bearer {credential}"
-    told = Telling(say)
+    say_once = OnceOnly(say)
     client = httpx2.AsyncClient(
         headers=headers,
         verify=ssl.create_default_context(cafile=ca) if ca else True,
@@ -50,11 +50,11 @@ async def bridge(
         trust_env=httpx2.URL(url).host not in LOCAL,
     )
     async with client:
-        remote = Remote(url, client, ca=ca, longest=LONGEST_ANSWER, say=told)
-        await Relay(Lines(longest), remote, told).run()
+        remote = Remote(url, client, ca=ca, longest=LONGEST_ANSWER, say=say_once)
+        await Relay(Lines(longest), remote, say_once).run()
 
 
-class Telling:
+class OnceOnly:
     """Says a thing once, until something else happened."""
 
     def __init__(self, say: Say) -> None:
@@ -69,7 +69,7 @@ class Telling:
 
 
 @dataclass(slots=True, eq=False)
-class Running:
+class RunningMessage:
     """A message on its way."""
 
     message: Message
@@ -83,8 +83,8 @@ class Relay:
         self._lines = lines
         self._remote = remote
         self._say = say
-        self._running: dict[bytes, Running] = {}
-        self._busy: set[Running] = set()
+        self._running: dict[bytes, RunningMessage] = {}
+        self._busy: set[RunningMessage] = set()
         self._settled = anyio.Event()
         self._settled.set()
         self._idle = anyio.Event()
@@ -105,18 +105,18 @@ class Relay:
         await self._remote.close()
 
     async def _take(self, tasks: TaskGroup, line: Line) -> None:
-        if isinstance(line, TooLong):
-            told = f"This line is longer than {self._lines.longest} bytes and was left out."
-            self._say(told)
+        if isinstance(line, LineTooLong):
+            sentence = f"This line is longer than {self._lines.longest} bytes and was left out."
+            self._say(sentence)
             unread = id_in(line.beginning)
-            return await self._lines.write(failure_line(unread, PARSE_ERROR, told))
+            return await self._lines.write(failure_line(unread, PARSE_ERROR, sentence))
         try:
             message = read(line)
-        except Unreadable as problem:
+        except UnreadableLine as problem:
             return await self._lines.write(failure_line(problem.id, problem.code, str(problem)))
         if message.method == "notifications/cancelled" and self._cancelled(message):
             return None
-        running = Running(message)
+        running = RunningMessage(message)
         if message.is_request:
             self._running[message.key] = running
         if message.method not in ENDLESS:
@@ -139,14 +139,16 @@ class Relay:
             return True
         return running is None and self._remote.session.id is None
 
-    async def _pass(self, running: Running, before: anyio.Event, settled: anyio.Event) -> None:
+    async def _pass(
+        self, running: RunningMessage, before: anyio.Event, settled: anyio.Event
+    ) -> None:
         message = running.message
         try:
             with running.scope:
                 if message.version is None:
                     # A request must not overtake the handshake before it.
                     await before.wait()
-                await self._delivered(message)
+                await self._deliver(message)
         except OSError:
             self._stop()  # the client does not read any more
         finally:
@@ -157,7 +159,7 @@ class Relay:
             self._busy.discard(running)
             self._ended()
 
-    async def _delivered(self, message: Message) -> None:
+    async def _deliver(self, message: Message) -> None:
         try:
             await self._remote.deliver(message, self._lines.write)
             if message.method == "notifications/initialized":
@@ -171,16 +173,16 @@ class Relay:
             logger.exception("a message could not be passed on")
             await self._fail(message, "The bridge failed; see its standard error.")
 
-    async def _fail(self, message: Message, told: str) -> None:
+    async def _fail(self, message: Message, sentence: str) -> None:
         if message.is_request:
-            await self._lines.write(failure_line(message.id, INTERNAL_ERROR, told))
+            await self._lines.write(failure_line(message.id, INTERNAL_ERROR, sentence))
 
     def _listen(self) -> None:
         if self._tasks and self._remote.session.id and not self._listening:
             self._listening = True
-            self._tasks.start_soon(self._heard)
+            self._tasks.start_soon(self._listen_again)
 
-    async def _heard(self) -> None:
+    async def _listen_again(self) -> None:
         try:
             await self._remote.listen(self._lines.write)
         except Fault as fault:

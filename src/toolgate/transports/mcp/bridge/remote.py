@@ -25,7 +25,7 @@ from toolgate.transports.mcp.bridge.faults import (
 from toolgate.transports.mcp.bridge.messages import HEADER_MISMATCH, Message, inner
 from toolgate.transports.mcp.bridge.messages import one_line as in_one_line
 from toolgate.transports.mcp.bridge.mirrors import MARK, Mirrors, header_value
-from toolgate.transports.mcp.bridge.sessions import INITIALIZED, Session
+from toolgate.transports.mcp.bridge.sessions import INITIALIZED, BridgeSession
 
 Out = Callable[[bytes], Awaitable[None]]
 Say = Callable[[str], None]
@@ -68,7 +68,7 @@ class Remote:
         self, url: str, client: httpx2.AsyncClient, *, ca: Path | None, longest: int, say: Say
     ) -> None:
         self.url = url
-        self.session = Session()
+        self.session = BridgeSession()
         self._client = client
         self._ca = ca
         self._longest = longest
@@ -134,7 +134,7 @@ class Remote:
             async with posted as answer:
                 self._met = True
                 self._say("")
-                await self._pass_on(message, answer, self._noting(message, answer, out))
+                await self._pass_on(message, answer, self._observed(message, answer, out))
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise unreachable(error, self.url, self._ca) from error
         except (httpx2.TransportError, httpx2.SSEError) as error:
@@ -189,7 +189,7 @@ class Remote:
                 raise Fault(f"{self.url} answered with more than {self._longest} bytes.")
         return bytes(found)
 
-    def _noting(self, message: Message, answer: httpx2.Response, out: Out) -> Out:
+    def _observed(self, message: Message, answer: httpx2.Response, out: Out) -> Out:
         """`out`, with an eye on what later requests depend on."""
         if message.method == "initialize":
 
@@ -197,7 +197,9 @@ class Remote:
                 version = inner(inner(orjson.loads(line), "result"), "protocolVersion")
                 if isinstance(version, str):
                     kept = self.session.kept
-                    self.session = Session(message, answer.headers.get(SESSION), version, kept)
+                    self.session = BridgeSession(
+                        message, answer.headers.get(SESSION), version, kept
+                    )
                 await out(line)
 
             return agreed

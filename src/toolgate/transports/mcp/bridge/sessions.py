@@ -10,7 +10,7 @@ INITIALIZED = Message(
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class BridgeSession:
     """The outcome of a handshake; of none, at first."""
 
     hello: Message | None = None

@@ -1,4 +1,4 @@
-"""The answers to plain requests, as bytes: the same on every transport, and as the SDK has them."""
+"""Responses to plain requests, as bytes: the same on every transport, and as the SDK has them."""
 
 from importlib.metadata import version
 from typing import Any
@@ -14,7 +14,7 @@ from toolgate.transports.mcp.listing import NAME, link_of, listed_tool
 from toolgate.transports.mcp.plain import META, Plain
 
 
-class Answers:
+class Responses:
     """Words a gate's outcomes; remembers each list.
 
     A list depends on the shape of its caller, the era, and the tools there are. Policy and
@@ -28,7 +28,7 @@ class Answers:
         self._lists: dict[tuple[Any, ...], bytes] = {}
         self._meta = {f"{META}serverInfo": {"name": NAME, "version": version("toolgate")}}
 
-    def called(self, plain: Plain, outcome: Outcome) -> bytes:
+    def to_call(self, plain: Plain, outcome: Outcome) -> bytes:
         """The answer to a `tools/call`."""
         if isinstance(outcome.error, UnknownTool):
             return failure_line(plain.id, INVALID_PARAMS, outcome.error.message)
@@ -48,7 +48,7 @@ class Answers:
             result["_meta"] = self._meta
         return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": result})
 
-    def listed(self, plain: Plain, principal: Principal) -> bytes:
+    def to_list(self, plain: Plain, principal: Principal) -> bytes:
         """The answer to a `tools/list`, serialised once for each shape of caller."""
         if self._epoch != self._gate.catalogue.epoch:
             self._epoch = self._gate.catalogue.epoch
