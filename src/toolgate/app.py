@@ -225,7 +225,7 @@ def _own(settings: Settings) -> "OwnTools | None":
     # Only who has tools of their own pays for what reads them.
     from toolgate.extend.own_tools import OwnTools  # noqa: PLC0415
 
-    return OwnTools(settings.extend, settings.limits.result_bytes)
+    return OwnTools(settings.extend, settings.limits)
 
 
 def _work(app: App) -> list[Work]:

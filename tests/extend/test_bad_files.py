@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 
 from toolgate.extend.offer import BadTools, check_settings, offer_of
-from toolgate.sections import ExtendSettings
+from toolgate.sections import ExtendSettings, LimitSettings
 from toolgate.settings import BadSettings
 
 IMPORT = "from toolgate.extend import tool\n"
@@ -19,7 +19,7 @@ def problems(file: Path, text: str | None, **settings: Any) -> list[str]:
         file.write_text(text, encoding="utf-8")
     extend = ExtendSettings(**{"tools": file, "base_url": "http://localhost", **settings})
     with pytest.raises(BadTools) as refused:
-        offer_of([file], extend, 1)
+        offer_of([file], extend, LimitSettings())
     return [one.replace(str(file.parent) + "/", "") for one in refused.value.problems]
 
 

@@ -12,7 +12,7 @@ from tests.identity.publisher import Answer, publishing
 from tests.servers import Server
 
 from toolgate.extend.offer import offer_of
-from toolgate.sections import ExtendSettings
+from toolgate.sections import ExtendSettings, LimitSettings
 from toolgate.testing import opened_kit
 
 FAR = "https://other.example/x.json"
@@ -79,7 +79,7 @@ def written(file: str = "tools.yaml") -> dict[str, Any]:
 
 def loaded(file: str = "tools.yaml") -> list[str]:
     settings = ExtendSettings(tools=(Path(file),), base_url="http://localhost")
-    offer = offer_of([Path(file)], settings, 1024)
+    offer = offer_of([Path(file)], settings, LimitSettings())
     return [tool.name for tool in offer.tools]
 
 

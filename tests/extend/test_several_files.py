@@ -10,7 +10,7 @@ from tests.extend.upstream import Upstream
 
 from toolgate.extend.offer import BadTools, offer_of
 from toolgate.gate.principal import Role, of_role
-from toolgate.sections import ExtendSettings
+from toolgate.sections import ExtendSettings, LimitSettings
 from toolgate.settings import BadSettings
 from toolgate.settings import read_settings as load_settings
 from toolgate.testing import opened_kit
@@ -69,7 +69,7 @@ async def test_routes_and_handlers_work_side_by_side(
 def refused(files: list[Path], folder: Path) -> list[str]:
     settings = ExtendSettings(tools=tuple(files), base_url="http://localhost")
     with pytest.raises(BadTools) as wrong:
-        offer_of(settings.tools, settings, 1)
+        offer_of(settings.tools, settings, LimitSettings())
     return [one.replace(f"{folder}/", "") for one in wrong.value.problems]
 
 

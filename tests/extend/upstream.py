@@ -62,6 +62,12 @@ class Upstream:
                 return 500, headers, b"Traceback (most recent call last): secret"
             case ["huge"]:
                 return 200, headers, b'"' + b"x" * 100_000 + b'"'
+            case ["file", size]:
+                named = (b"content-disposition", b'attachment; filename="../../a b.png"')
+                return 200, [(b"content-type", b"image/png"), named], b"x" * int(size)
+            case ["base64", text]:
+                given = [(b"content-type", b"application/json; charset=utf-8")]
+                return 200, given, json.dumps({"content": text, "pages": 3}).encode()
             case ["list"]:
                 return 200, headers, b"[1, 2]"
             case ["empty"]:

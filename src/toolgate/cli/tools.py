@@ -150,7 +150,7 @@ def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
     offers = offers_of(settings)
     if not settings.extend.tools:
         return Catalogue(offers), 0
-    own = OwnTools(settings.extend, settings.limits.result_bytes).offer
+    own = OwnTools(settings.extend, settings.limits).offer
     return Catalogue(offers, own, changing=settings.extend.reload), len(own.tools)
 
 

@@ -11,7 +11,7 @@ from toolgate.extend.tools import OWN, OwnTool
 from toolgate.extend.validation import EntryValidator
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.offer import AnyOffer, Offer, Site
-from toolgate.sections import ExtendSettings
+from toolgate.sections import ExtendSettings, LimitSettings
 from toolgate.setting_types import BadSettings, Section
 
 MOST_BYTES = 4 * 1024 * 1024
@@ -50,12 +50,12 @@ def check_settings(settings: ExtendSettings) -> None:
         raise BadSettings("Setting extend.key must be visible ASCII characters.")
 
 
-def offer_of(files: Sequence[Path], settings: ExtendSettings, most_bytes: int) -> AnyOffer:
-    """The tools of the files, in their order; a route may answer `most_bytes`."""
+def offer_of(files: Sequence[Path], settings: ExtendSettings, limits: LimitSettings) -> AnyOffer:
+    """The tools of the files, in their order."""
 
     @asynccontextmanager
     async def world(site: Site, _: Section) -> AsyncGenerator[OwnWorld]:
-        yield OwnWorld(site.documents, site.outbound, settings.seconds, most_bytes)
+        yield OwnWorld(site.documents, site.outbound, settings.seconds, limits)
 
     problems: list[Problem] = []
     tools: dict[str, tuple[Place, OwnTool]] = {}

@@ -6,7 +6,7 @@ from toolgate.extend.offer import check_settings, offer_of
 from toolgate.extend.reloader import Reloader, digest_of, wait_a_second
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.offer import AnyOffer
-from toolgate.sections import ExtendSettings
+from toolgate.sections import ExtendSettings, LimitSettings
 
 
 class OwnTools:
@@ -15,10 +15,10 @@ class OwnTools:
     Raises `BadSettings` for a file with problems.
     """
 
-    def __init__(self, settings: ExtendSettings, most_bytes: int) -> None:
+    def __init__(self, settings: ExtendSettings, limits: LimitSettings) -> None:
         check_settings(settings)
         self._settings = settings
-        self._most_bytes = most_bytes
+        self._limits = limits
         # Taken before the files are read, so that no change in between is missed.
         self._seen = digest_of(settings.tools)
         self.offer = self._read()
@@ -30,4 +30,4 @@ class OwnTools:
         return Reloader(self._settings.tools, self._read, catalogue, self._seen, pause)
 
     def _read(self) -> AnyOffer:
-        return offer_of(self._settings.tools, self._settings, self._most_bytes)
+        return offer_of(self._settings.tools, self._settings, self._limits)

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from toolgate.extend.parameters import QueryStyle, query_of
+from toolgate.extend.route_attachments import attachment_in, attachment_of_file, is_file
 from toolgate.extend.schemas import SchemaCheck
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.attachments import Attachment
@@ -173,6 +174,8 @@ class RouteCall:
     check: SchemaCheck | None
     in_query: Mapping[str, QueryStyle] = field(default_factory=dict[str, QueryStyle])
     """Arguments whose place and form the file names."""
+    attachment_field: str | None = None
+    """Where the route may answer with a file."""
 
     async def __call__(self, ctx: Context[OwnWorld], args: dict[str, Any]) -> OwnResult:
         """Ask the route."""
@@ -196,15 +199,28 @@ class RouteCall:
                 "arguments", "format", "arguments hold text that is not valid Unicode"
             )
             raise InvalidArguments([problem]) from None
-        response = await ctx.world.request(self.tool, self.method, url, headers, content)
-        return OwnResult(self._read(response))
+        attached = self.attachment_field is not None
+        if attached:
+            headers["Accept"] = "*/*"
+        response = await ctx.world.request(
+            self.tool, self.method, url, headers, content, attached=attached
+        )
+        return self._read(response)
 
-    def _read(self, response: FetchedResponse) -> Any:
+    def _read(self, response: FetchedResponse) -> OwnResult:
         if response.status >= REFUSED:
             raise failure_of(self.tool, response)
         if not OK <= response.status < REDIRECT:
             message = f"The route of {self.tool} answered {response.status}, which is not followed."
             raise RouteFailed(message)
+        attached = self.attachment_field
+        if attached and is_file(response):
+            value = validated(self.tool, {attached: ""}, self.check)
+            return OwnResult(value, attachment_of_file(response))
+        value = self._json(response)
+        return OwnResult(value, attachment_in(self.tool, attached, value) if attached else None)
+
+    def _json(self, response: FetchedResponse) -> Any:
         value: Any = {}
         try:
             if response.body.strip():

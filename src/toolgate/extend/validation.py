@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from toolgate.extend.declarations import Entry
 from toolgate.extend.parameters import STYLES, QueryStyle
+from toolgate.extend.route_attachments import base64_field
 from toolgate.extend.routes import Address, BadAddress, OwnResult, RouteCall, address_of
 from toolgate.extend.schemas import (
     BadSchema,
@@ -231,7 +232,10 @@ class EntryValidator:
                     "path", f"path has {{{name}}}, so {spelled} must list and require it"
                 )
         in_query = self._in_query(takes, address)
-        call = RouteCall(self.entry.label, method, address, self.settings, promise, in_query)
+        attachment = base64_field(gives) if method == "GET" else None
+        call = RouteCall(
+            self.entry.label, method, address, self.settings, promise, in_query, attachment
+        )
         return ToolParts(
             call=call,
             reader=argument_reader(check),
@@ -239,6 +243,7 @@ class EntryValidator:
             declared_output=gives,
             effect=BY_METHOD.get(method, Effect.WRITE),
             open_world=not address.trusted,
+            attachment_field=attachment,
         )
 
     def _in_query(self, takes: Schema, address: Address) -> dict[str, QueryStyle]:

@@ -15,6 +15,7 @@ from toolgate.outbound.responses import (
     UnexpectedEncoding,
 )
 from toolgate.ports.documents import DocumentStore
+from toolgate.sections import LimitSettings
 
 FAILURES: dict[type[FetchFailed], tuple[type[GateError], str]] = {
     FetchTimedOut: (TimedOut, "did not answer within {seconds:g} s. Try again later."),
@@ -34,13 +35,26 @@ class OwnWorld:
     documents: DocumentStore
     outbound: Outbound
     seconds: float
-    most_bytes: int
+    limits: LimitSettings
 
     async def request(
-        self, tool: str, method: str, url: str, headers: Mapping[str, str], content: bytes | None
+        self,
+        tool: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes | None,
+        *,
+        attached: bool = False,
     ) -> FetchedResponse:
-        """One request to a route; every failure is one the caller may know."""
-        bounds = ResponseLimits(seconds=self.seconds, most_bytes=self.most_bytes, statuses=None)
+        """One request to a route; every failure is one the caller may know.
+
+        A response with an attachment may be longer; what of it is too large, the gate says.
+        """
+        most = self.limits.result_bytes
+        if attached:
+            most += self.limits.attachment_bytes * 4 // 3
+        bounds = ResponseLimits(seconds=self.seconds, most_bytes=most, statuses=None)
         headers = {"Accept": "application/json", **headers}
         try:
             return await self.outbound.fetch(
@@ -53,5 +67,5 @@ class OwnWorld:
             )
         except FetchFailed as problem:
             error, told = FAILURES[type(problem)]
-            told = told.format(seconds=self.seconds, most=self.most_bytes)
+            told = told.format(seconds=self.seconds, most=most)
             raise error(f"The route of {tool} {told}") from problem.__cause__
