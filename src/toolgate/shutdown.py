@@ -1,7 +1,9 @@
 """Stopping: running calls get time to end, the others are told, and nobody is left waiting.
 
-At SIGTERM a process closes its listening socket at once. Calls that still run at the end of the
-drain time are answered as unavailable, each in the words of its transport, and audited.
+At SIGTERM a process closes its listening socket at once. An idle connection stays open for a moment
+more: a request that is on its way is answered, and that answer closes it. Calls that still run at
+the end of the drain time are answered as unavailable, each in the words of its transport, and
+audited.
 """
 
 import asyncio

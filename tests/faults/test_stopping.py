@@ -5,7 +5,7 @@ import signal
 import socket
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,12 @@ async def wait_for_file(ctx: HandlerContext, args: Named) -> Done:
 
 tools = [wait_for_file]
 '''
+WAITING = """
+from toolgate.transports.connection import limited
+
+limited.STOP_SECONDS = 600.0
+"""
+"""Runs in every worker: what is on its way when the server stops may take its time."""
 STOPPING = "The server is stopping and could not finish this. Try again."
 TOOL = "wait_for_file"
 
@@ -78,9 +84,9 @@ WAYS: dict[str, Asking] = {
 }
 
 
-def started(data: Path, workers: int, drain_seconds: str) -> Any:
+def started(data: Path, workers: int, drain_seconds: str, tools: str = TOOLS) -> Any:
     data.mkdir()
-    (data / "tools.py").write_text(TOOLS)
+    (data / "tools.py").write_text(tools)
     settings = {
         "server__workers": str(workers),
         "server__drain_seconds": drain_seconds,
@@ -183,6 +189,43 @@ def test_a_request_whose_body_does_not_end_is_told(tmp_path: Path) -> None:
     assert head.startswith(b"HTTP/1.1 503 ")
     assert b"connection: close" in head
     assert json.loads(body) == {"error": "The server is stopping. Try again."}
+    assert running.said == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_request_on_an_idle_connection_is_answered_after_the_signal(
+    tmp_path: Path, workers: int
+) -> None:
+    data = tmp_path / "data"
+    with started(data, workers, "600", TOOLS + WAITING) as running, ExitStack() as opened:
+        idle = [opened.enter_context(closing(running.connection())) for _ in range(8)]
+        for connection in idle:
+            assert ask(connection, "POST", "/v1/tools/list_collections").status == 200
+        running.process.send_signal(signal.SIGTERM)
+        until(lambda: refuses(running.port), PATIENT)
+        for connection in idle:
+            connection.auto_open = 0  # the same connection, or none
+            asked = {"Authorization": f"Bearer {KEY}"}
+            connection.request("POST", "/v1/tools/list_collections", headers=asked)
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["connection"]) == (200, "close")
+            answer.read()
+        assert running.process.wait(PATIENT) == 0
+    assert len(kept_in(data).requests("list_collections")) == 2 * len(idle)
+    assert running.said == []
+
+
+def test_connections_that_stay_idle_do_not_hold_a_server_up(tmp_path: Path) -> None:
+    with (
+        started(tmp_path / "data", 1, "600") as running,
+        closing(running.connection()) as used,
+        socket.create_connection(("127.0.0.1", running.port), timeout=PATIENT) as unused,
+    ):
+        assert ask(used, "GET", "/healthz").status == 200
+        running.process.send_signal(signal.SIGTERM)
+        assert used.sock.recv(1) == b""
+        assert unused.recv(1) == b""
+        assert running.process.wait(PATIENT) == 0
     assert running.said == []
 
 

@@ -285,7 +285,8 @@ async def test_an_idle_connection_ends_with_the_server(web: Web, line: Line) -> 
     await known(line, asked)
     await line.ask(asked)
     line.server.shutdown()
-    assert line.pipe.closed
+    await line.until(lambda: line.pipe.closed)
+    assert not line.pipe.written
 
 
 async def test_a_client_that_leaves_during_a_call_leaves_its_audit(web: Web, line: Line) -> None:

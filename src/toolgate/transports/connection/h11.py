@@ -8,6 +8,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send, send_json
 from toolgate.transports.connection.limited import TOO_LARGE, TOO_LONG, Limited, Phase
 
+CLOSE = (b"connection", b"close")
+
 
 class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVariableOverride]
     """A connection of a client, which sends one request after the other."""
@@ -33,6 +35,12 @@ class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVar
     def _has_enough(self) -> bool:
         return self.conn.their_state is h11.DONE and bool(self.conn.trailing_data[0])
 
+    def _close_after_answer(self) -> None:
+        cycle = self.cycle
+        if cycle is not None and cycle.keep_alive and not cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
+            cycle.default_headers = [*cycle.default_headers, CLOSE]
+        super()._close_after_answer()
+
     def _current_phase(self) -> Phase:
         state = self.conn.their_state
         if state is h11.SEND_BODY:
@@ -45,6 +53,6 @@ def _limited(app: Any, most: int) -> ASGIApp:
         if len(scope["headers"]) <= most:
             return await app(scope, receive, send)
         body = {"error": TOO_LONG.format("head_lines")}
-        await send_json(send, TOO_LARGE, body, [(b"connection", b"close")])
+        await send_json(send, TOO_LARGE, body, [CLOSE])
 
     return limited

@@ -53,7 +53,6 @@ class Connection(LimitedHttpTools):
         """The answer that is being made."""
         self._queued: list[bytes] = []
         """What came meanwhile."""
-        self._closing = False
         self._default_headers: list[tuple[bytes, bytes]] | None = None
         self._default_lines = b""
 
@@ -78,8 +77,6 @@ class Connection(LimitedHttpTools):
             self._phase is Phase.IDLE and self._heads and self._handle_known(self._heads, data)
         ):
             super().data_received(data)
-            if self._closing:
-                super().shutdown()
 
     def _handle_known(self, heads: Heads, data: bytes) -> bool:
         """Whether this was, or is the begin of, a request that is known."""
@@ -132,8 +129,6 @@ class Connection(LimitedHttpTools):
             self._write(answer)
         elif not self.transport.is_closing():
             super().data_received(data)  # it was not to be answered here after all
-            if self._closing:
-                super().shutdown()
         if self._queued:
             self._read_queued()
 
@@ -189,13 +184,6 @@ class Connection(LimitedHttpTools):
     @property
     def _is_discarding(self) -> bool:
         return not self._incomplete and super()._is_discarding
-
-    def shutdown(self) -> None:
-        """Leave when what has been asked, or begun to be, is answered."""
-        if self._task is None and not self._incomplete:
-            super().shutdown()
-        else:
-            self._closing = True
 
 
 def _split_content_length(head: bytes) -> tuple[bytes, int] | None:

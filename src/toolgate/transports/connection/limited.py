@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 TOO_LARGE = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 LINGER_SECONDS = 5.0
 """How long a client whose request was refused unread may go on sending it."""
+STOP_SECONDS = 0.2
+"""How long a connection without a request stays open once the server stops: the client cannot know
+of that yet, and a request may be on its way."""
 PIECE_BYTES = 4096
 """How much is parsed at once: what is in it may all be requests."""
 TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
@@ -88,6 +91,8 @@ class Limited(asyncio.Protocol):
         """Bytes that the client had not taken when the table last looked."""
         self._taken_at = math.inf
         """When it was last seen to take some, or to have none to take."""
+        self._closing = False
+        """Whether the next answer is the last one: the server is stopping."""
 
     def connection_made(self, transport: Any) -> None:
         """Take the client in if there is room."""
@@ -120,6 +125,8 @@ class Limited(asyncio.Protocol):
             if self._unparsed >= self._limits.head_bytes and not self._is_refused:
                 self.refuse(TOO_LARGE, TOO_LONG.format("head_bytes"))
         self._unread = b"" if self._is_refused else data[at:]
+        if self._closing:
+            self._close_after_answer()
         self.flow.enough = bool(self._unread)
         if self._unread:
             self.flow.pause_reading()
@@ -277,11 +284,38 @@ class Limited(asyncio.Protocol):
         else:
             self.transport.close()
 
+    def shutdown(self) -> None:
+        """Answer what has come or is on its way, and close: the server is stopping."""
+        self._closing = True
+        self._close_after_answer()
+        if self._is_refused:
+            self.transport.close()
+        else:
+            self.loop.call_later(STOP_SECONDS, self._close_unused)
+
+    def _close_after_answer(self) -> None:
+        """Let the client know that the answer to its last request is the last one."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False
+
+    def _close_unused(self) -> None:
+        """Close, unless a request has come meanwhile: its answer closes."""
+        is_reading = self._phase is Phase.BODY and not self._is_discarding
+        if self._has_request or is_reading or self.transport.is_closing():
+            return
+        if self._phase is Phase.HEAD:
+            self._refuse_stopping()
+        else:
+            self.transport.close()
+
+    def _refuse_stopping(self) -> None:
+        self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, STOPPING)
+        self._deadline = self.loop.time()  # the table closes it when it looks next
+
     def stop_reading(self) -> None:
         """Wait no longer for the rest of a body: the server is about to end."""
         if self._phase is Phase.BODY and not self._is_discarding:
-            self.refuse(HTTPStatus.SERVICE_UNAVAILABLE, STOPPING)
-            self._deadline = self.loop.time()  # the table closes it when it looks next
+            self._refuse_stopping()
 
     def drop(self) -> None:
         """Close at once: what is not sent by now is lost, since nobody may ever read it."""
