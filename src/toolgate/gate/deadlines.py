@@ -5,9 +5,17 @@ most calls do themselves.
 """
 
 import asyncio
+import logging
 import time
 from types import TracebackType
 from typing import Any
+
+from toolgate.throttled_log import ThrottledLog
+
+logger = logging.getLogger(__name__)
+
+OVER = "the call is over its time"
+"""What its cancellation says; a handler may have timeouts of its own, which are its business."""
 
 
 class ServerStopping(TimeoutError):
@@ -22,6 +30,14 @@ class Deadlines:
         self.running: dict[Deadline, None] = {}
         self.timer: asyncio.TimerHandle | None = None
         self.stopping = False
+        self._ignored: dict[str, ThrottledLog] = {}
+
+    def note_ignored(self, tool: str) -> None:
+        """Log that a tool went on after it was cancelled."""
+        log = self._ignored.setdefault(tool, ThrottledLog(logger))
+        log.record(
+            "%s went on after it was cancelled, and was ended. Let CancelledError pass in it.", tool
+        )
 
     def stop(self) -> None:
         """Wait for no call any longer, neither for those that run nor for those that come."""
@@ -32,7 +48,7 @@ class Deadlines:
             self.timer = None
         for one in self.running:
             one.over = True
-            one.task.cancel()
+            one.task.cancel(OVER)
         self.running.clear()
 
     def wake_in(self, seconds: float) -> None:
@@ -48,7 +64,7 @@ class Deadlines:
                 return self.wake_in(one.ends - now)
             del self.running[one]
             one.over = True
-            one.task.cancel()
+            one.task.cancel(OVER)
         return None
 
 

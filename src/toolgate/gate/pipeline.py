@@ -87,17 +87,17 @@ class Gate:
             if tool.effect is Effect.READ:
                 if tool.attachment is None:
                     work = tool.handler(context_of(call, tool), args)
-                    result = await bounded(allowed.turns, allowed.deadlines, work)
+                    result = await bounded(allowed.turns, allowed.deadlines, work, tool.name)
                     outcome = outcome_of_result(result, tool, allowed.result_bytes)
                 else:
                     work = outcome_with_attachment(call, tool, args, allowed)
-                    outcome = await bounded(allowed.turns, allowed.deadlines, work)
+                    outcome = await bounded(allowed.turns, allowed.deadlines, work, tool.name)
                 if self.audit.blocked:
                     await self.audit.make_room()
             else:
                 await self.switches.check()
                 write = Write(call, tool, decision, started, self.database, self.audit)
-                work = write.perform(args, allowed.result_bytes)
+                work = write.perform(args, allowed)
                 outcome = await bounded(allowed.turns, allowed.deadlines, work)
             error_type = DRY_RUN if write and call.dry_run else None
             return outcome

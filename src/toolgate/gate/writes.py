@@ -16,7 +16,9 @@ from toolgate.gate.audit import AuditLog
 from toolgate.gate.audit_records import STARTED, Record, record_of
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.concurrency import ended_in_time
 from toolgate.gate.errors import Forbidden, OutcomeUnknown, StoppedWrite
+from toolgate.gate.limits import Allowance
 from toolgate.gate.outcomes import Outcome, outcome_of_result
 from toolgate.gate.policy import Decision
 from toolgate.gate.tool import Target
@@ -41,12 +43,12 @@ class Write:
     outcome: Outcome | None = None
     """What is answered if it commits."""
 
-    async def perform(self, args: Any, most_bytes: int) -> Outcome:
+    async def perform(self, args: Any, allowed: Allowance) -> Outcome:
         """Do it, and store its row."""
         if not self.tool.atomic:
-            return await self._store_row_first(args, most_bytes)
+            return await self._store_row_first(args, allowed)
         async with self.database.transaction() as tx:
-            self.outcome = await self._handle(args, most_bytes, tx)
+            self.outcome = await self._handle(args, allowed, tx)
             self.tx = tx
             if self.call.dry_run:
                 tx.abandon()
@@ -55,7 +57,7 @@ class Write:
                 await self.audit.store_with_write(tx, self.row)
         return self.outcome
 
-    async def _store_row_first(self, args: Any, most_bytes: int) -> Outcome:
+    async def _store_row_first(self, args: Any, allowed: Allowance) -> Outcome:
         outside = Target.OUTSIDE in self.tool.writes
         if self.call.dry_run:
             what = f"what {self.tool.name} does is" if outside else "documents are"
@@ -64,13 +66,17 @@ class Write:
         await self.audit.store_now(row)
         self.started_row = row
         if outside:
-            return await self._handle(args, most_bytes)
+            return await self._handle(args, allowed)
         async with self.database.transaction() as tx:
-            return await self._handle(args, most_bytes, tx)
+            return await self._handle(args, allowed, tx)
 
-    async def _handle(self, args: Any, most_bytes: int, tx: Transaction | None = None) -> Outcome:
-        answer = await self.tool.handler(context_of(self.call, self.tool, tx), args)
-        return outcome_of_result(answer, self.tool, most_bytes)
+    async def _handle(
+        self, args: Any, allowed: Allowance, tx: Transaction | None = None
+    ) -> Outcome:
+        work = self.tool.handler(context_of(self.call, self.tool, tx), args)
+        # Ended apart from the rest of the write, which then takes back what it did.
+        answer = await ended_in_time(work, allowed.deadlines, self.tool.name)
+        return outcome_of_result(answer, self.tool, allowed.result_bytes)
 
     def _record(self, error_type: str | None) -> Record:
         ended = ended_now(self.call, self.tool, self.decision, self.started, error_type)
