@@ -23,7 +23,7 @@ from toolgate.gate import errors
 from toolgate.gate.errors import GateError
 from toolgate.gate.rule_schema import ACTIONS, switches_of, vocabulary
 from toolgate.gate.rules import shipped_rules
-from toolgate.settings import OWN, PREFIX, borrowed, described, every_setting
+from toolgate.settings import OWN, PREFIX, borrowed, every_setting, setting_fields
 from toolgate.transports.http import route_of
 
 FOLDER = Path(__file__).parent / "reference"
@@ -137,7 +137,7 @@ def settings_page() -> str:
     )
 
 
-KNOWN = described(every_setting())
+KNOWN = setting_fields(every_setting())
 
 
 def _variable(name: str) -> str:

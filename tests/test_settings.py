@@ -12,12 +12,12 @@ from toolgate.settings import (
     BadSettings,
     Settings,
     borrowed,
-    described,
     every_setting,
     inherited_settings,
-    names,
     pass_to_workers,
     read_settings,
+    setting_fields,
+    setting_names,
 )
 
 SPACE = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
@@ -116,7 +116,7 @@ def test_a_path_in_a_file_starts_from_the_files_folder() -> None:
 
 
 def test_every_setting_that_is_a_path_starts_from_the_files_folder() -> None:
-    paths = [name for name, one in described(every_setting()) if "Path" in str(one.annotation)]
+    paths = [name for name, one in setting_fields(every_setting()) if "Path" in str(one.annotation)]
     assert "data" in paths
     for name in paths:
         section, _, key = name.rpartition(".")
@@ -229,16 +229,16 @@ VALUES: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", names(every_setting()))
+@pytest.mark.parametrize("name", setting_names(every_setting()))
 def test_every_setting_can_be_given_in_the_environment(name: str) -> None:
     text, value = VALUES[name]
     variable = "TOOLGATE_" + name.upper().replace(".", "__")
     assert value_of(read_settings(environment={variable: text}), name) == value
 
 
-@pytest.mark.parametrize("name", names(every_setting()))
+@pytest.mark.parametrize("name", setting_names(every_setting()))
 def test_every_setting_says_what_it_is_for(name: str) -> None:
-    field = dict(described(every_setting()))[name]
+    field = dict(setting_fields(every_setting()))[name]
     assert field.description
 
 
@@ -375,7 +375,7 @@ def test_a_value_that_may_be_a_secret_is_not_shown() -> None:
     )
 
 
-@pytest.mark.parametrize("name", names(every_setting()))
+@pytest.mark.parametrize("name", setting_names(every_setting()))
 def test_every_setting_can_say_what_it_must_be(name: str) -> None:
     told = refusal(flags={name: object()})
     assert re.fullmatch(rf"Setting {name} must be (a |one of: |true or false).+", told)

@@ -112,7 +112,7 @@ def flaws(ca: Pair, server: Pair, names: tuple[str, ...], now: datetime) -> list
 def ca_flaws(ca: Pair, names: tuple[str, ...], now: datetime) -> list[str]:
     """Why a CA is made anew."""
     outside = sorted(
-        {str(one) for one in _permitted(names)} - set(_permitted_names(ca.certificate))
+        {str(one) for one in _name_constraints(names)} - set(_permitted_names(ca.certificate))
     )
     found = [f"its CA may not vouch for {', '.join(outside)}"] if outside else []
     return found + [f"of its CA, {told}" for told in _age(ca.certificate, now)]
@@ -145,7 +145,7 @@ def _general(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _permitted(names: Iterable[str]) -> list[x509.GeneralName]:
+def _name_constraints(names: Iterable[str]) -> list[x509.GeneralName]:
     found: list[x509.GeneralName] = [x509.IPAddress(one) for one in LOOPBACK]
     for one in map(_general, names):
         if isinstance(one, x509.DNSName):
@@ -175,7 +175,9 @@ def _new_ca(names: tuple[str, ...], now: datetime) -> Pair:
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
     subject = _subject(f"toolgate local CA {serial:040x}"[:26])
-    limits = x509.NameConstraints(permitted_subtrees=_permitted(names), excluded_subtrees=None)
+    limits = x509.NameConstraints(
+        permitted_subtrees=_name_constraints(names), excluded_subtrees=None
+    )
     basic = x509.BasicConstraints(ca=True, path_length=0)
     builder = _builder(
         subject=subject, issuer=subject, key=key, now=now, days=CA_DAYS, serial=serial

@@ -55,12 +55,12 @@ def read_settings(
     used = file_used(file, environment)
     # Which packs there are decides which settings there are.
     first = _tree(Settings, used, environment, given).get("packs", {})
-    offers = packs.offers(_validated(Settings, {"packs": first}).packs.enabled)
+    offers = packs.offers(_validate(Settings, {"packs": first}).packs.enabled)
     model = model_of(offers)
     tree = _tree(model, used, environment, given)
-    for name in {*packs.known()}.difference(offer.pack.name for offer in offers):
+    for name in {*packs.known_names()}.difference(offer.pack.name for offer in offers):
         _drop_pack(tree, name)
-    return _validated(model, tree)
+    return _validate(model, tree)
 
 
 def model_of(offers: Sequence[AnyOffer]) -> type[Settings]:
@@ -167,7 +167,7 @@ def files_with_secrets(model: type[Settings], file: Path | None = None) -> list[
 
 def _holds_secret(model: type[Settings], tree: dict[str, Any]) -> bool:
     """Whether a setting is there that is never shown; an address only if it has a password."""
-    for name in (name for name, field in described(model) if not field.repr):
+    for name in (name for name, field in setting_fields(model) if not field.repr):
         section, dot, key = name.rpartition(".")
         value = (tree.get(section, {}) if dot else tree).get(key)
         if value and ("://" not in value or re.search(r"://[^/?#]*@|[?&]password=", value)):
@@ -177,7 +177,7 @@ def _holds_secret(model: type[Settings], tree: dict[str, Any]) -> bool:
 
 def _from_folder(model: type[Settings], folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
     """The settings of a file with every path in them seen from its folder, the data's too."""
-    for name, field in described(model):
+    for name, field in setting_fields(model):
         section, dot, key = name.rpartition(".")
         inner = tree.get(section, {}) if dot else tree
         if not isinstance(inner, dict):
@@ -218,7 +218,10 @@ def _file_from(folder: Path, url: str) -> str:
 
 
 def _from_environment(model: type[Settings], environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[variable] for variable, name in set_by(model, environment).items()}
+    return {
+        name: environment[variable]
+        for variable, name in variables_in_use(model, environment).items()
+    }
 
 
 def borrowed(model: type[Settings]) -> dict[str, str]:
@@ -231,7 +234,9 @@ def borrowed(model: type[Settings]) -> dict[str, str]:
     return found
 
 
-def set_by(model: type[Settings], environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def variables_in_use(
+    model: type[Settings], environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The variables that set something, each with the setting's name; later ones win."""
     environment = os.environ if environment is None else environment
     found = {one: name for one, name in borrowed(model).items() if environment.get(one)}
@@ -268,7 +273,7 @@ def _drop_pack(tree: dict[str, Any], pack: str) -> None:
         cast("dict[str, Any]", documents).pop(pack, None)
 
 
-def _validated(model: type[Settings], tree: dict[str, Any]) -> Settings:
+def _validate(model: type[Settings], tree: dict[str, Any]) -> Settings:
     try:
         return model.model_validate(tree)
     except ValidationError as invalid:
@@ -281,7 +286,7 @@ def _problem_text(model: type[Settings], error: dict[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         if isinstance(error["input"], dict) and error["input"]:
             name += f".{next(iter(cast('dict[str, Any]', error['input'])))}"
-        near = difflib.get_close_matches(name, names(model), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, setting_names(model), n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."
         return f"Unknown setting {name}.{hint}"
     return _wrong_value_text(model, name, error["input"])
@@ -289,19 +294,19 @@ def _problem_text(model: type[Settings], error: dict[str, Any]) -> str:
 
 def _wrong_value_text(model: type[Settings], name: str, value: Any) -> str:
     """A value that does not fit: of a setting, of an item in its list, or of a whole section."""
-    known = dict(described(model))
+    known = dict(setting_fields(model))
     if name in model.model_fields and name not in known:
         return f"Setting {name} is a section; set one of its keys."
     whole = next(one for one in known if f"{name}.".startswith(f"{one}."))
     return wrong_value(whole, known[whole], name.removeprefix(whole).removeprefix("."), value)
 
 
-def names(model: type[Settings]) -> list[str]:
+def setting_names(model: type[Settings]) -> list[str]:
     """Every setting's full name."""
-    return [name for name, _ in described(model)]
+    return [name for name, _ in setting_fields(model)]
 
 
-def described(model: type[Settings]) -> list[tuple[str, Any]]:
+def setting_fields(model: type[Settings]) -> list[tuple[str, Any]]:
     """Every setting's full name with its field (default, description)."""
     found: list[tuple[str, Any]] = []
     for name, field in model.model_fields.items():

@@ -18,7 +18,7 @@ from tests.patience import PATIENT
 from toolgate.cli import checks, running_server
 from toolgate.cli.keys import days
 from toolgate.cli.problems import ExitCode, Stop, explain
-from toolgate.settings import every_setting, names, read_settings
+from toolgate.settings import every_setting, read_settings, setting_names
 
 
 def test_init_writes_every_setting_and_changes_none(cli: Any, process: Any, tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_init_writes_every_setting_and_changes_none(cli: Any, process: Any, tmp_
     assert tomllib.loads(text) == {name: {} for name in tomllib.loads(text)}
     assert read_settings(environment={}) == every_setting()()
     written = set(re.findall(r"^# (\w+) = ", text, re.MULTILINE))
-    assert {name.rpartition(".")[2] for name in names(every_setting())} <= written
+    assert {name.rpartition(".")[2] for name in setting_names(every_setting())} <= written
 
     again = cli("init")
     assert again.code == 2

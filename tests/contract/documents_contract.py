@@ -19,7 +19,7 @@ from toolgate.ports.documents import (
     Filter,
     Json,
     Operator,
-    Stored,
+    StoredDocument,
 )
 
 Condition: TypeAlias = tuple[str, str, Json]
@@ -67,7 +67,7 @@ class Room:
         """The document of that id."""
         return await self.store.get(self.collection, document_id)
 
-    async def query(self, *conditions: Condition, limit: int = 1000) -> list[Stored]:
+    async def query(self, *conditions: Condition, limit: int = 1000) -> list[StoredDocument]:
         """The documents that pass, in the order of the store."""
         filters = [
             Filter(field, Operator(operator), value) for field, operator, value in conditions
@@ -126,7 +126,7 @@ async def a_document_comes_back_as_it_was_created(room: Room) -> None:
     }
     assert await room.add("one", fields) == "one"
     assert await room.get("one") == fields
-    assert await room.query() == [Stored("one", fields)]
+    assert await room.query() == [StoredDocument("one", fields)]
 
 
 @case
@@ -236,7 +236,7 @@ async def collections_do_not_mix(room: Room) -> None:
         await room.add("one", {"in": name}, collection=name)
     for name in [room.collection, *near]:
         assert await room.store.get(name, "one") == {"in": name}
-        assert await room.store.query(name, [], 10) == [Stored("one", {"in": name})]
+        assert await room.store.query(name, [], 10) == [StoredDocument("one", {"in": name})]
 
 
 @case
@@ -249,7 +249,7 @@ async def a_nested_collection_belongs_to_its_document(room: Room) -> None:
     assert await room.store.get(first, "read") == {"of": "abc"}
     assert await room.store.get(second, "read") == {"of": "def"}
     wanted = [Filter("of", Operator.EQUAL, "abc")]
-    assert await room.store.query(first, wanted, 10) == [Stored("read", {"of": "abc"})]
+    assert await room.store.query(first, wanted, 10) == [StoredDocument("read", {"of": "abc"})]
     assert await room.store.query(second, wanted, 10) == []
     assert await room.ids() == "abc123"
 

@@ -19,7 +19,7 @@ from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
 from toolgate.sections import ServerSettings
-from toolgate.settings import OWN, PREFIX, borrowed, every_setting, names, read_settings
+from toolgate.settings import OWN, PREFIX, borrowed, every_setting, read_settings, setting_names
 from toolgate.shutdown import ANSWER_SECONDS, CLOSE_SECONDS
 from toolgate.transports.peers import Peers
 
@@ -62,7 +62,9 @@ def test_every_variable_that_a_file_names_is_a_setting() -> None:
         for variable in VARIABLE.findall(file.read_text(encoding="utf-8"))
     }
     assert {"Dockerfile", "cloud-run.yaml", "toolgate.toml"} <= {name for name, _ in named}
-    assert [one for one in sorted(named) if setting_of(one[1]) not in names(every_setting())] == []
+    assert [
+        one for one in sorted(named) if setting_of(one[1]) not in setting_names(every_setting())
+    ] == []
 
 
 def test_no_file_holds_a_secret() -> None:

@@ -23,7 +23,7 @@ from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.limits import Limits
 from toolgate.gate.rules import check, rules_of
 from toolgate.sections import LimitSettings
-from toolgate.settings import every_setting, names
+from toolgate.settings import every_setting, setting_names
 
 pytestmark = pytest.mark.timeout(10 * PATIENT)
 
@@ -111,7 +111,7 @@ def test_every_tool_has_its_entry() -> None:
 
 def test_every_setting_has_its_entry() -> None:
     page = reference("settings.md")
-    assert [name for name in names(every_setting()) if f"| `{name}` |" not in page] == []
+    assert [name for name in setting_names(every_setting()) if f"| `{name}` |" not in page] == []
 
 
 def test_every_error_has_its_entry() -> None:

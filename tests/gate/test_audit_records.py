@@ -10,7 +10,7 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import audit
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.audit_records import Record, record_of, timestamp
-from toolgate.gate.principal import Audited, Role, of_role
+from toolgate.gate.principal import AuditFields, Role, of_role
 from toolgate.gate.seals import store_sealed
 from toolgate.gate.verification import verify
 
@@ -22,8 +22,8 @@ def test_a_record_has_every_column_but_the_numbers_in_order() -> None:
 
 def test_what_is_known_of_the_caller_stands_together() -> None:
     """Pipeline and record rely on it: the caller's part is put in as it is."""
-    first = Record._fields.index(Audited._fields[0])
-    assert Record._fields[first : first + len(Audited._fields)] == Audited._fields
+    first = Record._fields.index(AuditFields._fields[0])
+    assert Record._fields[first : first + len(AuditFields._fields)] == AuditFields._fields
 
 
 def test_a_moment_is_utc_with_microseconds() -> None:

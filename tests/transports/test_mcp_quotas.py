@@ -83,30 +83,30 @@ def test_sessions_in_use_are_not_ended_and_idle_ones_expire() -> None:
     now = [0.0]
     quota = SessionQuota(2, 60.0, lambda: now[0])
     for name in ("a", "b"):
-        with quota.opening("caller") as opening:
-            opening.opened(name)
+        with quota.reserve("caller") as opening:
+            opening.confirm(name)
     with quota.using("caller", "a"):
         with (
             quota.using("caller", "b"),
             pytest.raises(QuotaReached, match=r"mcp\.sessions"),
-            quota.opening("caller"),
+            quota.reserve("caller"),
         ):
             pass
-        with quota.opening("caller") as opening:
+        with quota.reserve("caller") as opening:
             assert opening.replaces == "b"
-            with pytest.raises(QuotaReached), quota.opening("caller"):
+            with pytest.raises(QuotaReached), quota.reserve("caller"):
                 pass
     now[0] = 61.0
-    with quota.opening("caller") as opening:
+    with quota.reserve("caller") as opening:
         assert opening.replaces is None
 
 
 def test_what_is_closed_is_not_remembered() -> None:
     sessions, streams = SessionQuota(2, 60.0, lambda: 0.0), StreamQuota(1)
-    with sessions.opening("caller") as opening:
-        opening.opened("a")
+    with sessions.reserve("caller") as opening:
+        opening.confirm("a")
     sessions.forget("caller", "a")
-    with streams.one_more("caller"):
+    with streams.reserve("caller"):
         pass
     assert (sessions, streams) == (SessionQuota(2, 60.0, sessions.now), StreamQuota(1))
 

@@ -35,7 +35,7 @@ def _split(pair: str, schema: Schema) -> tuple[str, Any]:
     key, equals, value = pair.partition("=")
     if not equals or not key:
         raise Stop(f"{pair!r} is not an argument. Write key=value, or use --json '{{…}}'.")
-    if says_string(schema, key):
+    if is_text_argument(schema, key):
         return key, value
     try:
         return key, json.loads(value)
@@ -43,7 +43,7 @@ def _split(pair: str, schema: Schema) -> tuple[str, Any]:
         return key, value
 
 
-def says_string(schema: Schema, key: str) -> bool:
+def is_text_argument(schema: Schema, key: str) -> bool:
     """Whether a tool's schema takes text for this argument."""
     return _takes_text(schema, schema.get("properties", {}).get(key, {}))
 

@@ -101,7 +101,7 @@ async def _show(
         if found or show is not _show_table:
             show(found)
         else:
-            say(_nothing(only, await count(database)))
+            say(_empty_text(only, await count(database)))
         if follow:
             # Row numbers begin at 1; without a row yet, everything is new.
             await _follow(database, only, found[-1]["seq"] if found else 0, show)
@@ -160,7 +160,7 @@ def _outcome(row: Row) -> str:
     return outcome if row["times"] == 1 else f"{outcome}, {row['times']} times"
 
 
-def _nothing(only: dict[str, Any], total: int) -> str:
+def _empty_text(only: dict[str, Any], total: int) -> str:
     if not total:
         return "No calls yet."
     wanted = " ".join(f"--{name} {printable(value)}" for name, value in only.items() if value)

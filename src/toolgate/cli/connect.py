@@ -113,10 +113,10 @@ def _arguments(ctx: typer.Context, settings: "Settings", config: Path | None) ->
 
 def _warn_of_variables(settings: "Settings") -> None:
     """What is set here only, and would not hold where the client starts the command."""
-    from toolgate.settings import set_by
+    from toolgate.settings import variables_in_use
 
     carried = ("data", "admin_key")
-    here = set_by(type(settings))
+    here = variables_in_use(type(settings))
     if lost := [variable for variable, name in here.items() if name not in carried]:
         step = "Put them in the settings file, and connect again."
         note(

@@ -35,11 +35,11 @@ def init(config: ConfigFile = None, force: Force = False, as_json: AsJson = Fals
 
 def commented_settings() -> str:
     """The text of a settings file that changes nothing."""
-    from toolgate.settings import described, every_setting
+    from toolgate.settings import every_setting, setting_fields
 
     lines = [HEAD]
     section = ""
-    for name, field in described(every_setting()):
+    for name, field in setting_fields(every_setting()):
         before, dot, key = name.rpartition(".")
         if dot and before != section:
             section = before

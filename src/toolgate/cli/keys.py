@@ -79,7 +79,7 @@ def create(
     wanted = _role_or_agent(role, agent) | {
         "bound": bound,
         "user_id": user,
-        "name": _named(name),
+        "name": _check_name(name),
         "days": days(expires) if expires else None,
     }
     settings = command_settings(ctx, config, data)
@@ -99,7 +99,7 @@ def create(
     say("\nKeep the key now: only its hash is stored, so it cannot be shown again.")
 
 
-def _named(name: str | None) -> str | None:
+def _check_name(name: str | None) -> str | None:
     if name is None:
         return None
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():

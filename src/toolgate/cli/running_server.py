@@ -57,7 +57,7 @@ def running_server(settings: "Settings") -> RunningServer | None:
     except urllib.error.HTTPError as refusal:
         with refusal:
             ours = refusal.code in REFUSALS and "x-request-id" in refusal.headers
-            return RunningServer(url, _failing(refusal)) if ours else None
+            return RunningServer(url, _failing_parts(refusal)) if ours else None
     except (OSError, ValueError, http.client.HTTPException):
         return None
 
@@ -73,7 +73,7 @@ def _is_taken(settings: "Settings") -> bool:
     return False
 
 
-def _failing(refusal: "HTTPError") -> tuple[str, ...]:
+def _failing_parts(refusal: "HTTPError") -> tuple[str, ...]:
     try:
         body: Any = json.load(refusal)
     except ValueError:

@@ -92,9 +92,9 @@ def _may_create_data(
 ) -> bool:
     """Whether new data is wanted: a client may start this in any folder, or with a misspelt one."""
     from toolgate.sections import Settings
-    from toolgate.settings import file_used, set_by
+    from toolgate.settings import file_used, variables_in_use
 
-    before, named = group_options(ctx), set(set_by(Settings).values())
+    before, named = group_options(ctx), set(variables_in_use(Settings).values())
     if "database.url" in named:
         return True
     if data or before.data or "data" in named:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.arguments import says_string
+from toolgate.cli.arguments import is_text_argument
 from toolgate.cli.options import (
     AsJson,
     ConfigFile,
@@ -93,7 +93,7 @@ def _filter(listed: "Listed", pack: str | None, role: str | None) -> "Listed":
     from toolgate import packs
     from toolgate.gate.principal import Role
 
-    known = {*packs.known(), *(tool.pack.name for tool, _ in listed)}
+    known = {*packs.known_names(), *(tool.pack.name for tool, _ in listed)}
     if pack and pack not in known:
         raise Stop(f"There is no pack {pack!r}. Packs: {', '.join(sorted(known))}.")
     if role and role not in list(Role):
@@ -195,7 +195,7 @@ def example_line(tool: "AnyTool") -> str:
         arguments = json.dumps(tool.example, ensure_ascii=False)
         return f"toolgate call {tool.name} --json {shlex.quote(arguments)}"
     given = [
-        f"{key}={value if says_string(tool.input_schema, key) else json.dumps(value)}"
+        f"{key}={value if is_text_argument(tool.input_schema, key) else json.dumps(value)}"
         for key, value in tool.example.items()
     ]
     return " ".join(["toolgate call", tool.name, *map(shlex.quote, given)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Principal
-from toolgate.ports.documents import DocumentStore, Fields, Filter, Stored
+from toolgate.ports.documents import DocumentStore, Fields, Filter, StoredDocument
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,7 +28,7 @@ class Documents:
 
     async def query(
         self, collection: str, filters: Sequence[Filter] = (), limit: int = 100
-    ) -> Sequence[Stored]:
+    ) -> Sequence[StoredDocument]:
         """At most `limit` documents that pass every filter."""
         return await self._store.query(collection, filters, limit)
 

@@ -68,7 +68,7 @@ def offer_of(files: Sequence[Path], settings: ExtendSettings, limits: LimitSetti
             tool = checking.tool()
             problems += [(file, line, reason) for line, reason in checking.problems]
             if tool is not None:
-                problems += _kept(tools, (file, one.line), tool)
+                problems += _add_tool(tools, (file, one.line), tool)
     if problems:
         raise BadTools(problems)
     return Offer(pack=OWN, open=world, tools=tuple(tool for _, tool in tools.values()))
@@ -82,7 +82,9 @@ def _entries(file: Path) -> list[Entry | UnreadableEntry]:
         return [wrong]
 
 
-def _kept(tools: dict[str, tuple[Place, OwnTool]], place: Place, tool: OwnTool) -> list[Problem]:
+def _add_tool(
+    tools: dict[str, tuple[Place, OwnTool]], place: Place, tool: OwnTool
+) -> list[Problem]:
     (file, line), first = tools.setdefault(tool.alias, (place, tool))
     if first is tool:
         return []

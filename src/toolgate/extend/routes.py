@@ -215,7 +215,7 @@ class RouteCall:
             raise RouteFailed(message)
         attached = self.attachment_field
         if attached and is_file(response):
-            value = validated(self.tool, {attached: ""}, self.check)
+            value = validated_result(self.tool, {attached: ""}, self.check)
             return OwnResult(value, attachment_of_file(response))
         value = self._json(response)
         return OwnResult(value, attachment_in(self.tool, attached, value) if attached else None)
@@ -229,10 +229,10 @@ class RouteCall:
             raise RouteFailed(
                 f"The route of {self.tool} answered something other than JSON."
             ) from None
-        return validated(self.tool, value, self.check)
+        return validated_result(self.tool, value, self.check)
 
 
-def validated(tool: str, value: Any, check: SchemaCheck | None) -> Any:
+def validated_result(tool: str, value: Any, check: SchemaCheck | None) -> Any:
     """The answer, if it is what the tool's output_schema promises."""
     if check and (problems := check(value)):
         message = f"{tool} answered what its output_schema does not allow: {problems[0].message}."

@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, cast
 
-from toolgate.gate.arguments import MOST_PROBLEMS, cut, dotted, shown, unknown_argument
+from toolgate.gate.arguments import (
+    MOST_PROBLEMS,
+    dotted_path,
+    shorten,
+    shorten_value,
+    unknown_argument,
+)
 from toolgate.gate.errors import InvalidArguments, Problem
 
 Schema = dict[str, Any]
@@ -38,7 +44,7 @@ def compile_schema(schema: Schema) -> SchemaCheck:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as wrong:
-        raise BadSchema(f"{_place(wrong)}{cut(wrong.message)}") from None
+        raise BadSchema(f"{_place(wrong)}{shorten(wrong.message)}") from None
     _check_plain(schema)
     # An empty registry: there is nothing to look up, and nothing is fetched.
     checked: Any = Draft202012Validator(schema, registry=Registry())
@@ -83,9 +89,9 @@ def _check_plain(schema: Schema) -> None:
         if key != "$ref":
             raise BadSchema(f"{key} cannot be used here")
         if not said.startswith(LOCAL):
-            raise BadSchema(f"$ref {cut(said)!r} must point to {LOCAL}NAME in the schema")
+            raise BadSchema(f"$ref {shorten(said)!r} must point to {LOCAL}NAME in the schema")
         if said.removeprefix(LOCAL) not in known:
-            raise BadSchema(f"$ref {cut(said)!r} leads nowhere")
+            raise BadSchema(f"$ref {shorten(said)!r} leads nowhere")
 
 
 def _references(node: Any) -> Iterator[tuple[str, str]]:
@@ -101,13 +107,13 @@ def _references(node: Any) -> Iterator[tuple[str, str]]:
 
 
 def _place(error: Any) -> str:
-    path = dotted(error.absolute_path)
+    path = dotted_path(error.absolute_path)
     return f"at {path}: " if path else ""
 
 
 def _problems(error: Any, names: Sequence[str]) -> Iterator[Problem]:
     """One broken rule in the words of the gate; a rule about several names is several problems."""
-    where = dotted(error.absolute_path)
+    where = dotted_path(error.absolute_path)
     rule: str = error.validator
     if rule == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
@@ -122,13 +128,13 @@ def _problems(error: Any, names: Sequence[str]) -> Iterator[Problem]:
     else:
         field = where or "arguments"
         kind, words = _WORDS.get(rule, _other)(error.validator_value)
-        yield Problem(field, kind, f"{field} {words}", shown(error.instance))
+        yield Problem(field, kind, f"{field} {words}", shorten_value(error.instance))
 
 
 def _unknown(where: str, name: str, names: Sequence[str]) -> Problem:
     if not where:
-        return unknown_argument(cut(name), list(names))
-    field = f"{where}.{cut(name)}"
+        return unknown_argument(shorten(name), list(names))
+    field = f"{where}.{shorten(name)}"
     return Problem(field, "unknown", f"{field} is not known here")
 
 
@@ -151,7 +157,9 @@ def _type(wanted: Any) -> Words:
 
 
 def _options(wanted: list[Any]) -> Words:
-    options = ", ".join(cut(json.dumps(one, ensure_ascii=False)) for one in wanted[:MOST_OPTIONS])
+    options = ", ".join(
+        shorten(json.dumps(one, ensure_ascii=False)) for one in wanted[:MOST_OPTIONS]
+    )
     return "value", f"must be one of: {options}{', …' if len(wanted) > MOST_OPTIONS else ''}"
 
 
@@ -167,7 +175,7 @@ def _range(words: str) -> Callable[[Any], Words]:
 
 def _other(wanted: Any) -> Words:
     text = json.dumps(wanted, ensure_ascii=False) if not isinstance(wanted, dict | list) else ""
-    return "value", f"does not fit its schema{f' ({cut(text)})' if text else ''}"
+    return "value", f"does not fit its schema{f' ({shorten(text)})' if text else ''}"
 
 
 _WORDS: dict[str, Callable[[Any], Words]] = {
@@ -184,7 +192,7 @@ _WORDS: dict[str, Callable[[Any], Words]] = {
     "minItems": _range("have at least {} items"),
     "maxItems": _range("have at most {} items"),
     "uniqueItems": lambda _: ("value", "must not hold an item twice"),
-    "pattern": lambda wanted: ("format", f"must match {cut(wanted)}"),
+    "pattern": lambda wanted: ("format", f"must match {shorten(wanted)}"),
     "anyOf": lambda wanted: ("value", f"fits none of its {len(wanted)} allowed forms"),
     "oneOf": lambda wanted: ("value", f"must fit exactly one of its {len(wanted)} allowed forms"),
 }

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from toolgate.extend.context import handler_context
 from toolgate.extend.declarations import Handler
-from toolgate.extend.routes import OwnResult, validated
+from toolgate.extend.routes import OwnResult, validated_result
 from toolgate.extend.schemas import SchemaCheck
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.arguments import problem_of
@@ -106,7 +106,7 @@ class HandlerCall:
         attachment = getattr(value, self.attachment_field) if self.attachment_field else None
         if isinstance(value, BaseModel):
             value = value.__pydantic_serializer__.to_python(value, mode="json")
-        return OwnResult(validated(self.tool, value, self.check), attachment)
+        return OwnResult(validated_result(self.tool, value, self.check), attachment)
 
     def _validate(self, value: Any, model: type[BaseModel]) -> BaseModel:
         try:

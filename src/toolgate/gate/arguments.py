@@ -26,7 +26,7 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
     """Validate arguments, or raise `InvalidArguments` naming each field and rule."""
     given: Any = arguments
     if not isinstance(arguments, dict):
-        given = _given(given)
+        given = _as_object(given)
     if tool.limits.body_bytes is not None:
         _check_size(tool.name, given, tool.limits.body_bytes)
     try:
@@ -77,10 +77,10 @@ def problem_of(invalid: ValidationError) -> str:
     """The first problem of something else than arguments, without a word of what it holds."""
     first = invalid.errors(include_url=False, include_input=False)[0]
     _, words = _WORDS.get(first["type"], ("value", _says("is not valid")))
-    return f"{dotted(first['loc']) or 'it'} {words(first)}"
+    return f"{dotted_path(first['loc']) or 'it'} {words(first)}"
 
 
-def _given(arguments: Any) -> dict[str, Any]:
+def _as_object(arguments: Any) -> dict[str, Any]:
     """No arguments at all are fine; what a transport could not read is told here."""
     if isinstance(arguments, GateError):
         raise arguments
@@ -92,18 +92,18 @@ def _given(arguments: Any) -> dict[str, Any]:
 
 
 def _problem(error: ErrorDetails, names: list[str]) -> Problem:
-    field = dotted(error["loc"]) or WHOLE
+    field = dotted_path(error["loc"]) or WHOLE
     kind = error["type"]
     if kind in RULES:
-        return Problem(field, RULES[kind], _placed(error, field), shown(error["input"]))
+        return Problem(field, RULES[kind], _with_path(error, field), shorten_value(error["input"]))
     if kind == "extra_forbidden" and len(error["loc"]) == 1:
         return unknown_argument(field, names)
     rule, words = _WORDS.get(kind, ("value", _plain))
-    value = None if kind == "missing" else shown(error["input"])
+    value = None if kind == "missing" else shorten_value(error["input"])
     return Problem(field, rule, f"{field} {words(error)}", value)
 
 
-def _placed(error: ErrorDetails, field: str) -> str:
+def _with_path(error: ErrorDetails, field: str) -> str:
     """The validator's sentence; where it begins with the field's name, with the whole path."""
     leaf, message = str(error["loc"][-1]) if error["loc"] else WHOLE, error["msg"]
     return field + message.removeprefix(leaf) if message.startswith(f"{leaf} ") else message
@@ -124,24 +124,24 @@ def nearest(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
     return near[0] if near else None
 
 
-def dotted(location: Iterable[int | str]) -> str:
+def dotted_path(location: Iterable[int | str]) -> str:
     """Where a value stands, as `filters[0].field`."""
     path = ""
     for part in location:
-        name = f"[{part}]" if isinstance(part, int) else cut(part)
+        name = f"[{part}]" if isinstance(part, int) else shorten(part)
         path += f".{name}" if path and isinstance(part, str) else name
     return path
 
 
-def cut(text: str) -> str:
+def shorten(text: str) -> str:
     """A text short enough to be told back."""
     return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
 
 
-def shown(value: Any) -> Any:
+def shorten_value(value: Any) -> Any:
     """A value short enough to be told back."""
     if isinstance(value, str):
-        return cut(value)
+        return shorten(value)
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         return None
     return value if isinstance(value, int | float | bool | None) else None

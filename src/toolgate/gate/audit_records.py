@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from toolgate.db.tables import audit
 from toolgate.gate.ids import Ids
-from toolgate.gate.principal import Audited, Principal
+from toolgate.gate.principal import AuditFields, Principal
 
 STARTED = "started"
 """Error type of a write outside the database whose end is not known (yet)."""
@@ -93,7 +93,7 @@ def record_of(ended: Ended) -> Record:
     request_id, transport, principal, tool_name, allowed, rule, error_type, ids, when, seconds = (
         ended
     )
-    caller = principal.audited._replace(**ids) if ids else principal.audited
+    caller = principal.audit_fields._replace(**ids) if ids else principal.audit_fields
     return Record(
         new_id(),
         _stamp(when),
@@ -109,8 +109,8 @@ def record_of(ended: Ended) -> Record:
     )
 
 
-_FIRST = Record._fields.index(Audited._fields[0])
-CALLER = slice(_FIRST, _FIRST + len(Audited._fields))
+_FIRST = Record._fields.index(AuditFields._fields[0])
+CALLER = slice(_FIRST, _FIRST + len(AuditFields._fields))
 """Where a record speaks of the caller."""
 OWN = (*Record._fields[: CALLER.start], *Record._fields[CALLER.stop :])
 
@@ -119,7 +119,7 @@ def store(connection: Connection, records: Sequence[Record]) -> None:
     """Insert rows that are to be sealed later."""
     for record in records:
         own = (*record[: CALLER.start], *record[CALLER.stop :])
-        _insert(connection, dict(zip(Audited._fields, record[CALLER], strict=True)), OWN, [own])
+        _insert(connection, dict(zip(AuditFields._fields, record[CALLER], strict=True)), OWN, [own])
 
 
 def store_numbered(
@@ -137,7 +137,7 @@ def store_numbered(
         own = (*record[: CALLER.start], *record[CALLER.stop :], number)
         by_caller[record[CALLER]].append(own)
     for caller, rows in by_caller.items():
-        theirs = dict(zip(Audited._fields, caller, strict=True))
+        theirs = dict(zip(AuditFields._fields, caller, strict=True))
         _insert(connection, shared | theirs, (*OWN, audit.c.seq.name), rows)
     return None
 

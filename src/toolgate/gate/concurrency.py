@@ -26,7 +26,7 @@ NOT_BEGUN: Any = object()
 
 
 @coroutine
-def bounded(
+def run_bounded(
     turns: Turns, deadlines: Deadlines, work: Coroutine[Any, Any, T], tool: str | None = None
 ) -> Generator[Any, Any, T]:
     """Run a coroutine; where it waits, in its turn and with a deadline.

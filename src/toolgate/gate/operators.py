@@ -10,7 +10,7 @@ import sys
 from sqlalchemy import Connection
 
 from toolgate.gate.audit_records import Record, new_id, store, timestamp
-from toolgate.gate.principal import Audited
+from toolgate.gate.principal import AuditFields
 
 OPERATOR = "operator"
 """Kind of caller, and the rule."""
@@ -29,7 +29,7 @@ def note_operator(
 
     A key that is changed is named like a key that acts: `key:ID`, as client.
     """
-    who = Audited(
+    who = AuditFields(
         subject_type=OPERATOR,
         subject_id=f"{OPERATOR}:{user_of_this_machine()}",
         user_id=None,

@@ -16,7 +16,7 @@ from toolgate.gate.attached_results import outcome_with_attachment
 from toolgate.gate.audit import AuditLog, AuditUnavailable
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool, Catalogue
-from toolgate.gate.concurrency import bounded
+from toolgate.gate.concurrency import run_bounded
 from toolgate.gate.deadlines import ServerStopping
 from toolgate.gate.errors import (
     Forbidden,
@@ -87,18 +87,18 @@ class Gate:
             if tool.effect is Effect.READ:
                 if tool.attachment is None:
                     work = tool.handler(context_of(call, tool), args)
-                    result = await bounded(allowed.turns, allowed.deadlines, work, tool.name)
+                    result = await run_bounded(allowed.turns, allowed.deadlines, work, tool.name)
                     outcome = outcome_of_result(result, tool, allowed.result_bytes)
                 else:
                     work = outcome_with_attachment(call, tool, args, allowed)
-                    outcome = await bounded(allowed.turns, allowed.deadlines, work, tool.name)
+                    outcome = await run_bounded(allowed.turns, allowed.deadlines, work, tool.name)
                 if self.audit.blocked:
                     await self.audit.make_room()
             else:
                 await self.switches.check()
                 write = Write(call, tool, decision, started, self.database, self.audit)
                 work = write.perform(args, allowed)
-                outcome = await bounded(allowed.turns, allowed.deadlines, work)
+                outcome = await run_bounded(allowed.turns, allowed.deadlines, work)
             error_type = DRY_RUN if write and call.dry_run else None
             return outcome
         except Exception as error:
@@ -188,8 +188,8 @@ async def fill_from_request(call: Call, tool: AnyTool) -> Any:
 
 def narrow_to_scope(scope: Scope, args: Any, call: Call) -> Any:
     """The arguments, narrowed to what the caller is bound to; else the tool's own not-found."""
-    call.ids = scope.audited(args)
-    narrowed = scope.narrowed(args, call.principal)
+    call.ids = scope.audit_ids(args)
+    narrowed = scope.narrow(args, call.principal)
     if narrowed is None:
         call.out_of_scope = True
         raise scope.not_found(args)

@@ -48,7 +48,7 @@ BOUND = ("project_id", "task_id", "job_id")
 """Ids that a key can be bound to, beside its user."""
 
 
-class Audited(NamedTuple):
+class AuditFields(NamedTuple):
     """What the audit says of a caller."""
 
     subject_type: str
@@ -100,9 +100,9 @@ class Principal:
         return ids
 
     @cached_property
-    def audited(self) -> Audited:
+    def audit_fields(self) -> AuditFields:
         """The caller in the words of the audit; kept, since callers come back."""
-        return Audited(
+        return AuditFields(
             subject_type=self.kind.value,
             subject_id=self.id,
             user_id=self.user_id,

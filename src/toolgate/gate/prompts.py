@@ -34,7 +34,7 @@ class Prompt:
     """The tools it speaks of: a caller who may not see them is not shown the prompt."""
 
 
-def quoted(value: str, most: int = MOST_QUOTED) -> str:
+def quote(value: str, most: int = MOST_QUOTED) -> str:
     """The value as one JSON string on one line, so that it reads as data only.
 
     Nothing inside can end the quotes or open a code block: quotes, backticks and every

@@ -37,7 +37,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"There is: {', '.join(names[:MOST_NAMED])}{more}."
 
 
-def reworded(error: str, rule: str, words: Vocabulary) -> tuple[str | None, str] | None:
+def reword(error: str, rule: str, words: Vocabulary) -> tuple[str | None, str] | None:
     """Cedar's error in our words, and a pattern for the place in the rule if one is known."""
     if "are not compatible" in error:
         for found in COMPARED.finditer(rule):

@@ -17,7 +17,7 @@ import orjson
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.offer import AnyOffer
-from toolgate.gate.rule_messages import nearest, reworded
+from toolgate.gate.rule_messages import nearest, reword
 from toolgate.gate.rule_schema import (
     ACTIONS,
     CALLER,
@@ -210,7 +210,7 @@ def _worded_error(rule: Rule, words: Vocabulary, error: str) -> str:
         place = rule.place(rf"\b{unknown[1]}\b")
         return f"{place}: there is no entity type {unknown[1]}. {near}"
     why = re.sub(r"^for policy `[^`]*`, ", "", error).rstrip(".")
-    word, told = reworded(why, rule.text, words) or (None, f"{why}.")
+    word, told = reword(why, rule.text, words) or (None, f"{why}.")
     return f"{rule.place(word)}: {told}"
 
 

@@ -58,7 +58,7 @@ class Scope:
         bound = principal.scope
         return {name: bound[kind] for name, kind in self.fields.items() if kind in bound}
 
-    def narrowed(self, args: Any, principal: Principal) -> Any:
+    def narrow(self, args: Any, principal: Principal) -> Any:
         """The arguments, with the caller's own ids where some were left out.
 
         None when they name an id that is not the caller's.
@@ -72,7 +72,7 @@ class Scope:
                 return None
         return args.model_copy(update=own) if own else args
 
-    def audited(self, args: Any) -> dict[str, str]:
+    def audit_ids(self, args: Any) -> dict[str, str]:
         """The ids as the columns of an audit row; of two of a kind, the first."""
         ids: dict[str, str] = {}
         for name, kind in self.fields.items():

@@ -69,10 +69,10 @@ class Summaries:
     def add(self, ended: Ended) -> bool:
         """Count a call; True for the first of a minute, which is to be stored as it is."""
         _, _, principal, tool, allowed, _, error_type, *_ = ended
-        key = (principal.audited, allowed, error_type)
+        key = (principal.audit_fields, allowed, error_type)
         full = len(self._open) >= MOST_ANONYMOUS and principal.kind is Kind.ANONYMOUS
         if full and key not in self._open:
-            key = (OTHERS.audited, allowed, error_type)
+            key = (OTHERS.audit_fields, allowed, error_type)
             ended = (*ended[:2], OTHERS, *ended[3:])
         summary = self._open.get(key)
         if summary is None:

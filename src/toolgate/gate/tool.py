@@ -163,7 +163,7 @@ class Tool(Generic[In, Out, World]):
     def _attachment_field(self) -> str | None:
         return attachment_field(self.output)
 
-    def bound(
+    def bind(
         self, world: World, apart: frozenset[Target], filled: FromRequest[World] | None
     ) -> Self:
         """The tool with the ports it uses; what it writes to a target of `apart` cannot join."""

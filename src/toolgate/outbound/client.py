@@ -107,7 +107,7 @@ class Outbound:
                     )
             finally:
                 await response.aclose()
-            hop = hop.redirected(response.headers["location"])
+            hop = hop.redirect(response.headers["location"])
         raise FetchFailed(f"{hop.url.host} is behind more than {follows} redirects.")
 
     async def _send(self, hop: Hop, ours: Mapping[str, str]) -> "httpx2.Response":

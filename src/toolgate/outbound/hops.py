@@ -52,7 +52,7 @@ class Hop:
             self.method, url, headers=headers, content=self.content, extensions=extensions
         )
 
-    def redirected(self, location: str) -> "Hop":
+    def redirect(self, location: str) -> "Hop":
         """The request to where a redirect points."""
         import httpx2  # noqa: PLC0415
 

@@ -33,7 +33,7 @@ def sources() -> list[tuple[str, str]]:
     return [*((name, "toolgate") for name in BUILT_IN), *sorted(of_others)]
 
 
-def known() -> list[str]:
+def known_names() -> list[str]:
     """The names of every pack that can be enabled."""
     return [name for name, _ in sources()]
 
@@ -48,8 +48,9 @@ def _offer(name: str) -> "AnyOffer":
         return import_module(f"{__name__}.{name}").OFFER
     found = entry_points(group=GROUP, name=name)
     if not found:
+        options = ", ".join(known_names())
         raise UnknownPack(
-            f"Setting packs.enabled: there is no pack {name!r}. There are: {', '.join(known())}."
+            f"Setting packs.enabled: there is no pack {name!r}. There are: {options}."
         )
     # Imported here: naming packs should cost nothing.
     from toolgate.gate.offer import Offer  # noqa: PLC0415

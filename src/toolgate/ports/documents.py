@@ -48,7 +48,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredDocument:
     """A document as it lies in the store."""
 
     id: str
@@ -81,7 +81,7 @@ class DocumentStore(Protocol):
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[Stored]:
+    ) -> Sequence[StoredDocument]:
         """Return at most `limit` documents that pass every filter.
 
         The order is total and the same for the same data: embedded stores answer in the order

@@ -89,7 +89,7 @@ class OAuthRoutes:
             allow = (b"allow", ", ".join(endpoint.methods).encode())
             return await send_json(to, 405, {"error": "Method not allowed"}, [allow])
         path: str = ALIASES.get(scope["path"]) or scope["path"]
-        if path in PAGES and _embedded(scope):
+        if path in PAGES and _is_embedded(scope):
             # Not counted: any web page could shut sign-in for the browser that shows it.
             return await _send(to, error_page(self._bare(scope), EMBEDDED, None, status=403))
         try:
@@ -130,7 +130,7 @@ class OAuthRoutes:
         refused = refuse_unauthenticated(self._gate, scope, refused, rule, self._peer(scope))
         if path not in PAGES:
             headers = error_headers(refused)
-            return await send_json(to, refused.status, _worded(refused), headers)
+            return await send_json(to, refused.status, _error_body(refused), headers)
         headers = [(name.decode(), value.decode()) for name, value in error_headers(refused)]
         status = refused.status
         response = error_page(
@@ -165,7 +165,7 @@ class OAuthRoutes:
         )
 
 
-def _embedded(scope: Scope) -> bool:
+def _is_embedded(scope: Scope) -> bool:
     """Whether a page of another origin asks for a picture, a frame or the like (Fetch Metadata)."""
     if header(scope, b"sec-fetch-site") in (None, "same-origin", "none"):
         return False
@@ -201,7 +201,7 @@ def _rule_of(error: GateError) -> str:
             return "oauth-unavailable"
 
 
-def _worded(error: GateError) -> dict[str, str]:
+def _error_body(error: GateError) -> dict[str, str]:
     match error:
         case RateLimited() | Unavailable():
             code = "temporarily_unavailable"

@@ -81,15 +81,15 @@ def own_routes(tools: list[AnyTool], schemas: Schema) -> Schema:
     for tool in tools:
         if tool.route:
             method = tool.route.method.lower()
-            paths.setdefault(tool.route.path, {})[method] = _routed(tool, schemas)
+            paths.setdefault(tool.route.path, {})[method] = _route_operation(tool, schemas)
     return paths
 
 
-def _routed(tool: AnyTool, schemas: Schema) -> Schema:
+def _route_operation(tool: AnyTool, schemas: Schema) -> Schema:
     """A tool's own operation: its arguments are in the path, the query or body, and headers."""
     assert tool.route is not None
     posted = operation(tool, schemas)
-    whole = _placed(tool.input_schema, f"{tool.alias}.input", schemas)
+    whole = _move_definitions(tool.input_schema, f"{tool.alias}.input", schemas)
     arguments = {name: _described(one) for name, one in whole["properties"].items()}
     in_path = [name for name in arguments if f"{{{name}}}" in tool.route.path]
     header = [tool.from_request.argument] if tool.from_request else []
@@ -149,8 +149,8 @@ def _body(whole: Schema, names: list[str], tool: AnyTool) -> Schema:
 
 def operation(tool: AnyTool, schemas: Schema) -> Schema:
     """One tool as an operation; definitions inside its schemas are added to `schemas`."""
-    arguments = _placed(tool.input_schema, f"{tool.alias}.input", schemas)
-    answer = _placed(tool.output_schema, f"{tool.alias}.output", schemas)
+    arguments = _move_definitions(tool.input_schema, f"{tool.alias}.input", schemas)
+    answer = _move_definitions(tool.output_schema, f"{tool.alias}.output", schemas)
     return {
         "operationId": tool.alias,
         "summary": tool.title,
@@ -175,21 +175,21 @@ def _content(schema: Schema, example: Any) -> Schema:
     return {"schema": schema} | ({"example": example} if example else {})
 
 
-def _placed(schema: Schema, owner: str, schemas: Schema) -> Schema:
+def _move_definitions(schema: Schema, owner: str, schemas: Schema) -> Schema:
     """The schema with its definitions moved to where references in the document find them."""
     own = {name: part for name, part in schema.items() if name != DEFINITIONS}
     for name, part in schema.get(DEFINITIONS, {}).items():
-        schemas[f"{owner}.{name}"] = _pointed(part, owner)
-    return _pointed(own, owner)
+        schemas[f"{owner}.{name}"] = _point_references(part, owner)
+    return _point_references(own, owner)
 
 
-def _pointed(node: Any, owner: str) -> Any:
+def _point_references(node: Any, owner: str) -> Any:
     """The same node with every reference to a definition pointing at its new place."""
     if isinstance(node, list):
-        return [_pointed(one, owner) for one in cast("list[Any]", node)]
+        return [_point_references(one, owner) for one in cast("list[Any]", node)]
     if not isinstance(node, dict):
         return node
-    pointed = {name: _pointed(one, owner) for name, one in cast(Schema, node).items()}
+    pointed = {name: _point_references(one, owner) for name, one in cast(Schema, node).items()}
     reference = pointed.get("$ref")
     if isinstance(reference, str):
         pointed["$ref"] = reference.replace(f"#/{DEFINITIONS}/", f"#/components/schemas/{owner}.")

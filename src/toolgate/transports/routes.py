@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
-from toolgate.gate.arguments import cut, unknown_argument
+from toolgate.gate.arguments import shorten, unknown_argument
 from toolgate.gate.calls import Call
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL, Dialect
@@ -90,7 +90,7 @@ class RoutedTool:
             else:
                 found[name] = text if parameter is None else parameter.value(text)
         if unknown := found.keys() - known.keys():
-            wrong = [unknown_argument(cut(one), self._in_query) for one in sorted(unknown)]
+            wrong = [unknown_argument(shorten(one), self._in_query) for one in sorted(unknown)]
             raise InvalidArguments(wrong)
         return found
 

@@ -8,7 +8,7 @@ from typing import Any
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import GateError
 from toolgate.gate.outcomes import Outcome
-from toolgate.ports.documents import Fields, Filter, Stored, StoreUnavailable
+from toolgate.ports.documents import Fields, Filter, StoredDocument, StoreUnavailable
 
 NOT_ANSWERING = "Failed to initialize Firestore: no credentials"
 
@@ -40,7 +40,7 @@ class RecordingStore:
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[Stored]:
+    ) -> Sequence[StoredDocument]:
         self.calls.append(f"query {collection} limit {limit}")
         return []
 
@@ -69,7 +69,7 @@ class FailingStore(RecordingStore):
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[Stored]:
+    ) -> Sequence[StoredDocument]:
         raise StoreUnavailable(NOT_ANSWERING)
 
     async def create(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgate.gate.prompts import MOST_QUOTED, Prompt, quoted
+from toolgate.gate.prompts import MOST_QUOTED, Prompt, quote
 from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.packs.appdata.prompts import prompts
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
@@ -140,7 +140,7 @@ def test_a_collection_without_lists_says_so() -> None:
 def test_an_argument_cannot_break_out_of_its_quotes(prompt: Prompt) -> None:
     tame = prompt.render({a.name: _argument(a.name, "tame") for a in prompt.arguments})
     wild = prompt.render({a.name: _argument(a.name, HOSTILE) for a in prompt.arguments})
-    assert wild == tame.replace('"tame"', quoted(HOSTILE))
+    assert wild == tame.replace('"tame"', quote(HOSTILE))
     assert len(wild.splitlines()) == len(tame.splitlines())
     assert "```" not in wild
 
@@ -149,7 +149,7 @@ def test_an_argument_cannot_break_out_of_its_quotes(prompt: Prompt) -> None:
 def test_an_unknown_collection_cannot_break_out_of_its_quotes(name: str) -> None:
     text = render(name, collection=HOSTILE, goal="anything")
     assert len(text.splitlines()) == 1
-    assert quoted(HOSTILE) in text
+    assert quote(HOSTILE) in text
 
 
 def _argument(name: str, value: str) -> str:
@@ -158,7 +158,7 @@ def _argument(name: str, value: str) -> str:
 
 @given(st.text(max_size=MOST_QUOTED))
 def test_a_quoted_value_is_one_line_and_keeps_its_meaning(value: str) -> None:
-    text = quoted(value)
+    text = quote(value)
     assert len(text.splitlines()) == 1
     assert text.isprintable()
     assert "`" not in text
@@ -167,8 +167,8 @@ def test_a_quoted_value_is_one_line_and_keeps_its_meaning(value: str) -> None:
 
 
 def test_a_long_value_is_cut() -> None:
-    assert json.loads(quoted("y" * 10_000)) == "y" * (MOST_QUOTED - 1) + "…"
-    assert json.loads(quoted("y" * 10_000, 5)) == "yyyy…"
+    assert json.loads(quote("y" * 10_000)) == "y" * (MOST_QUOTED - 1) + "…"
+    assert json.loads(quote("y" * 10_000, 5)) == "yyyy…"
     assert len(render("design_query", collection="users", goal="z" * 10_000)) < 5_000
 
 

@@ -20,7 +20,7 @@ from toolgate.ports.documents import (
     Filter,
     Json,
     Operator,
-    Stored,
+    StoredDocument,
     StoreUnavailable,
 )
 
@@ -102,7 +102,7 @@ class FirestoreDocuments:
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[Stored]:
+    ) -> Sequence[StoredDocument]:
         """Return at most `limit` documents that pass every filter, in Firestore's order."""
         if any(_passes_nothing(one) for one in filters):
             return []
@@ -111,7 +111,7 @@ class FirestoreDocuments:
             for one in filters:
                 query = query.where(filter=field_filter(one))
             found = await query.limit(limit).get(retry=self._retry, timeout=self._timeout)
-            return [Stored(one.id, _fields(one)) for one in found]
+            return [StoredDocument(one.id, _fields(one)) for one in found]
 
     async def collections(self) -> Sequence[str]:
         """Return the names of the collections that are not nested."""

@@ -6,7 +6,7 @@ from copy import deepcopy
 from itertools import islice
 
 from toolgate.db.transactions import Transaction
-from toolgate.ports.documents import DocumentExists, Fields, Filter, Stored
+from toolgate.ports.documents import DocumentExists, Fields, Filter, StoredDocument
 from toolgate.ports.filters import matches
 
 
@@ -24,13 +24,15 @@ class MemoryDocuments:
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[Stored]:
+    ) -> Sequence[StoredDocument]:
         """Return at most `limit` documents that pass, in the order of creation."""
         documents = self._collections.get(collection, {})
         passing = (
-            Stored(id, fields) for id, fields in documents.items() if matches(fields, filters)
+            StoredDocument(id, fields)
+            for id, fields in documents.items()
+            if matches(fields, filters)
         )
-        return [Stored(one.id, deepcopy(one.fields)) for one in islice(passing, limit)]
+        return [StoredDocument(one.id, deepcopy(one.fields)) for one in islice(passing, limit)]
 
     async def collections(self) -> Sequence[str]:
         """Return the names of the collections that are not nested."""

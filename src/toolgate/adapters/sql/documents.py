@@ -22,7 +22,7 @@ from toolgate.ports.documents import (
     DocumentExists,
     Fields,
     Filter,
-    Stored,
+    StoredDocument,
     StoreUnavailable,
 )
 from toolgate.ports.filters import matches
@@ -60,7 +60,7 @@ class SqlDocuments:
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[Stored]:
+    ) -> Sequence[StoredDocument]:
         """Return at most `limit` documents that pass, in the order of creation."""
         candidates: Select[Any, Any, Any] = (
             select(documents.c.seq, documents.c.id, documents.c.fields)
@@ -105,9 +105,9 @@ class SqlDocuments:
 
 def _matching(
     connection: Connection, candidates: Select[Any, Any, Any], filters: Sequence[Filter], limit: int
-) -> list[Stored]:
+) -> list[StoredDocument]:
     """Check candidates page by page, so that a long collection is never in memory at once."""
-    found: list[Stored] = []
+    found: list[StoredDocument] = []
     size = PAGE if filters else limit
     after = 0
     while True:
@@ -115,7 +115,7 @@ def _matching(
         rows = connection.execute(page).all()
         for row in rows:
             if matches(row.fields, filters):
-                found.append(Stored(row.id, row.fields))
+                found.append(StoredDocument(row.id, row.fields))
                 if len(found) == limit:
                     return found
         if len(rows) < size:

@@ -181,7 +181,7 @@ def _challenge(request: Request) -> str:
 
 
 def _scope(request: Request) -> str:
-    scope = scopes.requested(request.query.get("scope"))
+    scope = scopes.requested_scope(request.query.get("scope"))
     if not scope:
         message = f"scope must name {' or '.join(scopes.SUPPORTED)}, or be left out."
         raise InvalidAuthorizationRequest("invalid_scope", message, "oauth-bad-scope")

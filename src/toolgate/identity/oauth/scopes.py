@@ -5,7 +5,7 @@ READ = "tools:read"
 SUPPORTED = [TOOLS, READ]
 
 
-def requested(given: str | None) -> str:
+def requested_scope(given: str | None) -> str:
     """The widest of our scopes that a request names; `tools` when it names none at all.
 
     Empty where it names others only.

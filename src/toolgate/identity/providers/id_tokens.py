@@ -22,7 +22,7 @@ AGAIN = "Sign in again."
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedClaims:
     """What a token has to say to be ours."""
 
     issuer: str
@@ -30,7 +30,9 @@ class Expected:
     algorithms: Collection[str]
 
 
-async def verified_claims(token: str, keys: SigningKeys, expected: Expected) -> dict[str, Any]:
+async def verified_claims(
+    token: str, keys: SigningKeys, expected: ExpectedClaims
+) -> dict[str, Any]:
     """The claims of a token that is genuine, for us and in time; else `SignInFailed`."""
     if len(token) > MOST_TOKEN:
         raise SignInFailed(f"The ID token is too large. {AGAIN}")
@@ -57,7 +59,7 @@ def _decoded(token: str, key: RSAKey | ECKey | OKPKey, registry: jws.JWSRegistry
     return jwt.decode(token, key, registry=registry).claims
 
 
-def _claims_registry(expected: Expected) -> jwt.JWTClaimsRegistry:
+def _claims_registry(expected: ExpectedClaims) -> jwt.JWTClaimsRegistry:
     return jwt.JWTClaimsRegistry(
         leeway=LEEWAY_SECONDS,
         iss={"essential": True, "value": expected.issuer},

@@ -11,7 +11,7 @@ from urllib.parse import quote_plus
 from toolgate.identity.providers import Profile, ProviderUnavailable, SignInFailed, SignInStart
 from toolgate.identity.providers.addresses import check_state, checked_url, with_query
 from toolgate.identity.providers.discovery import Discovery, Metadata
-from toolgate.identity.providers.id_tokens import Expected, profile, verified_claims
+from toolgate.identity.providers.id_tokens import ExpectedClaims, profile, verified_claims
 from toolgate.identity.providers.signing_keys import SigningKeys
 from toolgate.outbound.json_fetcher import JsonFetcher, JsonObject
 from toolgate.outbound.responses import FetchFailed
@@ -42,7 +42,7 @@ class OidcProvider:
         self._client_secret = client_secret
         self._fetcher = fetcher
         self._discovery = Discovery(fetcher, checked_url("sign_in.oidc_issuer", issuer))
-        self._expected = Expected(issuer, client_id, ALGORITHMS)
+        self._expected = ExpectedClaims(issuer, client_id, ALGORITHMS)
         self._keys: tuple[str, SigningKeys] | None = None
 
     async def begin(self, state: str, back: str) -> SignInStart:

@@ -63,13 +63,13 @@ class SigningKeys:
             raise ProviderUnavailable(
                 f"The keys of the sign-in are not available: {problem}"
             ) from problem
-        self._keys = _imported(fetched.body.get("keys"))
+        self._keys = _import_keys(fetched.body.get("keys"))
         seconds = USUAL_SECONDS if fetched.fresh_seconds is None else fetched.fresh_seconds
         self._asked_at = self._clock()
         self._fresh_until = self._asked_at + min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
 
 
-def _imported(published: object) -> list[PublicKey]:
+def _import_keys(published: object) -> list[PublicKey]:
     """The keys we can use; sets may have others, which are none of our business."""
     found: list[PublicKey] = []
     for one in cast("list[Any]", published) if isinstance(published, list) else []:

@@ -5,7 +5,7 @@ from typing import Any
 
 from toolgate.identity.providers import Profile, SignInFailed, SignInStart
 from toolgate.identity.providers.addresses import check_state, checked_url, with_query
-from toolgate.identity.providers.id_tokens import Expected, is_past, profile, verified_claims
+from toolgate.identity.providers.id_tokens import ExpectedClaims, is_past, profile, verified_claims
 from toolgate.identity.providers.signing_keys import SigningKeys
 from toolgate.outbound.json_fetcher import JsonFetcher
 
@@ -21,7 +21,7 @@ class SiteProvider:
         self._site_url = checked_url("sign_in.site_url", site_url)
         self._project = project
         self._keys = SigningKeys(fetcher, checked_url("sign_in.firebase_keys_url", keys_url))
-        self._expected = Expected(f"{ISSUER}/{project}", project, ALGORITHMS)
+        self._expected = ExpectedClaims(f"{ISSUER}/{project}", project, ALGORITHMS)
 
     async def begin(self, state: str, back: str) -> SignInStart:
         """Where the site's sign-in page is, told where to send the browser afterwards."""

@@ -13,7 +13,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.arguments import TOLD, dotted, nearest, problem_of
+from toolgate.gate.arguments import TOLD, dotted_path, nearest, problem_of
 from toolgate.ports.rules import broken_id_rule
 from toolgate.setting_types import BadSettings
 
@@ -149,7 +149,7 @@ def _first_problem(invalid: ValidationError) -> str:
     """The first problem: where, which rule, and what to write."""
     first = invalid.errors(include_url=False)[0]
     place = tuple(part for part in first["loc"] if part != "[key]")
-    where, leaf = dotted(place), str(place[-1])
+    where, leaf = dotted_path(place), str(place[-1])
     if first["type"] == "extra_forbidden":
         keys = list(TABLES[len(place)].model_fields)
         near = nearest(leaf, keys)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from toolgate.ports.documents import DocumentStore, Fields, Json, Stored
+from toolgate.ports.documents import DocumentStore, Fields, Json, StoredDocument
 from toolgate.ports.rules import broken_id_rule
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -34,7 +34,7 @@ async def propose(store: DocumentStore, limit: int, seen: Callable[[int, int], N
     return "\n".join([HEAD, *tables]) if tables else ""
 
 
-def _collection(name: str, documents: Sequence[Stored]) -> str:
+def _collection(name: str, documents: Sequence[StoredDocument]) -> str:
     lines = [
         f"[collections.{_key(name)}]",
         f"description = {_text(f'{name} (not described yet)')}",

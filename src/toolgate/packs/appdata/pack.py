@@ -21,7 +21,7 @@ APPDATA = Pack(
 MOST_SHOWN = 200
 
 
-def shown(value: object) -> str:
+def shorten(value: object) -> str:
     """A refused value as an error repeats it: short, and good text whatever it was."""
     text = value if isinstance(value, str) else json.dumps(value)
     text = text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
@@ -30,14 +30,16 @@ def shown(value: object) -> str:
 
 def _allowed(name: str, info: ValidationInfo) -> str:
     if name not in (info.context.collections if info.context else BUILT_IN).by_name:
-        raise PydanticCustomError(TOLD, "Collection '{name}' is not allowed", {"name": shown(name)})
+        raise PydanticCustomError(
+            TOLD, "Collection '{name}' is not allowed", {"name": shorten(name)}
+        )
     return name
 
 
 def _writable(name: str, info: ValidationInfo) -> str:
     collections = collections_of(info)
     if not collections.by_name[_allowed(name, info)].writable:
-        context = {"name": shown(name), "writable": ", ".join(collections.writable) or "none"}
+        context = {"name": shorten(name), "writable": ", ".join(collections.writable) or "none"}
         raise PydanticCustomError(
             TOLD, "Collection '{name}' is read-only (writable collections: {writable})", context
         )

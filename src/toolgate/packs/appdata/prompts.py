@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from toolgate.gate.prompts import Prompt, PromptArgument, quoted
+from toolgate.gate.prompts import Prompt, PromptArgument, quote
 from toolgate.packs.appdata.collections import Collection, Collections
 from toolgate.packs.appdata.tools import documents, permissions
 from toolgate.packs.appdata.tools.documents import DEFAULT_LIMIT, MOST_LIMIT
@@ -53,14 +53,14 @@ def _field_lines(collection: Collection) -> str:
 
 def _unknown(collections: Collections, name: str) -> str:
     return (
-        f"There is no collection {quoted(name)}. "
+        f"There is no collection {quote(name)}. "
         f"The collections are: {_names(collections.every)}. "
         "Tell the person, suggest the nearest one, and go on only when they agree."
     )
 
 
 def _integrate_new_app(collections: Collections, arguments: Mapping[str, str]) -> str:
-    name = quoted(arguments["app_name"])
+    name = quote(arguments["app_name"])
     fields = ", ".join(f"`{f.name}`" for f in collections.by_name["apps"].fields if f.name != "id")
     return f"""\
 Register a new app in the ecosystem and plan who may use it.
@@ -164,7 +164,7 @@ def _relations(collections: Collections) -> str:
 
 
 def _debug_permissions(arguments: Mapping[str, str]) -> str:
-    user, app = quoted(arguments["user_id"]), quoted(arguments["app_id"])
+    user, app = quote(arguments["user_id"]), quote(arguments["app_id"])
     permission = arguments.get("permission") or "access"
     return f"""\
 Find out why a permission is granted or refused.
@@ -172,7 +172,7 @@ Find out why a permission is granted or refused.
 
 User id: {user}
 App id: {app}
-Permission: {quoted(permission)}
+Permission: {quote(permission)}
 {_kind_of_check(permission)}
 
 1. Call `check_permission` with these three values. Keep `granted` and `reason`.
@@ -222,7 +222,7 @@ def _design_query(collections: Collections, arguments: Mapping[str, str]) -> str
 Design one `query_collection` call that reaches a goal, run it, and judge the answer.
 {_DATA_ONLY}
 
-Goal: {quoted(arguments["goal"], _MOST_GOAL)}
+Goal: {quote(arguments["goal"], _MOST_GOAL)}
 Collection: `{collection.name}` ({collection.description})
 Fields:
 {_field_lines(collection)}

@@ -15,7 +15,7 @@ from toolgate.packs.content.vocabulary import (
     Difficulty,
     EntityType,
     Status,
-    folded,
+    fold,
 )
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "Row",
     "RowPage",
     "Status",
-    "folded",
+    "fold",
 ]
 
 Row = dict[str, Any]

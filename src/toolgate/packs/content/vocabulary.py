@@ -37,6 +37,6 @@ RELATION_TYPES = (
 )
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Text as substring searches compare it: without case, accents kept."""
     return text.casefold()

@@ -47,7 +47,7 @@ class Handover:
             self._wanted.set()
             if self.answered:
                 # The SDK has to hear what the short way has heard.
-                self._lines.send_nowait(_opening())
+                self._lines.send_nowait(_first_request())
             else:
                 self.protocol = None
         self._lines.send_nowait(line)
@@ -79,7 +79,7 @@ class Handover:
     def note_request(self, id: Id, method: str, params: dict[str, Any] | None) -> None:
         """The SDK was given this request."""
         if method not in ENDLESS:
-            self._owed.add(correlated(id))
+            self._owed.add(correlation_id(id))
         if not self._decided:
             self._decided = True
             meta = (params or {}).get("_meta")
@@ -113,11 +113,11 @@ class Handover:
 
     def _settle(self, id: Any) -> None:
         if isinstance(id, str | int):
-            self._owed.discard(correlated(id))
+            self._owed.discard(correlation_id(id))
             self._settled.set()
 
 
-def correlated(id: Id) -> Id:
+def correlation_id(id: Id) -> Id:
     """The id as the SDK compares it: "7" is 7."""
     if isinstance(id, str):
         try:
@@ -127,7 +127,7 @@ def correlated(id: Id) -> Id:
     return id
 
 
-def _opening() -> bytes:
+def _first_request() -> bytes:
     """A request of 2026-07-28 that changes nothing; its answer is nobody's."""
     meta: dict[str, Any] = {PROTOCOL: MODERN, CAPABILITIES: {}}
     opening = {"jsonrpc": "2.0", "id": OPENING, "method": "server/discover"}

@@ -26,7 +26,7 @@ class OpenSession:
 
 
 @dataclass(slots=True)
-class Opening:
+class Reservation:
     """A session that is about to be opened."""
 
     sessions: dict[str, OpenSession]
@@ -34,7 +34,7 @@ class Opening:
     replaces: str | None = None
     """The session that has to end first."""
 
-    def opened(self, session_id: str) -> None:
+    def confirm(self, session_id: str) -> None:
         """The client was given this session."""
         self.sessions[session_id] = OpenSession(self.now())
 
@@ -52,14 +52,14 @@ class SessionQuota:
     _opening: Counter[str] = field(default_factory=Counter[str])
 
     @contextmanager
-    def opening(self, caller: str) -> Generator[Opening, None, None]:
+    def reserve(self, caller: str) -> Generator[Reservation, None, None]:
         """Room for one more session while it is opened; raise `QuotaReached` if there is none."""
         self._drop_expired()
         sessions = self._open.setdefault(caller, {})
         replaces = self._to_replace(caller, sessions)
         self._opening[caller] += 1
         try:
-            yield Opening(sessions, self.now, replaces)
+            yield Reservation(sessions, self.now, replaces)
         finally:
             self._opening[caller] -= 1
             self._forget_if_empty(caller)
@@ -124,7 +124,7 @@ class StreamQuota:
     _open: Counter[str] = field(default_factory=Counter[str])
 
     @contextmanager
-    def one_more(self, caller: str) -> Generator[None, None, None]:
+    def reserve(self, caller: str) -> Generator[None, None, None]:
         """Count a stream while it is open; raise `QuotaReached` if it is one too many."""
         if self._open[caller] >= self.most:
             raise QuotaReached(

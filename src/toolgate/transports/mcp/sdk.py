@@ -42,7 +42,7 @@ class Sdk:
             importlib.import_module, "toolgate.transports.mcp.sessions"
         )
         sessions = module.sessions(self._gate, self._credentials, self._settings)
-        async with sessions.running():
+        async with sessions.run():
             self._app = sessions
             self._loaded.set()
             await anyio.sleep_forever()

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from toolgate.gate.errors import printable
 from toolgate.gate.prompts import Prompt
 from toolgate.transports.mcp.listing import visible_prompts
-from toolgate.transports.mcp.sdk_requests import Raw, Requests
+from toolgate.transports.mcp.sdk_requests import Requests, SdkContext
 
 
 class PromptHandlers:
@@ -19,7 +19,7 @@ class PromptHandlers:
         self._requests = requests
 
     async def list_prompts(
-        self, raw: Raw, params: types.PaginatedRequestParams | None
+        self, raw: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         """The prompts, for every caller with credentials."""
         prompts = self._visible(raw)
@@ -41,14 +41,14 @@ class PromptHandlers:
         )
 
     async def get_prompt(
-        self, raw: Raw, params: types.GetPromptRequestParams
+        self, raw: SdkContext, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """One prompt with its arguments filled in."""
         prompts = {one.name: one for one in self._visible(raw)}
         prompt = prompts.get(params.name)
         if prompt is None:
             error = MCPError(types.INVALID_PARAMS, f"Unknown prompt: {printable(params.name)}")
-            raise self._requests.unknown(raw, params.name, error)
+            raise self._requests.not_found(raw, params.name, error)
         given = params.arguments or {}
         if missing := [
             arg.name for arg in prompt.arguments if arg.required and not given.get(arg.name)
@@ -60,7 +60,9 @@ class PromptHandlers:
             messages=[types.PromptMessage(role="user", content=text)],
         )
 
-    async def complete(self, raw: Raw, params: types.CompleteRequestParams) -> types.CompleteResult:
+    async def complete(
+        self, raw: SdkContext, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
         """Values for a prompt's argument that begin with what was typed."""
         prompts = {one.name: one for one in self._visible(raw)}
         prompt = prompts.get(getattr(params.ref, "name", ""))
@@ -71,5 +73,5 @@ class PromptHandlers:
             completion=types.Completion(values=fitting[:100], total=len(fitting), has_more=False)
         )
 
-    def _visible(self, raw: Raw) -> list[Prompt]:
+    def _visible(self, raw: SdkContext) -> list[Prompt]:
         return visible_prompts(self._requests.gate, self._requests.principal(raw))

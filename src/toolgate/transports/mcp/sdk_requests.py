@@ -21,7 +21,7 @@ from toolgate.gate.principal import Principal
 from toolgate.transports.refusals import count_list
 from toolgate.transports.stream_credentials import Good
 
-Raw = ServerRequestContext[Any]
+SdkContext = ServerRequestContext[Any]
 
 COUNTED = {
     "tools/list",
@@ -52,7 +52,7 @@ class Caller:
     """Whether the credential is good now; None where it cannot end."""
 
 
-Who = Callable[[Raw], Caller]
+Who = Callable[[SdkContext], Caller]
 """From a request to its caller."""
 
 
@@ -65,11 +65,13 @@ class Requests:
         self.bus = InMemorySubscriptionBus()
         self._transport = transport
 
-    def principal(self, raw: Raw) -> Principal:
+    def principal(self, raw: SdkContext) -> Principal:
         """Who sent this request."""
         return self.who(raw).principal
 
-    async def execute(self, raw: Raw, tool: str, arguments: Any, *, links: bool = False) -> Outcome:
+    async def execute(
+        self, raw: SdkContext, tool: str, arguments: Any, *, links: bool = False
+    ) -> Outcome:
         """One call through the gate."""
         caller = self.who(raw)
         return await self.gate.execute(
@@ -85,7 +87,7 @@ class Requests:
             )
         )
 
-    async def checked(self, ctx: Raw, call_next: CallNext) -> HandlerResult:
+    async def check(self, ctx: SdkContext, call_next: CallNext) -> HandlerResult:
         """Count what becomes no call, and say in our words what the SDK refuses."""
         if ctx.method in COUNTED:
             await self._count(ctx)
@@ -96,12 +98,12 @@ class Requests:
             raise MCPError(types.INVALID_PARAMS, message) from None
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND:
-                raise self.unknown(ctx, ctx.method, error) from None
+                raise self.not_found(ctx, ctx.method, error) from None
             if error.message == TOO_EARLY:
                 raise MCPError(error.code, INITIALIZE_FIRST.format(ctx.method)) from None
             raise
 
-    async def _count(self, ctx: Raw) -> None:
+    async def _count(self, ctx: SdkContext) -> None:
         caller = self.who(ctx)
         refused = await count_list(
             self.gate,
@@ -113,7 +115,7 @@ class Requests:
         if refused:
             raise MCPError(refused.rpc, refused.message)
 
-    def unknown(self, raw: Raw, name: str, error: MCPError) -> MCPError:
+    def not_found(self, raw: SdkContext, name: str, error: MCPError) -> MCPError:
         """What is answered to a request for what there is not: counted and audited like a call."""
         caller = self.who(raw)
         call = Call(

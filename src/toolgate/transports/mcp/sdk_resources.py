@@ -10,7 +10,7 @@ from toolgate.gate.attachments import call_of
 from toolgate.gate.errors import printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.mcp.listing import visible_resources
-from toolgate.transports.mcp.sdk_requests import Raw, Requests
+from toolgate.transports.mcp.sdk_requests import Requests, SdkContext
 
 Behind = tuple[str, dict[str, Any], str]
 """Tool, arguments, and the media type of its answer."""
@@ -23,7 +23,7 @@ class ResourceHandlers:
         self._requests = requests
 
     async def list_resources(
-        self, raw: Raw, params: types.PaginatedRequestParams | None
+        self, raw: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """The addresses whose tools this caller may see."""
         listed = [
@@ -34,7 +34,7 @@ class ResourceHandlers:
         return types.ListResourcesResult(resources=listed)
 
     async def list_templates(
-        self, raw: Raw, params: types.PaginatedRequestParams | None
+        self, raw: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """The address patterns whose tools this caller may see."""
         listed = [
@@ -45,12 +45,12 @@ class ResourceHandlers:
         return types.ListResourceTemplatesResult(resource_templates=listed)
 
     async def read_resource(
-        self, raw: Raw, params: types.ReadResourceRequestParams
+        self, raw: SdkContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         """What the tool behind an address answers."""
         found = self._declared(raw, params.uri) or self._attachment(raw, params.uri)
         if found is None:
-            raise self._requests.unknown(raw, params.uri, _no_resource(params.uri))
+            raise self._requests.not_found(raw, params.uri, _no_resource(params.uri))
         tool, arguments, mime_type = found
         outcome = await self._requests.execute(raw, tool, arguments)
         if outcome.error:
@@ -65,14 +65,14 @@ class ResourceHandlers:
             )
         return types.ReadResourceResult(contents=[content])
 
-    def _declared(self, raw: Raw, uri: str) -> Behind | None:
+    def _declared(self, raw: SdkContext, uri: str) -> Behind | None:
         """The call behind the address of a resource that some pack declares."""
         for one in self._visible(raw):
             if (arguments := one.arguments_for(uri)) is not None:
                 return one.tool, arguments, one.mime_type
         return None
 
-    def _attachment(self, raw: Raw, uri: str) -> Behind | None:
+    def _attachment(self, raw: SdkContext, uri: str) -> Behind | None:
         """The call behind the URI of an attachment; none of a tool that the caller cannot see."""
         name, arguments = call_of(uri) or ("", {})
         gate = self._requests.gate
@@ -84,15 +84,15 @@ class ResourceHandlers:
         return tool.name, arguments, "application/json"
 
     async def subscribe(
-        self, raw: Raw, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams
+        self, raw: SdkContext, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Accept interest in an address the caller may read; what never changes is never sent."""
         if not self._may_read(raw, params.uri):
-            raise self._requests.unknown(raw, params.uri, _no_resource(params.uri))
+            raise self._requests.not_found(raw, params.uri, _no_resource(params.uri))
         return types.EmptyResult()
 
     def allowed_subscriptions(
-        self, raw: Raw, params: types.SubscriptionsListenRequestParams
+        self, raw: SdkContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenRequestParams:
         """The request without addresses the caller may not read."""
         wanted = params.notifications
@@ -100,10 +100,10 @@ class ResourceHandlers:
         narrowed = wanted.model_copy(update={"resource_subscriptions": allowed})
         return params.model_copy(update={"notifications": narrowed})
 
-    def _visible(self, raw: Raw) -> list[Resource]:
+    def _visible(self, raw: SdkContext) -> list[Resource]:
         return visible_resources(self._requests.gate, self._requests.principal(raw))
 
-    def _may_read(self, raw: Raw, uri: str) -> bool:
+    def _may_read(self, raw: SdkContext, uri: str) -> bool:
         return any(one.arguments_for(uri) is not None for one in self._visible(raw))
 
 

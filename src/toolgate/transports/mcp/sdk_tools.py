@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 from toolgate.gate.errors import UnknownTool
 from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.transports.mcp.listing import link_of, listed_tool, mirrors_headers
-from toolgate.transports.mcp.sdk_requests import Raw, Requests
+from toolgate.transports.mcp.sdk_requests import Requests, SdkContext
 
 BEFORE_LINKS = ("2024-11-05", "2025-03-26")
 
@@ -26,7 +26,7 @@ class ToolHandlers:
         return tool.input_schema if tool and mirrors_headers(tool) else None
 
     async def list_tools(
-        self, raw: Raw, params: types.PaginatedRequestParams | None
+        self, raw: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """The tools this caller may see, in the catalogue's order."""
         visible = self._requests.gate.policy.visible(
@@ -36,7 +36,7 @@ class ToolHandlers:
         return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in listed])
 
     async def call_tool(
-        self, raw: Raw, params: types.CallToolRequestParams
+        self, raw: SdkContext, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """One call through the gate."""
         outcome = await self._requests.execute(raw, params.name, params.arguments, links=True)

@@ -25,7 +25,7 @@ from toolgate.gate.pipeline import Gate
 from toolgate.transports.mcp.listing import NAME
 from toolgate.transports.mcp.quotas import QuotaReached, StreamQuota
 from toolgate.transports.mcp.sdk_prompts import PromptHandlers
-from toolgate.transports.mcp.sdk_requests import Raw, Requests, Who
+from toolgate.transports.mcp.sdk_requests import Requests, SdkContext, Who
 from toolgate.transports.mcp.sdk_resources import ResourceHandlers
 from toolgate.transports.mcp.sdk_tools import ToolHandlers
 from toolgate.transports.stream_credentials import run_while_valid
@@ -94,7 +94,7 @@ def build_server(
         on_completion=masked(prompts.complete),
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, masked(set_level))
-    server.middleware.append(requests.checked)
+    server.middleware.append(requests.check)
     server.middleware.append(
         RequestStateBoundary(
             RequestStateSecurity(
@@ -107,7 +107,7 @@ def build_server(
 
 
 Listen = Callable[
-    [Raw, types.SubscriptionsListenRequestParams], Awaitable[types.SubscriptionsListenResult]
+    [SdkContext, types.SubscriptionsListenRequestParams], Awaitable[types.SubscriptionsListenResult]
 ]
 
 
@@ -118,10 +118,10 @@ def _listening(
     listen = ListenHandler(requests.bus)
 
     async def listen_allowed(
-        raw: Raw, params: types.SubscriptionsListenRequestParams
+        raw: SdkContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         allowed, caller = resources.allowed_subscriptions(raw, params), requests.who(raw)
-        opened = streams.one_more(caller.principal.id) if streams else nullcontext()
+        opened = streams.reserve(caller.principal.id) if streams else nullcontext()
         try:
             with opened:
                 return await run_while_valid(caller.good, lambda: listen(raw, allowed))
@@ -133,7 +133,7 @@ def _listening(
     return listen_allowed
 
 
-async def set_level(raw: Raw, params: types.SetLevelRequestParams) -> types.EmptyResult:
+async def set_level(raw: SdkContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
     """Older clients set a log level; we send no log messages of our own."""
     return types.EmptyResult()
 
@@ -146,12 +146,12 @@ class ErrorMask:
     who: Who
 
     def __call__(
-        self, handler: Callable[[Raw, Params], Awaitable[Result]]
-    ) -> Callable[[Raw, Params], Awaitable[Result]]:
+        self, handler: Callable[[SdkContext, Params], Awaitable[Result]]
+    ) -> Callable[[SdkContext, Params], Awaitable[Result]]:
         """The handler, whose errors are those of the protocol only."""
 
         @functools.wraps(handler)
-        async def safe(raw: Raw, params: Params) -> Result:
+        async def safe(raw: SdkContext, params: Params) -> Result:
             try:
                 return await handler(raw, params)
             except MCPError:

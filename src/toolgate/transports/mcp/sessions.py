@@ -37,7 +37,7 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
-from toolgate.transports.mcp.sdk_requests import Caller, Raw
+from toolgate.transports.mcp.sdk_requests import Caller, SdkContext
 from toolgate.transports.mcp.server import build_server
 from toolgate.transports.stream_credentials import stream_while_valid, validity_check
 
@@ -57,7 +57,7 @@ OK = 200
 def sessions(gate: Gate, credentials: Credentials, settings: Settings) -> "Sessions":
     """The SDK's ASGI app for this gate."""
 
-    def who(raw: Raw) -> Caller:
+    def who(raw: SdkContext) -> Caller:
         assert raw.request is not None
         scope = raw.request.scope
         good = validity_check(credentials, scope)
@@ -139,7 +139,7 @@ class Sessions:
         )
 
     @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None, None]:
+    async def run(self) -> AsyncGenerator[None, None]:
         """Keep the managers alive."""
         async with AsyncExitStack() as stack:
             for manager in (self._stateless, self._stateful, self._reading):
@@ -157,7 +157,7 @@ class Sessions:
         session_id = header(scope, b"mcp-session-id")
         try:
             if scope["method"] == "GET":
-                with self._streams.one_more(caller):
+                with self._streams.reserve(caller):
                     return await stream_while_valid(
                         validity_check(self._credentials, scope),
                         lambda to: self._of_session(caller, session_id, scope, receive, to),
@@ -204,7 +204,7 @@ class Sessions:
 
     async def _open(self, caller: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Open a session; the caller's longest idle one ends where it has too many."""
-        with self._quota.opening(caller) as opening:
+        with self._quota.reserve(caller) as opening:
             if opening.replaces is not None:
                 await self._end(opening.replaces, scope)
 
@@ -212,7 +212,7 @@ class Sessions:
                 if message["type"] == "http.response.start" and message["status"] == OK:
                     for name, value in message["headers"]:
                         if name.lower() == b"mcp-session-id":
-                            opening.opened(value.decode("latin-1"))
+                            opening.confirm(value.decode("latin-1"))
                 await send(message)
 
             await StreamableHTTPASGIApp(self._stateful)(scope, receive, noticing)

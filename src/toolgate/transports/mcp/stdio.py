@@ -26,7 +26,7 @@ from toolgate.transports.jsonrpc import (
     id_of,
 )
 from toolgate.transports.mcp.client_pipes import claim_standard_streams
-from toolgate.transports.mcp.handover import Handover, correlated
+from toolgate.transports.mcp.handover import Handover, correlation_id
 from toolgate.transports.mcp.lines import Line, LineTooLong
 from toolgate.transports.mcp.plain import Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
@@ -122,7 +122,7 @@ class StdioClient:
             # The SDK leaves out what is no message, and its sender would wait for an answer.
             problem = InvalidArguments([Problem("message", "format", rule)])
             self._refuse(problem, INVALID_REQUEST, id_of(message))
-        elif not self._cancelled(message):
+        elif not self._cancel(message):
             self._sdk.take(line)
 
     def _is_simple(self, plain: Plain) -> bool:
@@ -139,7 +139,7 @@ class StdioClient:
     def _answer(self, plain: Plain) -> None:
         self._sdk.answered = True
         scope = anyio.CancelScope()
-        self._running[correlated(plain.id)] = scope
+        self._running[correlation_id(plain.id)] = scope
         self._calls[self._loop.create_task(self._call(plain, scope))] = scope
         if len(self._calls) == MOST_RUNNING:
             self._wire.pause_reading()
@@ -193,18 +193,18 @@ class StdioClient:
         task = asyncio.current_task()
         assert task is not None
         del self._calls[task]
-        key = correlated(plain.id)
+        key = correlation_id(plain.id)
         if self._running.get(key) is scope:  # not a later one of the same id
             del self._running[key]
 
-    def _cancelled(self, message: Any) -> bool:
+    def _cancel(self, message: Any) -> bool:
         """Cancel a call that runs here; False when the message is not about one."""
         match message:
             case {
                 "method": "notifications/cancelled",
                 "params": {"requestId": str() | int() as id},
             }:
-                scope = self._running.get(correlated(id))
+                scope = self._running.get(correlation_id(id))
             case _:
                 return False
         if scope is None:

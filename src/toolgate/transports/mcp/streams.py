@@ -11,7 +11,7 @@ from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.jsonrpc import INVALID_REQUEST, failure_line, id_in
 from toolgate.transports.mcp.handover import Handover
-from toolgate.transports.mcp.sdk_requests import Caller, Raw
+from toolgate.transports.mcp.sdk_requests import Caller, SdkContext
 from toolgate.transports.mcp.server import build_server
 from toolgate.transports.mcp.stdio_credential import CredentialHolder
 
@@ -21,10 +21,10 @@ async def serve(
 ) -> None:
     """Answer what is handed over until that ends."""
 
-    def who(_: Raw) -> Caller:
+    def who(_: SdkContext) -> Caller:
         return Caller(holder.principal, ids.new(), good=holder.good_now)
 
-    async def remember(raw: Raw, _: types.NotificationParams) -> None:
+    async def remember(raw: SdkContext, _: types.NotificationParams) -> None:
         """An older client is told of changes without asking for it."""
 
         async def tell() -> None:
@@ -76,7 +76,7 @@ class Incoming(_Stream):
             line = await self._handover.next()
             if line is None:
                 raise StopAsyncIteration
-            message = await self._admitted(self._read(line))
+            message = await self._admit(self._read(line))
         match message:
             case types.JSONRPCRequest():
                 self._handover.note_request(message.id, message.method, message.params)
@@ -86,7 +86,7 @@ class Incoming(_Stream):
                 pass  # an answer of the client's
         return SessionMessage(message)
 
-    async def _admitted(self, message: types.JSONRPCMessage | None) -> types.JSONRPCMessage | None:
+    async def _admit(self, message: types.JSONRPCMessage | None) -> types.JSONRPCMessage | None:
         """The message, unless it is a request of a client whose credential has ended."""
         if not isinstance(message, types.JSONRPCRequest):
             return message

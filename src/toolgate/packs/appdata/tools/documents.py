@@ -27,7 +27,7 @@ from toolgate.packs.appdata.pack import (
     DocumentId,
     WritableName,
     collections_of,
-    shown,
+    shorten,
 )
 from toolgate.packs.appdata.world import AppDataWorld
 from toolgate.ports.documents import MOST_IN_VALUES, DocumentExists, Filter, Operator
@@ -85,7 +85,7 @@ async def get_document(ctx: Context[AppDataWorld], args: DocumentRef) -> Documen
 
 def _operator(value: object) -> object:
     if value not in OPERATORS:
-        raise PydanticCustomError(TOLD, "Invalid operator: '{value}'", {"value": shown(value)})
+        raise PydanticCustomError(TOLD, "Invalid operator: '{value}'", {"value": shorten(value)})
     return Operator(value)
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from toolgate.packs.content.sql.lists import Condition, Listing
-from toolgate.packs.content.store import folded
+from toolgate.packs.content.store import fold
 
 TRIGRAM = 3
 ESCAPE = "\\"
@@ -40,7 +40,7 @@ class Search(NamedTuple):
 
 def search(dialect: str, listing: Listing, project: str, wanted: Mapping[str, str]) -> Search:
     """How to find the project's rows that contain all these texts."""
-    texts = {name: folded(one) for name, one in wanted.items()}
+    texts = {name: fold(one) for name, one in wanted.items()}
     if any("\0" in one for one in texts.values()):  # PostgreSQL neither stores it nor takes it
         return Search(None)
     long = {name: one for name, one in texts.items() if len(one) >= TRIGRAM}

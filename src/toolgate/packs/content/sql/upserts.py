@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Table
 
 from toolgate.packs.content.sql.tables import blocks, entities, performance, projects, relations
-from toolgate.packs.content.vocabulary import ENTITY_TYPES, folded
+from toolgate.packs.content.vocabulary import ENTITY_TYPES, fold
 
 Row = dict[str, Any]
 
@@ -53,7 +53,7 @@ def _complete(table: Table, row: Row) -> Row:
     for name in whole:
         if name.endswith("_folded"):
             text = whole[name.removesuffix("_folded")]
-            whole[name] = None if text is None else folded(text)
+            whole[name] = None if text is None else fold(text)
     if table is relations:
         for end in ("from", "to"):
             entity = whole[f"{end}_type"] in ENTITY_TYPES

@@ -27,13 +27,13 @@ def _depth(value: object) -> object:
     return int(value)  # pyright: ignore[reportArgumentType]
 
 
-def _names(value: str) -> list[str]:
+def _split_names(value: str) -> list[str]:
     """The names between the commas, without the spaces around them."""
     return [name.strip(" ") for name in value.split(",")] if value else []
 
 
 def _known_types(value: str) -> str:
-    for name in _names(value):
+    for name in _split_names(value):
         if name not in RELATION_TYPES:
             context = {"name": name[:100] or "an empty name", "valid": ", ".join(RELATION_TYPES)}
             raise PydanticCustomError(
@@ -108,7 +108,7 @@ async def get_entity_graph(ctx: Context[ContentWorld], args: GraphRef) -> Graph:
 
     Use `get_entity` for the entity alone.
     """
-    types = _names(args.relationshipTypes)
+    types = _split_names(args.relationshipTypes)
     found = await ctx.world.store.graph(args.projectId, args.entityId, args.depth, types)
     if found is None:
         raise NotFound(NO_ENTITY)

@@ -59,7 +59,7 @@ def _of_tls(error: BaseException | None) -> ssl.SSLError | None:
     return error
 
 
-def broken(url: str, method: str | None, error: Exception | None = None) -> Fault:
+def connection_lost(url: str, method: str | None, error: Exception | None = None) -> Fault:
     """The connection ended before the answer was complete."""
     if method == "tools/call":
         return Fault(
@@ -72,7 +72,7 @@ def broken(url: str, method: str | None, error: Exception | None = None) -> Faul
     return Fault(f"The connection to {url} broke before the answer was there. Try again.{hint}")
 
 
-def refused(answer: httpx2.Response, body: bytes, url: str, known: bool) -> Fault:
+def refusal(answer: httpx2.Response, body: bytes, url: str, known: bool) -> Fault:
     """The server answered, but not with a JSON-RPC message."""
     status = answer.status_code
     message = _error_message(body)

@@ -98,7 +98,7 @@ class Relay:
             async for line in self._lines.read():
                 await self._take(self._tasks, line)
             self._ending = True
-            self._ended()
+            self._note_end()
             with anyio.move_on_after(GRACE_SECONDS):
                 await self._idle.wait()
             self._tasks.cancel_scope.cancel()
@@ -114,7 +114,7 @@ class Relay:
             message = read(line)
         except UnreadableLine as problem:
             return await self._lines.write(failure_line(problem.id, problem.code, str(problem)))
-        if message.method == "notifications/cancelled" and self._cancelled(message):
+        if message.method == "notifications/cancelled" and self._cancel(message):
             return None
         running = RunningMessage(message)
         if message.is_request:
@@ -126,7 +126,7 @@ class Relay:
             self._settled = anyio.Event()
         tasks.start_soon(self._pass, running, before, self._settled)
 
-    def _cancelled(self, message: Message) -> bool:
+    def _cancel(self, message: Message) -> bool:
         """End a running request; True when the server needs no word of it.
 
         To the newer protocol, and to a server that keeps no session, the end of the HTTP request
@@ -157,7 +157,7 @@ class Relay:
             if message.is_request and self._running.get(message.key) is running:
                 del self._running[message.key]
             self._busy.discard(running)
-            self._ended()
+            self._note_end()
 
     async def _deliver(self, message: Message) -> None:
         try:
@@ -192,7 +192,7 @@ class Relay:
         finally:
             self._listening = False
 
-    def _ended(self) -> None:
+    def _note_end(self) -> None:
         if self._ending and not self._busy:
             self._idle.set()
 

@@ -18,8 +18,8 @@ from toolgate.transports.mcp.bridge.faults import (
     Fault,
     NotReached,
     SessionLost,
-    broken,
-    refused,
+    connection_lost,
+    refusal,
     unreachable,
 )
 from toolgate.transports.mcp.bridge.messages import HEADER_MISMATCH, Message, inner
@@ -92,7 +92,7 @@ class Remote:
                 if renewals > MOST_RENEWALS:
                     why = "does not keep its sessions. With several workers, older clients need one"
                     raise Fault(f"{self.url} {why} (setting server.workers).") from None
-                problem = await self._renewed(lost.session)
+                problem = await self._renew(lost.session)
             except NotReached as fault:
                 problem = fault
             if problem is None:
@@ -108,12 +108,12 @@ class Remote:
         lost = 0
         while (session := self.session.id) and lost <= MOST_RENEWALS:
             try:
-                if not await self._listened(session, out):
+                if not await self._listen_once(session, out):
                     return
                 lost = 0
             except SessionLost:
                 lost += 1
-                await self._renewed(session)
+                await self._renew(session)
             except (httpx2.TransportError, httpx2.SSEError):
                 pass
             await anyio.sleep(LONGEST_PAUSE / 2)
@@ -138,7 +138,7 @@ class Remote:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise unreachable(error, self.url, self._ca) from error
         except (httpx2.TransportError, httpx2.SSEError) as error:
-            fault = broken(self.url, message.method, error)
+            fault = connection_lost(self.url, message.method, error)
             raise NotReached(str(fault)) if message.method in HARMLESS else fault from error
 
     async def _pass_on(self, message: Message, answer: httpx2.Response, out: Out) -> None:
@@ -174,7 +174,7 @@ class Remote:
         error = _protocol_error(body)
         if error is None or not message.is_request or answer.status_code == 401:
             known = "authorization" in answer.request.headers
-            raise refused(answer, body, self.url, known)
+            raise refusal(answer, body, self.url, known)
         if error["code"] == HEADER_MISMATCH and not self._mirrors.headers(message):
             await self._learn(message)
             if self._mirrors.headers(message):
@@ -227,7 +227,7 @@ class Remote:
             if not cursor:
                 return
 
-    async def _renewed(self, lost: str) -> NotReached | None:
+    async def _renew(self, lost: str) -> NotReached | None:
         """Shake hands again for a session that is gone; tells when the server is not there."""
         async with self._renewing:
             hello = self.session.hello
@@ -244,7 +244,7 @@ class Remote:
                 return problem
             return None
 
-    async def _listened(self, session: str, out: Out) -> bool:
+    async def _listen_once(self, session: str, out: Out) -> bool:
         """One stream to its end; False when the server offers none."""
         headers = self._of_session(session)
         async with self._client.stream("GET", self.url, headers=headers) as answer:
