@@ -101,6 +101,39 @@ def test_its_rule_lets_users_in(server: Server) -> None:
         assert http.post("/v1/tools/weather.get", json={"city": "Oslo"}).status_code == 404
 
 
+def test_its_rule_lets_only_admins_note(server: Server) -> None:
+    noted = {"city": "Bergen", "celsius": 9}
+    with server.client("user") as http:
+        assert http.post("/v1/tools/weather.note", json=noted).status_code == 404
+    with server.client() as http:
+        assert http.post("/v1/tools/weather.get", json={"city": "Bergen"}).status_code == 404
+
+
+LOAD_DEMO_TWICE = """
+import anyio, json, sys
+from pathlib import Path
+from toolgate.demo import load_demo
+from toolgate.testing import opened_kit
+
+async def main():
+    async with opened_kit(Path(sys.argv[1]), packs__enabled=["weather"]) as kit:
+        first = await load_demo(kit.app)
+        await kit.call("weather.note", city="Oslo", celsius=12)
+        second = await load_demo(kit.app)
+        oslo = await kit.call("weather.get", city="Oslo")
+        print(json.dumps([first, second, oslo.body["temperature"]]))
+
+anyio.run(main)
+"""
+
+
+def test_its_demo_data_is_loaded_once_and_over_nothing(python: str, tmp_path: Path) -> None:
+    command = [python, "-c", LOAD_DEMO_TWICE, str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [{"weather": 1}, {"weather": 0}, 12]
+
+
 @pytest.mark.anyio
 async def test_it_is_served_over_mcp(server: Server) -> None:
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {server.admin_key}"}) as http:

@@ -2,8 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import typer
 from pydantic import Field
@@ -19,9 +18,9 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Pack, Target
 from toolgate.setting_types import Section
 
-RULES = """@id("weather-is-for-users")
-permit (principal, action, resource)
-when { resource.pack == "weather" && principal.roles.contains("user") };
+RULES = """@id("users-read-the-weather")
+permit (principal, action, resource) when {
+  resource.pack == "weather" && resource.effect == "read" && principal.roles.contains("user") };
 """
 tables = MetaData()
 observations = Table(
@@ -37,8 +36,7 @@ class WeatherSettings(Section):
     unit: Literal["celsius", "fahrenheit"] = Field("celsius", description="Unit of answers.")
 
 
-@dataclass(frozen=True)
-class World:
+class World(NamedTuple):
     database: Database
     unit: str
 
@@ -87,8 +85,10 @@ async def note(ctx: Context[World], args: Observation) -> Weather:
 
 
 async def demo(world: World, site: Site) -> int:
-    await site.database.write(lambda connection: store(connection, "Oslo", -3.5))
-    return 1
+    held = await site.database.read(lambda connection: connection.scalar(select(observations)))
+    if held is None:
+        await site.database.write(lambda connection: store(connection, "Oslo", -3.5))
+    return int(held is None)
 
 
 def commands() -> typer.Typer:
