@@ -9,6 +9,8 @@ from when the signals are looked after. `#` alone prints how many calls there ar
 import os
 import signal
 import sys
+from importlib import import_module
+from operator import attrgetter
 from types import FrameType
 from typing import Any
 
@@ -35,6 +37,9 @@ class Place:
 
 
 if __name__ == "__main__":
+    if ":" in sys.argv[1]:  # a place that was renamed would never be reached
+        module, _, name = sys.argv[1].partition(":")
+        attrgetter(name)(import_module(module))
     place = Place(sys.argv[1])
     install = StopSignals.install
 

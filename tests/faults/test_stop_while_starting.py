@@ -15,7 +15,7 @@ from tests.servers import ROOT
 
 KEY = secrets.token_hex(16)
 BEFORE_THE_GREETING = [
-    "toolgate.http_server:listening",
+    "toolgate.http_server:listen",
     "toolgate.transports.connection.httptools:LimitedHttpTools.on_headers_complete",
     "toolgate.app:opened",
     "toolgate.app:_close",
@@ -27,13 +27,13 @@ AFTER_IT = [
 ]
 ALONE = [
     "uvicorn.server:Server.run",
-    "toolgate.shutdown:Server.capture_signals",
+    "toolgate.shutdown:StoppableServer.capture_signals",
     "uvicorn.server:Server.startup",
     "toolgate.http_server:Application._start",
     "uvicorn.server:Server.main_loop",
 ]
 WITH_WORKERS = [
-    "toolgate.settings:hand_down",
+    "toolgate.settings:pass_to_workers",
     "uvicorn.supervisors.multiprocess:Multiprocess.init_processes",
     "multiprocessing.popen_spawn_posix:Popen._launch",
     "uvicorn.supervisors.multiprocess:Process.ping",
