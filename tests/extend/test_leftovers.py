@@ -55,7 +55,7 @@ async def test_nor_are_those_of_a_tls_record_that_nobody_has_read(
             for _ in range(3):
                 url = f"https://localhost:{backend.port}/ask"
                 fetched = await outbound.fetch(
-                    url, ResponseLimits(seconds=20), reach=AddressPolicy.DIRECT
+                    url, ResponseLimits(seconds=20), address_policy=AddressPolicy.DIRECT
                 )
                 assert fetched.body == GOOD
     assert len(backend.requests) == 3

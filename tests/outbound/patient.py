@@ -7,5 +7,5 @@ from tests.patience import PATIENT
 from toolgate.outbound.responses import ResponseLimits
 
 
-def patient(**bounds: Any) -> ResponseLimits:
-    return ResponseLimits(**{"seconds": PATIENT, **bounds})
+def patient(**limits: Any) -> ResponseLimits:
+    return ResponseLimits(**{"seconds": PATIENT, **limits})

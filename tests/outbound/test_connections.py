@@ -47,11 +47,13 @@ async def test_one_tls_context_serves_every_way_out(
     async with opened_kit(tmp_path, outbound__allow=allow) as kit:
         outbound = kit.app.outbound
         assert made == [], "nothing is made before it is needed"
-        for reach in [*AddressPolicy, *AddressPolicy]:
-            await outbound.fetch(url, patient(), reach=reach)
+        for address_policy in [*AddressPolicy, *AddressPolicy]:
+            await outbound.fetch(url, patient(), address_policy=address_policy)
         monkeypatch.setenv("http_proxy", published.url)
         with pytest.raises(FetchFailed, match="status 404"):
-            await outbound.fetch("http://far.example/", patient(), reach=AddressPolicy.PROXIED)
+            await outbound.fetch(
+                "http://far.example/", patient(), address_policy=AddressPolicy.PROXIED
+            )
         for _ in range(2):
             async with outbound.client(3) as client:
                 assert (await client.get(url)).status_code == 200
@@ -59,16 +61,16 @@ async def test_one_tls_context_serves_every_way_out(
 
 
 @pytest.mark.parametrize(
-    ("reach", "connections"),
+    ("address_policy", "connections"),
     [(AddressPolicy.DIRECT, 1), (AddressPolicy.PROXIED, 1), (AddressPolicy.PUBLIC, 3)],
 )
 async def test_a_connection_is_kept_unless_its_address_was_pinned(
-    reach: AddressPolicy, connections: int
+    address_policy: AddressPolicy, connections: int
 ) -> None:
     with raw_backend(good) as backend:
         async with Outbound([f"localhost:{backend.port}"]) as outbound:
             for _ in range(3):
-                await outbound.fetch(address(backend), patient(), reach=reach)
+                await outbound.fetch(address(backend), patient(), address_policy=address_policy)
     assert (len(backend.requests), backend.connections) == (3, connections)
 
 
@@ -82,23 +84,28 @@ async def test_two_names_of_one_address_share_no_connection(tmp_path: Path) -> N
     with raw_backend(good, server) as backend:
         allow = [f"localhost:{backend.port}", f"other.example:{backend.port}"]
         async with Outbound(allow, resolve=here, tls=client) as outbound:
-            await outbound.fetch(address(backend, "https"), patient(), reach=AddressPolicy.DIRECT)
+            await outbound.fetch(
+                address(backend, "https"), patient(), address_policy=AddressPolicy.DIRECT
+            )
             await outbound.fetch(address(backend, "https"), patient())
             with pytest.raises(FetchFailed, match=r"other\.example could not be reached"):
                 await outbound.fetch(f"https://other.example:{backend.port}/it", patient())
     assert len(backend.requests) == 2
 
 
-@pytest.mark.parametrize("reach", UNPROXIED)
+@pytest.mark.parametrize("address_policy", UNPROXIED)
 async def test_neither_proxy_nor_netrc_is_used_for_addresses_of_others(
-    reach: AddressPolicy, published: Publisher, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    address_policy: AddressPolicy,
+    published: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / ".netrc").write_text("machine localhost login a password b\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
     monkeypatch.setenv("http_proxy", published.url)
     with raw_backend(good) as backend:
         async with Outbound([f"localhost:{backend.port}"]) as outbound:
-            await outbound.fetch(address(backend), patient(), reach=reach)
+            await outbound.fetch(address(backend), patient(), address_policy=address_policy)
             async with outbound.client(3) as client:
                 await client.get(address(backend))
     assert published.seen == []
@@ -113,7 +120,7 @@ async def test_addresses_of_the_operator_go_through_the_operators_proxy(
     monkeypatch.setenv("http_proxy", f"{scheme}127.0.0.1:{published.port}")
     published.answers["http://keys.example/jwks"] = Answer({"keys": []})
     async with Outbound() as outbound:
-        fetcher = JsonFetcher(outbound=outbound, reach=AddressPolicy.PROXIED)
+        fetcher = JsonFetcher(outbound=outbound, address_policy=AddressPolicy.PROXIED)
         assert (await fetcher.get("http://keys.example/jwks")).body == {"keys": []}
     assert published.seen[0].headers["host"] == "keys.example"
 
@@ -126,7 +133,7 @@ async def test_unless_no_proxy_names_them(
         monkeypatch.setenv("http_proxy", published.url)
         monkeypatch.setenv("no_proxy", exempt.format(port=backend.port))
         async with Outbound() as outbound:
-            await outbound.fetch(address(backend), patient(), reach=AddressPolicy.PROXIED)
+            await outbound.fetch(address(backend), patient(), address_policy=AddressPolicy.PROXIED)
     assert (published.seen, len(backend.requests)) == ([], 1)
 
 
@@ -134,7 +141,9 @@ async def test_no_cookie_is_kept_and_no_header_stays_with_the_next_call() -> Non
     with raw_backend(good) as backend:
         async with Outbound() as outbound:
             for _ in range(2):
-                await outbound.fetch(address(backend), patient(), reach=AddressPolicy.DIRECT)
+                await outbound.fetch(
+                    address(backend), patient(), address_policy=AddressPolicy.DIRECT
+                )
             async with outbound.client(3) as client:
                 client.headers["X-Of-One-Call"] = "secret"
                 await client.get(address(backend))

@@ -47,18 +47,18 @@ async def test_a_redirect_is_followed_to_where_it_points(status: int, published:
     assert published.seen[1].headers["authorization"] == "Bearer secret", "the origin is the same"
 
 
-@pytest.mark.parametrize("reach", list(AddressPolicy))
+@pytest.mark.parametrize("address_policy", list(AddressPolicy))
 async def test_without_being_asked_for_none_is_followed(
-    reach: AddressPolicy, published: Publisher
+    address_policy: AddressPolicy, published: Publisher
 ) -> None:
     published.answers["/old"] = moved(f"{published.url}/new")
     async with Outbound([f"127.0.0.1:{published.port}"]) as outbound:
         with pytest.raises(FetchFailed, match="redirects are not followed"):
-            await outbound.fetch(f"{published.url}/old", patient(), reach=reach)
+            await outbound.fetch(f"{published.url}/old", patient(), address_policy=address_policy)
     assert published.asked("/new") == 0
 
 
-@pytest.mark.parametrize("reach", list(AddressPolicy))
+@pytest.mark.parametrize("address_policy", list(AddressPolicy))
 @pytest.mark.parametrize(
     ("target", "told"),
     [
@@ -76,14 +76,18 @@ async def test_without_being_asked_for_none_is_followed(
     ],
 )
 async def test_a_public_address_does_not_lead_inside(
-    reach: AddressPolicy, target: str, told: str, published: Publisher, elsewhere: Publisher
+    address_policy: AddressPolicy,
+    target: str,
+    told: str,
+    published: Publisher,
+    elsewhere: Publisher,
 ) -> None:
     """Whoever chose the first address: the second one was chosen by that server."""
     published.answers["/old"] = moved(target.format(here=elsewhere.url))
     names = Names({"inside.example": ["10.0.0.1"]})
     async with Outbound([f"127.0.0.1:{published.port}"], resolve=names) as outbound:
         with pytest.raises(FetchFailed, match=told):
-            await outbound.fetch(f"{published.url}/old", FOLLOWING, reach=reach)
+            await outbound.fetch(f"{published.url}/old", FOLLOWING, address_policy=address_policy)
     assert elsewhere.seen == []
 
 
@@ -124,16 +128,18 @@ async def test_a_redirect_does_not_give_up_tls(
     assert elsewhere.seen == []
 
 
-@pytest.mark.parametrize("reach", list(AddressPolicy))
+@pytest.mark.parametrize("address_policy", list(AddressPolicy))
 async def test_credentials_stay_with_their_origin(
-    reach: AddressPolicy, published: Publisher, elsewhere: Publisher
+    address_policy: AddressPolicy, published: Publisher, elsewhere: Publisher
 ) -> None:
     published.answers["/old"] = moved(f"{elsewhere.url}/new")
     elsewhere.answers["/new"] = Answer({})
     allow = [f"127.0.0.1:{one.port}" for one in (published, elsewhere)]
     headers = {**SECRETS, "Accept": "text/plain"}
     async with Outbound(allow) as outbound:
-        await outbound.fetch(f"{published.url}/old", FOLLOWING, reach=reach, headers=headers)
+        await outbound.fetch(
+            f"{published.url}/old", FOLLOWING, address_policy=address_policy, headers=headers
+        )
     assert published.seen[0].headers["authorization"] == "Bearer secret"
     assert set(elsewhere.seen[0].headers) == {"host", "user-agent", "accept", "accept-encoding"}
     assert "secret" not in str(elsewhere.seen[0].headers)
@@ -166,7 +172,7 @@ async def test_a_form_is_not_sent_on(published: Publisher, elsewhere: Publisher)
             await outbound.fetch(
                 f"{published.url}/old",
                 FOLLOWING,
-                reach=AddressPolicy.DIRECT,
+                address_policy=AddressPolicy.DIRECT,
                 method="POST",
                 content=b"client_secret=secret",
             )
@@ -175,7 +181,9 @@ async def test_a_form_is_not_sent_on(published: Publisher, elsewhere: Publisher)
 
 async def test_a_redirect_without_an_address_is_a_response(published: Publisher) -> None:
     published.answers["/old"] = Answer({}, 302)
-    bounds = patient(redirects=3, statuses=None)
+    limits = patient(redirects=3, statuses=None)
     async with Outbound() as outbound:
-        fetched = await outbound.fetch(f"{published.url}/old", bounds, reach=AddressPolicy.DIRECT)
+        fetched = await outbound.fetch(
+            f"{published.url}/old", limits, address_policy=AddressPolicy.DIRECT
+        )
     assert fetched.status == 302

@@ -109,13 +109,13 @@ def _fetch(url: str) -> bytes:
     from toolgate.outbound.hops import AddressPolicy
     from toolgate.outbound.responses import FetchedResponse, FetchFailed, ResponseLimits
 
-    bounds = ResponseLimits(
+    limits = ResponseLimits(
         seconds=SECONDS, most_bytes=MOST_BYTES, statuses=None, redirects=5, compressed=True
     )
 
     async def fetch() -> FetchedResponse:
         async with Outbound() as outbound:
-            return await outbound.fetch(url, bounds, reach=AddressPolicy.PROXIED)
+            return await outbound.fetch(url, limits, address_policy=AddressPolicy.PROXIED)
 
     try:
         fetched = run_async(fetch)

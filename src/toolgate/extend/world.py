@@ -54,13 +54,13 @@ class OwnWorld:
         most = self.limits.result_bytes
         if attached:
             most += self.limits.attachment_bytes * 4 // 3
-        bounds = ResponseLimits(seconds=self.seconds, most_bytes=most, statuses=None)
+        limits = ResponseLimits(seconds=self.seconds, most_bytes=most, statuses=None)
         headers = {"Accept": "application/json", **headers}
         try:
             return await self.outbound.fetch(
                 url,
-                bounds,
-                reach=AddressPolicy.DIRECT,
+                limits,
+                address_policy=AddressPolicy.DIRECT,
                 method=method,
                 headers=headers,
                 content=content,

@@ -41,22 +41,22 @@ class Allowance(NamedTuple):
 class Allowances(dict[ToolLimits, Allowance]):
     """By declaration; tools that say the same share turns, and a timer."""
 
-    def __init__(self, bounds: LimitSettings, turns: Turns, deadlines: Deadlines) -> None:
+    def __init__(self, settings: LimitSettings, turns: Turns, deadlines: Deadlines) -> None:
         super().__init__()
-        self._bounds = bounds
+        self._settings = settings
         self._turns = turns
-        self._slow_turns = Turns(bounds.slow_concurrency)
+        self._slow_turns = Turns(settings.slow_concurrency)
         self._deadlines = {deadlines.seconds: deadlines}
         self._stopping = False
 
     def __missing__(self, said: ToolLimits) -> Allowance:
-        bounds = self._bounds
-        most_seconds = bounds.slow_seconds if said.slow else bounds.seconds
+        settings = self._settings
+        most_seconds = settings.slow_seconds if said.slow else settings.seconds
         self[said] = Allowance(
             self._slow_turns if said.slow else self._turns,
             self._within(most_seconds if said.seconds is None else min(said.seconds, most_seconds)),
-            min(said.result_bytes or bounds.result_bytes, bounds.result_bytes),
-            min(said.result_bytes or bounds.attachment_bytes, bounds.attachment_bytes),
+            min(said.result_bytes or settings.result_bytes, settings.result_bytes),
+            min(said.result_bytes or settings.attachment_bytes, settings.attachment_bytes),
         )
         return self[said]
 
@@ -80,16 +80,16 @@ class Limits:
     Counts live in memory, or in Redis or Valkey when several processes share them.
     """
 
-    def __init__(self, bounds: LimitSettings) -> None:
-        self.bounds = bounds
-        store_url = bounds.store
+    def __init__(self, settings: LimitSettings) -> None:
+        self.settings = settings
+        store_url = settings.store
         options, self._close = _connection(store_url)
         store = storage_from_string(store_url, wrap_exceptions=True, **options)
         self._counters = SlidingWindowCounterRateLimiter(cast(Storage, store))
-        self._per_caller = RateLimitItemPerMinute(max(bounds.calls_per_minute, 1))
+        self._per_caller = RateLimitItemPerMinute(max(settings.calls_per_minute, 1))
         self._per_tool = {
             name: RateLimitItemPerMinute(number)
-            for name, number in bounds.tool_calls_per_minute.items()
+            for name, number in settings.tool_calls_per_minute.items()
             if number
         }
         self._own = WindowCounter() if store_url == MEMORY else None
@@ -97,10 +97,10 @@ class Limits:
         self._anonymous_refusals = WindowCounter(MOST_KEYS)
         self._outage = Outage(logger, "The counter store")
         self.peers = PeerLimits(None if store_url == MEMORY else self._counters, self._outage)
-        self.turns = Turns(bounds.concurrency)
-        self.deadlines = Deadlines(bounds.seconds)
+        self.turns = Turns(settings.concurrency)
+        self.deadlines = Deadlines(settings.seconds)
         """Of tools that say nothing of their own."""
-        self.allowances = Allowances(bounds, self.turns, self.deadlines)
+        self.allowances = Allowances(settings, self.turns, self.deadlines)
 
     def admit(self, principal: Principal, tool: str) -> Awaitable[None] | None:
         """Count this call; raise `RateLimited` when it is one too many.
@@ -109,8 +109,8 @@ class Limits:
         """
         if self._own is None:
             return self._admit_shared(principal, tool)
-        if self.bounds.calls_per_minute:
-            wait = self._own.hit((principal.id,), self.bounds.calls_per_minute)
+        if self.settings.calls_per_minute:
+            wait = self._own.hit((principal.id,), self.settings.calls_per_minute)
             if wait is not None:
                 raise _too_many(self._per_caller, (principal.id,), wait)
         if tool in self._per_tool:
@@ -121,7 +121,7 @@ class Limits:
         return None
 
     async def _admit_shared(self, principal: Principal, tool: str) -> None:
-        if self.bounds.calls_per_minute:
+        if self.settings.calls_per_minute:
             await self._count(self._per_caller, (principal.id,))
         if tool in self._per_tool:
             await self._count(self._per_tool[tool], (principal.id, tool))
@@ -133,7 +133,7 @@ class Limits:
         """
         anonymous = principal.kind is Kind.ANONYMOUS
         counter = self._anonymous_refusals if anonymous else self._refusals
-        wait = counter.hit(principal.id, self.bounds.refusals_per_minute)
+        wait = counter.hit(principal.id, self.settings.refusals_per_minute)
         if wait is not None:
             raise too_many(wait)
 

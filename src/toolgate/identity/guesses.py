@@ -62,7 +62,7 @@ class Guesses:
         if seen in self._good:
             return await self._find(seen, credential, find)
         with self._in_flight_lookup(seen) as others:
-            most, limits = self._limits.bounds.guesses_per_minute, self._limits.peers
+            most, limits = self._limits.settings.guesses_per_minute, self._limits.peers
             await limits.check(PURPOSE, peer, most, besides=others)
             return await self._find(seen, credential, find)
 
@@ -107,7 +107,7 @@ class Guesses:
 
     async def _count(self, seen: Seen) -> None:
         _remember(self._wrong, seen)  # before anything is awaited, so that it is counted once
-        most = self._limits.bounds.guesses_per_minute
+        most = self._limits.settings.guesses_per_minute
         try:
             await self._limits.peers.admit(PURPOSE, seen[0], most)
         except GateError as refused:

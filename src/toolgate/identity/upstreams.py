@@ -32,7 +32,7 @@ def upstreams_of(
 ) -> Upstreams:
     """Ready to ask; nothing is asked before somebody signs in."""
     guarded = JsonFetcher(outbound=outbound, seconds=SECONDS)
-    fetcher = replace(guarded, reach=AddressPolicy.PROXIED, most_bytes=MOST_BYTES)
+    fetcher = replace(guarded, address_policy=AddressPolicy.PROXIED, most_bytes=MOST_BYTES)
     signs_in = provider or _provider(settings.sign_in, fetcher)
     described = ClientDocuments(guarded)
     return Upstreams(signs_in, described if settings.oauth.client_documents else None)

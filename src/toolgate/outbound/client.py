@@ -58,9 +58,9 @@ class Outbound:
     async def fetch(
         self,
         url: str,
-        bounds: ResponseLimits,
+        limits: ResponseLimits,
         *,
-        reach: AddressPolicy = AddressPolicy.PUBLIC,
+        address_policy: AddressPolicy = AddressPolicy.PUBLIC,
         method: str = "GET",
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
@@ -68,13 +68,13 @@ class Outbound:
         """One whole response; raise `FetchFailed` unless it may be and can be had."""
         import httpx2  # noqa: PLC0415
 
-        hop = Hop(reach, method, checked_url(url), headers or {}, content)
+        hop = Hop(address_policy, method, checked_url(url), headers or {}, content)
         host = hop.url.host
         try:
-            with anyio.fail_after(bounds.seconds):
-                return await self._follow(hop, bounds)
+            with anyio.fail_after(limits.seconds):
+                return await self._follow(hop, limits)
         except TimeoutError:
-            raise FetchTimedOut(f"{host} did not answer within {bounds.seconds:g} s.") from None
+            raise FetchTimedOut(f"{host} did not answer within {limits.seconds:g} s.") from None
         except httpx2.HTTPError as problem:
             raise FetchFailed(f"{host} could not be reached.") from problem
 
@@ -94,14 +94,14 @@ class Outbound:
             headers={**USER_AGENT, "Accept": "application/json", "Accept-Encoding": "identity"},
         )
 
-    async def _follow(self, hop: Hop, bounds: ResponseLimits) -> FetchedResponse:
-        ours = {**USER_AGENT, "Accept-Encoding": GZIP if bounds.compressed else "identity"}
-        follows = bounds.redirects if hop.method in SAFE_METHODS else 0
+    async def _follow(self, hop: Hop, limits: ResponseLimits) -> FetchedResponse:
+        ours = {**USER_AGENT, "Accept-Encoding": GZIP if limits.compressed else "identity"}
+        follows = limits.redirects if hop.method in SAFE_METHODS else 0
         for _ in range(1 + follows):
             response = await self._send(hop, ours)
             try:
                 if not (follows and response.has_redirect_location):
-                    body = await read_body(response, hop.url.host, bounds)
+                    body = await read_body(response, hop.url.host, limits)
                     return FetchedResponse(
                         str(hop.url), response.status_code, response.headers, body
                     )
@@ -115,8 +115,8 @@ class Outbound:
 
         from toolgate.outbound.connections import proxy_for  # noqa: PLC0415
 
-        if hop.reach is not AddressPolicy.PUBLIC:
-            proxy = proxy_for(hop.url) if hop.reach is AddressPolicy.PROXIED else None
+        if hop.address_policy is not AddressPolicy.PUBLIC:
+            proxy = proxy_for(hop.url) if hop.address_policy is AddressPolicy.PROXIED else None
             return await self._transport(proxy).handle_async_request(hop.request(ours))
         name = hop.url.raw_host.decode("ascii")
         for address in await self._guard.addresses(hop.url.scheme, name, port_of(hop.url)):

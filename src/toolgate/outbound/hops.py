@@ -30,9 +30,9 @@ class AddressPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A request and how far it may reach."""
+    """A request, and which addresses it may go to."""
 
-    reach: AddressPolicy
+    address_policy: AddressPolicy
     method: str
     url: "httpx2.URL"
     headers: Mapping[str, str]

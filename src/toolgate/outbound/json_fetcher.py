@@ -32,7 +32,7 @@ class JsonFetcher:
     """Fetches JSON objects; redirects are not followed."""
 
     outbound: Outbound
-    reach: AddressPolicy = AddressPolicy.PUBLIC
+    address_policy: AddressPolicy = AddressPolicy.PUBLIC
     seconds: float = 5.0
     most_bytes: int = 64 * 1024
 
@@ -53,13 +53,15 @@ class JsonFetcher:
         return await self._fetch(url, ANSWERS, method="POST", headers=headers, content=content)
 
     async def _fetch(self, url: str, statuses: tuple[int, ...], **request: Any) -> JsonObject:
-        bounds = ResponseLimits(
+        limits = ResponseLimits(
             seconds=self.seconds,
             most_bytes=self.most_bytes,
             statuses=statuses,
             content_types=JSON_TYPES,
         )
-        fetched = await self.outbound.fetch(url, bounds, reach=self.reach, **request)
+        fetched = await self.outbound.fetch(
+            url, limits, address_policy=self.address_policy, **request
+        )
         host = urlsplit(fetched.url).hostname
         try:
             body: Any = orjson.loads(fetched.body)

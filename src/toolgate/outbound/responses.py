@@ -55,18 +55,18 @@ class FetchedResponse:
     body: bytes
 
 
-async def read_body(response: "httpx2.Response", host: str, bounds: ResponseLimits) -> bytes:
+async def read_body(response: "httpx2.Response", host: str, limits: ResponseLimits) -> bytes:
     """The body of a response that is still on its way; raise `FetchFailed` unless it fits."""
-    _check(response, host, bounds)
+    _check(response, host, limits)
     unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if _encoding(response) == GZIP else None
     body = bytearray()
     try:
         async for chunk in response.aiter_raw():
             # Unpacking is what makes a small response a large one.
-            left = bounds.most_bytes - len(body) + 1
+            left = limits.most_bytes - len(body) + 1
             body += unpack.decompress(chunk, left) if unpack else chunk
-            if len(body) > bounds.most_bytes:
-                raise ResponseTooLarge(f"{host} sent more than {bounds.most_bytes:,} bytes.")
+            if len(body) > limits.most_bytes:
+                raise ResponseTooLarge(f"{host} sent more than {limits.most_bytes:,} bytes.")
     except zlib.error:
         raise FetchFailed(f"{host} did not send valid gzip.") from None
     if unpack and not unpack.eof:
@@ -74,9 +74,9 @@ async def read_body(response: "httpx2.Response", host: str, bounds: ResponseLimi
     return bytes(body)
 
 
-def _check(response: "httpx2.Response", host: str, bounds: ResponseLimits) -> None:
-    status, types = response.status_code, bounds.content_types
-    if bounds.statuses is not None and status not in bounds.statuses:
+def _check(response: "httpx2.Response", host: str, limits: ResponseLimits) -> None:
+    status, types = response.status_code, limits.content_types
+    if limits.statuses is not None and status not in limits.statuses:
         if response.is_redirect:
             raise FetchFailed(f"{host} answered with a redirect; redirects are not followed.")
         raise FetchFailed(f"{host} answered with status {status}.")
@@ -84,7 +84,7 @@ def _check(response: "httpx2.Response", host: str, bounds: ResponseLimits) -> No
     if types and not any(fnmatchcase(kind, one) for one in types):
         name = types[0].rpartition("/")[2].upper()
         raise FetchFailed(f"{host} did not send {name} ({types[0]}).")
-    if _encoding(response) not in {"identity", GZIP if bounds.compressed else "identity"}:
+    if _encoding(response) not in {"identity", GZIP if limits.compressed else "identity"}:
         raise UnexpectedEncoding(f"{host} sent a compressed answer, which was not asked for.")
 
 

@@ -61,7 +61,7 @@ class ToolRoutes:
     async def _call(self, name: str, scope: Scope, receive: Receive, to: Send) -> None:
         arguments: Any
         try:
-            body = await read_body(receive, self._gate.limits.bounds.body_bytes)
+            body = await read_body(receive, self._gate.limits.settings.body_bytes)
             arguments = parse_json(body) if body.strip() else None
         except GateError as unreadable:
             arguments = unreadable

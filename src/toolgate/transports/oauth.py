@@ -117,7 +117,7 @@ class OAuthRoutes:
 
     async def _count(self, path: str, peer: str) -> None:
         """Each peer by itself, so that nobody can shut the others out."""
-        most = self._gate.limits.bounds.sign_ins_per_minute
+        most = self._gate.limits.settings.sign_ins_per_minute
         if path in OFTEN:
             most *= OFTEN_FOR_ONE_RARE
         elif path not in RARE:

@@ -184,7 +184,7 @@ class Routes:
         try:
             arguments = routed.arguments(path, scope["query_string"])
             if routed.method != "GET":
-                body = await read_body(receive, self._gate.limits.bounds.body_bytes)
+                body = await read_body(receive, self._gate.limits.settings.body_bytes)
                 arguments = routed.with_body(arguments, path, body)
             elif _has_body(scope):
                 raise InvalidArguments([Problem("body", "unknown", NO_BODY)])

@@ -44,7 +44,7 @@ class Rpc:
             response = failure(None, INVALID_REQUEST, "Use POST.")
             return await send_json(to, 405, response, [(b"allow", b"POST")])
         try:
-            body = await read_body(receive, self._gate.limits.bounds.body_bytes)
+            body = await read_body(receive, self._gate.limits.settings.body_bytes)
             message = parse_json(body)
         except GateError as problem:
             return await self._unreadable(scope, to, problem)

@@ -20,7 +20,7 @@ CLIENTS = [("confidential app", "a secret: 100% + more"), ("public", None)]
 @pytest.fixture
 async def fetcher() -> AsyncIterator[JsonFetcher]:
     async with Outbound() as outbound:
-        yield JsonFetcher(outbound=outbound, reach=AddressPolicy.PROXIED, seconds=PATIENT)
+        yield JsonFetcher(outbound=outbound, address_policy=AddressPolicy.PROXIED, seconds=PATIENT)
 
 
 @pytest.mark.parametrize(("client_id", "secret"), CLIENTS)

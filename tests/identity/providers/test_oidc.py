@@ -97,7 +97,7 @@ def upstream(key: RSAKey) -> Iterator[Upstream]:
 @pytest.fixture
 async def fetcher() -> AsyncIterator[JsonFetcher]:
     async with Outbound() as outbound:
-        yield JsonFetcher(outbound=outbound, reach=AddressPolicy.PROXIED, seconds=PATIENT)
+        yield JsonFetcher(outbound=outbound, address_policy=AddressPolicy.PROXIED, seconds=PATIENT)
 
 
 @pytest.fixture

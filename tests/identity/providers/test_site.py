@@ -55,7 +55,7 @@ def published(key: RSAKey) -> Iterator[Publisher]:
 @pytest.fixture
 async def fetcher() -> AsyncIterator[JsonFetcher]:
     async with Outbound() as outbound:
-        yield JsonFetcher(outbound=outbound, reach=AddressPolicy.PROXIED, seconds=PATIENT)
+        yield JsonFetcher(outbound=outbound, address_policy=AddressPolicy.PROXIED, seconds=PATIENT)
 
 
 @pytest.fixture

@@ -8,19 +8,13 @@ import typer
 from pydantic import Field
 from sqlalchemy import Column, Connection, Float, MetaData, String, Table, select
 
-from toolgate.db.engine import Database
-from toolgate.db.schemas import Schema
-from toolgate.gate.context import Context
-from toolgate.gate.dialects import SENTENCE
-from toolgate.gate.errors import NotFound
-from toolgate.gate.offer import Offer, Site
-from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Input, Output, Pack, Target
-from toolgate.setting_types import Section
+import toolgate.pack as tg
 
 RULES = """@id("users-read-the-weather")
-permit (principal, action, resource) when {
-  resource.pack == "weather" && resource.effect == "read" && principal.roles.contains("user") };
+permit (principal, action, resource)
+when {
+  resource.pack == "weather" && resource.effect == "read" && principal.roles.contains("user")
+};
 """
 tables = MetaData()
 observations = Table(
@@ -29,19 +23,19 @@ observations = Table(
     Column("city", String(100), primary_key=True),
     Column("celsius", Float, nullable=False),
 )
-family = Family("weather", Pack("weather", SENTENCE, "What the weather is."))
+family = tg.Family("weather", tg.Pack("weather", tg.SENTENCE, "What the weather is."))
 
 
-class WeatherSettings(Section):
+class WeatherSettings(tg.Section):
     unit: Literal["celsius", "fahrenheit"] = Field("celsius", description="Unit of answers.")
 
 
 class World(NamedTuple):
-    database: Database
+    database: tg.Database
     unit: str
 
 
-class City(Input):
+class City(tg.Input):
     city: str = Field(min_length=1, max_length=100, description="The city's name.")
 
 
@@ -49,7 +43,7 @@ class Observation(City):
     celsius: float = Field(ge=-100, le=70, description="The temperature.")
 
 
-class Weather(Output):
+class Weather(tg.Output):
     city: str = Field(description="The city's name.")
     temperature: float = Field(description="The temperature, in the unit.")
     unit: str = Field(description="The unit.")
@@ -65,26 +59,30 @@ def store(connection: Connection, city: str, celsius: float) -> None:
     connection.execute(observations.insert(), {"city": city, "celsius": celsius})
 
 
-@family.tool("weather.get", role=Role.ADMIN, effect=Effect.READ, title="Get the weather")
-async def get(ctx: Context[World], args: City) -> Weather:
+@family.tool("weather.get", role=tg.Role.ADMIN, effect=tg.Effect.READ, title="Get the weather")
+async def get(ctx: tg.Context[World], args: City) -> Weather:
     """Read the latest temperature of a city."""
     query = select(observations.c.celsius).where(observations.c.city == args.city)
     celsius = await ctx.world.database.read(lambda connection: connection.scalar(query))
     if celsius is None:
-        raise NotFound(f"Nothing is known of {args.city}. Note it with weather.note.")
+        raise tg.NotFound(f"Nothing is known of {args.city}. Note it with weather.note.")
     return answer(ctx.world, args.city, celsius)
 
 
 @family.tool(
-    "weather.note", role=Role.ADMIN, effect=Effect.WRITE, writes=[Target.TABLES], title="Note it"
+    "weather.note",
+    role=tg.Role.ADMIN,
+    effect=tg.Effect.WRITE,
+    writes=[tg.Target.TABLES],
+    title="Note it",
 )
-async def note(ctx: Context[World], args: Observation) -> Weather:
+async def note(ctx: tg.Context[World], args: Observation) -> Weather:
     """Note the temperature of a city, in place of what was noted before."""
     await ctx.tx.run(lambda connection: store(connection, args.city, args.celsius))
     return answer(ctx.world, args.city, args.celsius)
 
 
-async def demo(world: World, site: Site) -> int:
+async def demo(world: World, site: tg.Site) -> int:
     held = await site.database.read(lambda connection: connection.scalar(select(observations)))
     if held is None:
         await site.database.write(lambda connection: store(connection, "Oslo", -3.5))
@@ -98,16 +96,16 @@ def commands() -> typer.Typer:
 
 
 @asynccontextmanager
-async def opened(site: Site, settings: WeatherSettings) -> AsyncGenerator[World]:
+async def opened(site: tg.Site, settings: WeatherSettings) -> AsyncGenerator[World]:
     yield World(site.database, settings.unit)
 
 
-OFFER = Offer(
+OFFER = tg.Offer(
     pack=family.pack,
     tools=tuple(family.tools),
     settings=WeatherSettings,
     open=opened,
-    schema=Schema(tables, "toolgate_weather.migrations", "weather_version"),
+    schema=tg.Schema(tables, "toolgate_weather.migrations", "weather_version"),
     rules=RULES,
     demo=demo,
     commands="toolgate_weather:commands",

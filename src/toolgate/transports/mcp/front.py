@@ -127,13 +127,13 @@ class Front:
 
     async def _body(self, receive: Receive) -> bytes:
         try:
-            return await read_body(receive, self._gate.limits.bounds.body_bytes)
+            return await read_body(receive, self._gate.limits.settings.body_bytes)
         except TooLarge as problem:
             raise RequestRefused(problem, failure(None, INVALID_REQUEST, problem.message)) from None
 
     def respond(self, head: Head, body: bytes) -> Pending:
         """Answer a request whose headers are known, if it is plain."""
-        if len(body) > self._gate.limits.bounds.body_bytes:
+        if len(body) > self._gate.limits.settings.body_bytes:
             return None
         try:
             plain = _plain(head.routing, parse_json(body))

@@ -74,7 +74,7 @@ class StdioClient:
         self._ids = Ids()
         self._holder = CredentialHolder(gate, self._ids, principal, identify)
         self._responses = Responses(gate, underscore_names=underscore_names)
-        longest = gate.limits.bounds.body_bytes
+        longest = gate.limits.settings.body_bytes
         self._wire = Wire(source, target, longest=longest, take=self._take)
         self._sdk = Handover(self._wire.write)
         self._loop = asyncio.get_running_loop()
@@ -213,7 +213,7 @@ class StdioClient:
         return True
 
     def _over_the_limit(self) -> TooLarge:
-        longest = self._gate.limits.bounds.body_bytes
+        longest = self._gate.limits.settings.body_bytes
         return TooLarge(
             f"This line is over the limit of {longest} bytes (setting limits.body_bytes)."
         )

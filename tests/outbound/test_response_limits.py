@@ -22,20 +22,22 @@ from toolgate.outbound.responses import (
 pytestmark = pytest.mark.anyio
 
 
-async def fetched(published: Publisher, answer: Answer, bounds: ResponseLimits) -> FetchedResponse:
+async def fetched(published: Publisher, answer: Answer, limits: ResponseLimits) -> FetchedResponse:
     published.answers["/it"] = answer
     async with Outbound() as outbound:
-        return await outbound.fetch(f"{published.url}/it", bounds, reach=AddressPolicy.DIRECT)
+        return await outbound.fetch(
+            f"{published.url}/it", limits, address_policy=AddressPolicy.DIRECT
+        )
 
 
 @pytest.mark.parametrize("most", [0, 10, 100_000])
 async def test_a_body_may_have_as_many_bytes_as_wanted_and_not_one_more(
     most: int, published: Publisher
 ) -> None:
-    bounds = patient(most_bytes=most)
-    assert len((await fetched(published, Answer(b"x" * most), bounds)).body) == most
+    limits = patient(most_bytes=most)
+    assert len((await fetched(published, Answer(b"x" * most), limits)).body) == most
     with pytest.raises(ResponseTooLarge, match=f"more than {most:,} bytes"):
-        await fetched(published, Answer(b"x" * (most + 1)), bounds)
+        await fetched(published, Answer(b"x" * (most + 1)), limits)
 
 
 async def test_a_response_that_drips_ends_in_time(published: Publisher) -> None:
@@ -54,10 +56,10 @@ async def test_a_response_that_drips_ends_in_time(published: Publisher) -> None:
 
 async def test_redirects_share_the_time_of_the_request(published: Publisher) -> None:
     published.answers["/it"] = Answer({}, 302, {"Location": "/it"})
-    bounds = patient(seconds=0.3, redirects=1_000_000)
+    limits = patient(seconds=0.3, redirects=1_000_000)
     async with Outbound() as outbound:
         with pytest.raises(FetchTimedOut, match=r"within 0\.3 s"):
-            await outbound.fetch(f"{published.url}/it", bounds, reach=AddressPolicy.DIRECT)
+            await outbound.fetch(f"{published.url}/it", limits, address_policy=AddressPolicy.DIRECT)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +77,12 @@ async def test_a_content_type_fits_a_pattern_or_is_refused(
     wanted: tuple[str, ...], sent: str, fits: bool, published: Publisher
 ) -> None:
     answer = Answer(b"body", headers={"Content-Type": sent})
-    bounds = patient(content_types=wanted)
+    limits = patient(content_types=wanted)
     if fits:
-        assert (await fetched(published, answer, bounds)).body == b"body"
+        assert (await fetched(published, answer, limits)).body == b"body"
     else:
         with pytest.raises(FetchFailed, match=r"127\.0\.0\.1 did not send .*\(text/"):
-            await fetched(published, answer, bounds)
+            await fetched(published, answer, limits)
 
 
 @pytest.mark.parametrize("status", [201, 204, 404, 503])
@@ -97,11 +99,11 @@ def packed(body: bytes, encoding: str = "gzip") -> Answer:
 
 
 async def test_gzip_is_unpacked_when_it_is_asked_for(published: Publisher) -> None:
-    bounds = patient(compressed=True)
+    limits = patient(compressed=True)
     answer = packed(gzip.compress(b"plain"), "GZIP")
-    assert (await fetched(published, answer, bounds)).body == b"plain"
+    assert (await fetched(published, answer, limits)).body == b"plain"
     assert published.seen[0].headers["accept-encoding"] == "gzip"
-    assert (await fetched(published, Answer(b"plain"), bounds)).body == b"plain"
+    assert (await fetched(published, Answer(b"plain"), limits)).body == b"plain"
 
 
 async def test_what_was_not_asked_for_is_not_unpacked(published: Publisher) -> None:

@@ -1,0 +1,125 @@
+"""All that a pack is written with: `import toolgate.pack as tg`, and `toolgate.testing` for tests.
+
+These names are kept; where they are defined is not. docs/how-to/write-a-pack.md shows their use.
+"""
+
+from toolgate.db.engine import Database
+from toolgate.db.schemas import Schema
+from toolgate.db.transactions import Transaction
+from toolgate.gate.attachments import Attachment
+from toolgate.gate.context import Context
+from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS, Dialect
+from toolgate.gate.errors import (
+    Conflict,
+    Forbidden,
+    ForgeUnavailable,
+    GateError,
+    Gone,
+    InvalidArguments,
+    NotFound,
+    Problem,
+    QuotaExceeded,
+    RateLimited,
+    ResultTooLarge,
+    TimedOut,
+    TokenExpired,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+from toolgate.gate.from_request import FromRequest, Header, RequestHeaders
+from toolgate.gate.offer import NotForDemo, Offer, Site
+from toolgate.gate.principal import AgentType, Principal, Role
+from toolgate.gate.prompts import Prompt, PromptArgument
+from toolgate.gate.resources import Resource
+from toolgate.gate.scope import Scoped
+from toolgate.gate.tool import (
+    Effect,
+    Family,
+    Input,
+    NoArguments,
+    Output,
+    Pack,
+    Route,
+    StoredOutput,
+    Target,
+    Tool,
+)
+from toolgate.outbound.client import Outbound
+from toolgate.outbound.hops import AddressPolicy
+from toolgate.outbound.responses import FetchedResponse, FetchFailed, ResponseLimits
+from toolgate.ports.documents import (
+    DocumentExists,
+    DocumentStore,
+    Filter,
+    Operator,
+    StoredDocument,
+    StoreUnavailable,
+)
+from toolgate.setting_types import BadSettings, Section
+
+__all__ = [
+    "ENVELOPE",
+    "FLAGGED",
+    "JSON_RPC",
+    "SENTENCE",
+    "STATUS",
+    "AddressPolicy",
+    "AgentType",
+    "Attachment",
+    "BadSettings",
+    "Conflict",
+    "Context",
+    "Database",
+    "Dialect",
+    "DocumentExists",
+    "DocumentStore",
+    "Effect",
+    "Family",
+    "FetchFailed",
+    "FetchedResponse",
+    "Filter",
+    "Forbidden",
+    "ForgeUnavailable",
+    "FromRequest",
+    "GateError",
+    "Gone",
+    "Header",
+    "Input",
+    "InvalidArguments",
+    "NoArguments",
+    "NotForDemo",
+    "NotFound",
+    "Offer",
+    "Operator",
+    "Outbound",
+    "Output",
+    "Pack",
+    "Principal",
+    "Problem",
+    "Prompt",
+    "PromptArgument",
+    "QuotaExceeded",
+    "RateLimited",
+    "RequestHeaders",
+    "Resource",
+    "ResponseLimits",
+    "ResultTooLarge",
+    "Role",
+    "Route",
+    "Schema",
+    "Scoped",
+    "Section",
+    "Site",
+    "StoreUnavailable",
+    "StoredDocument",
+    "StoredOutput",
+    "Target",
+    "TimedOut",
+    "TokenExpired",
+    "TooLarge",
+    "Tool",
+    "Transaction",
+    "Unauthenticated",
+    "Unavailable",
+]
