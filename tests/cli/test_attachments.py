@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,14 @@ def test_it_is_saved_where_it_should_be(call: Any, tmp_path: Path, save: str) ->
     (tmp_path / "sub").mkdir()
     called = call("--save", save)
     path = tmp_path / save
-    path = path / "report.pdf" if path.is_dir() else path
+    path = path / "attachment-report.pdf" if path.is_dir() else path
     assert path.read_bytes() == DATA
     assert (called.code, called.json) == (0, {"pages": 3})
     assert called.err == f"content: 5 bytes in {path.relative_to(tmp_path)}\n"
 
 
 def test_a_file_that_is_there_is_overwritten_only_by_force(call: Any, tmp_path: Path) -> None:
-    mine = tmp_path / "report.pdf"
+    mine = tmp_path / "attachment-report.pdf"
     mine.write_text("mine")
     refused = call("--save", ".")
     assert refused.code == 2
@@ -87,12 +88,36 @@ def test_no_name_leads_out_of_the_folder(call: Any, tmp_path: Path, force: tuple
     folder.mkdir()
     theirs = tmp_path / "theirs"
     theirs.write_text("theirs")
-    (folder / "link").symlink_to(theirs)
+    (folder / "attachment-link").symlink_to(theirs)
     for name in ("../theirs", str(theirs), "..", "a/../../theirs"):
         call(f"name={name}", "--save", "folder", "--force")
     assert call("name=link", "--save", "folder", *force).code == 2
     assert theirs.read_text() == "theirs"
-    assert {one.name for one in folder.iterdir()} == {"link", "theirs", "attachment.pdf"}
+    assert {one.name for one in folder.iterdir()} == {
+        "attachment-link",
+        "attachment-theirs",
+        "attachment.pdf",
+    }
+
+
+@pytest.mark.parametrize("name", ["toolgate.toml", ".env", "-rf", ".bashrc", "conftest.py"])
+def test_no_name_is_one_that_a_program_reads(call: Any, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert call(f"name={name}", "--save", "folder").code == 0
+    (saved,) = folder.iterdir()
+    assert saved.name == f"attachment-{name.lstrip('.')}"
+
+
+@pytest.mark.parametrize("name", ["mine.cedar", "mine.CEDAR"])
+def test_no_name_is_one_of_a_rule(call: Any, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    refused = call(f"name={name}", "--save", "rules", "--force")
+    assert refused.code == 2
+    assert "--save" in refused.json["error"]["hint"]
+    assert not list(folder.iterdir())
+    assert call(f"name={name}", "--save", "rules/mine.cedar").code == 0
 
 
 def test_a_dash_is_standard_output(process: Any, tmp_path: Path) -> None:
@@ -107,23 +132,54 @@ def test_nothing_to_save_is_said(call: Any, cli: Any) -> None:
     assert "Nothing was saved" in called.err
 
 
-def test_on_a_terminal_it_is_a_file_in_the_current_folder(
-    tmp_path: Path, environment: dict[str, str]
+@dataclass(frozen=True)
+class Shown:
+    """What a person saw."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def on_terminal(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Shown]:
+    """Call the tool with a terminal as its standard output."""
+
+    def call(*arguments: str) -> Shown:
+        ours, theirs = pty.openpty()
+        called = subprocess.Popen(
+            [sys.executable, "-m", "toolgate", "call", "get_report", *arguments],
+            cwd=tmp_path,
+            env=environment | {"TOOLGATE_EXTEND__TOOLS": "tools.py"},
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+        )
+        os.close(theirs)
+        _, err = called.communicate(timeout=PATIENT)
+        out = os.read(ours, 65536)
+        os.close(ours)
+        return Shown(called.returncode, out.decode(), err.decode())
+
+    return call
+
+
+def test_on_a_terminal_nothing_is_written_unless_asked_for(
+    on_terminal: Callable[..., Shown], tmp_path: Path
 ) -> None:
-    ours, theirs = pty.openpty()
-    called = subprocess.Popen(
-        [sys.executable, "-m", "toolgate", "call", "get_report"],
-        cwd=tmp_path,
-        env=environment | {"TOOLGATE_EXTEND__TOOLS": "tools.py"},
-        stdout=theirs,
-        stderr=subprocess.PIPE,
+    before = {one.name for one in tmp_path.iterdir()}
+    shown = on_terminal("name=toolgate.toml")
+    assert shown.code == 0
+    assert {one.name for one in tmp_path.iterdir()} == before
+    assert shown.err == (
+        "content: 5 bytes of application/pdf named toolgate.toml, not saved. "
+        "Save it with --save FILE.\n"
     )
-    os.close(theirs)
-    _, err = called.communicate(timeout=PATIENT)
-    shown = os.read(ours, 65536)
-    os.close(ours)
-    assert called.returncode == 0
-    assert (tmp_path / "report.pdf").read_bytes() == DATA
-    assert b"report.pdf" in err
-    assert b"pages" in shown
-    assert base64.b64encode(DATA) not in shown
+    assert "pages" in shown.out
+    assert base64.b64encode(DATA).decode() not in shown.out
+
+
+def test_on_a_terminal_it_is_saved_where_it_should_be(
+    on_terminal: Callable[..., Shown], tmp_path: Path
+) -> None:
+    assert on_terminal("--save", "a.pdf").code == 0
+    assert (tmp_path / "a.pdf").read_bytes() == DATA

@@ -40,8 +40,8 @@ Save = Annotated[
     typer.Option(
         "--save",
         metavar="FILE",
-        help="Where to write an attachment: a file, a folder, or - for stdout. On a terminal, the "
-        "current folder if you do not say; in a pipe it is base64 in the JSON.",
+        help="Where to write an attachment: a file, a folder (as attachment-NAME), or - for "
+        "stdout. Otherwise it is base64 in the JSON of a pipe, and only described on a terminal.",
     ),
 ]
 Force = Annotated[

@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from toolgate.gate.outcomes import Attached, Outcome
 
 STDOUT = "-"
+PREFIX = "attachment"
+"""Of names in a folder: whoever made the attachment chose its name, and programs read files by
+theirs (`toolgate.toml`, `.env`), or take them for options (`-rf`)."""
+RULES = ".cedar"
+"""A folder of rules is read by this suffix, whatever comes before it."""
 
 
 def save_attachment(outcome: "Outcome", save: str | None, *, force: bool) -> bool:
-    """Save an attachment, or print it; True where the rest of the answer is still to be printed.
+    """Save an attachment where asked to; True where the rest of the answer is still to be printed.
 
-    In a pipe that asks for no file it is base64 in the JSON, as on other transports.
+    Where no file is asked for, it is base64 in the JSON of a pipe, as on other transports, and
+    only described on a terminal.
     """
     assert outcome.attached is not None
     if save == STDOUT:
@@ -32,18 +38,27 @@ def save_attachment(outcome: "Outcome", save: str | None, *, force: bool) -> boo
 
         typer.echo(orjson.dumps(inline_attachment(outcome)))
         return False
-    path = _place(outcome.attached, save)
-    _write(path, outcome.attached.data, force=force)
-    note(f"{outcome.attached.field}: {len(outcome.attached.data):,} bytes in {path}")
+    attached, size = outcome.attached, f"{len(outcome.attached.data):,} bytes"
+    if save is None:
+        kind, name = attached.attachment.content_type, attached.attachment.file_name
+        step = "Save it with --save FILE."
+        note(f"{attached.field}: {size} of {kind} named {name}, not saved. {step}")
+        return True
+    path = _place(attached, save)
+    _write(path, attached.data, force=force)
+    note(f"{attached.field}: {size} in {path}")
     return True
 
 
-def _place(attached: "Attached", save: str | None) -> Path:
+def _place(attached: "Attached", save: str) -> Path:
     """The file that was named, or one in the folder, whose name leads nowhere else."""
-    path = Path(save or ".")
+    path = Path(save)
     if not path.is_dir():
         return path
-    path /= attached.attachment.file_name
+    name = attached.attachment.file_name
+    path /= name if name.startswith(PREFIX) else f"{PREFIX}-{name}"
+    if path.suffix.lower() == RULES:
+        raise Stop(f"{path} may be read as a rule. Name the file with --save.")
     if path.is_symlink():
         raise Stop(f"{path} is a link to another place. Name the file with --save.")
     return path
