@@ -50,6 +50,10 @@ class OwnResult:
         """The answer."""
         return self.value
 
+    def body_without(self, field: str) -> Any:
+        """The same without a field; only objects have attachments."""
+        return {name: one for name, one in self.value.items() if name != field}
+
 
 def origin_of(url: str) -> tuple[str, str, int]:
     """Scheme, host and port of an address that we may call."""

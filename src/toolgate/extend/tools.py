@@ -103,9 +103,11 @@ class HandlerCall:
         value = await self.handler(handler_context(ctx, self.tool), args)
         if self.model is not None and not isinstance(value, self.model):
             value = self._validate(value, self.model)
-        attachment = getattr(value, self.attachment_field) if self.attachment_field else None
+        field = self.attachment_field
+        attachment = getattr(value, field) if field else None
         if isinstance(value, BaseModel):
-            value = value.__pydantic_serializer__.to_python(value, mode="json")
+            apart = {field} if field and attachment else None
+            value = value.__pydantic_serializer__.to_python(value, mode="json", exclude=apart)
         return OwnResult(validated_result(self.tool, value, self.check), attachment)
 
     def _validate(self, value: Any, model: type[BaseModel]) -> BaseModel:

@@ -9,7 +9,7 @@ from toolgate.gate.calls import Call, context_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Conflict, ResultTooLarge
 from toolgate.gate.limits import Allowance
-from toolgate.gate.outcomes import Attached, Outcome, result_too_large
+from toolgate.gate.outcomes import Attached, Outcome, outcome_of_result, result_too_large
 from toolgate.gate.tool import Output
 
 
@@ -20,16 +20,14 @@ async def outcome_with_attachment(
     assert tool.attachment is not None
     uri = uri_of(tool.name, call.arguments) if call.links else None
     result: Output = await tool.handler(context_of(call, tool), args)
-    fields = {**result.body()}
-    body = tool.pack.dialect.success(fields)
     attachment = tool.attachment_of(result)
-    if attachment is not None:
-        fields.pop(tool.attachment, None)
+    if attachment is None:
+        return outcome_of_result(result, tool, allowed.result_bytes)
+    fields = result.body_without(tool.attachment)
+    body = tool.pack.dialect.success(fields)
     raw = orjson.dumps(body)
     if len(raw) > allowed.result_bytes:
         raise result_too_large(raw, allowed.result_bytes)
-    if attachment is None:
-        return Outcome(body=body, raw=raw)
     _check_size(attachment, allowed.attachment_bytes)
     data = b"" if uri is not None else await _read(attachment)
     attached = Attached(attachment, data, uri, tool.attachment, fields)

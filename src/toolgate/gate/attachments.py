@@ -13,15 +13,14 @@ import base64
 import json
 import mimetypes
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from inspect import isclass
-from types import UnionType
-from typing import Any, Self, Union, cast, get_args, get_origin
+from typing import Any, Self, cast
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from toolgate.gate.annotations import is_optional, types_within
 from toolgate.gate.errors import InvalidArguments, Problem
 
 OCTETS = "application/octet-stream"
@@ -79,9 +78,9 @@ class Attachment:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Only an attachment is one; in JSON there is nothing until its bytes are put there."""
-        nothing = core_schema.plain_serializer_function_ser_schema(lambda _: None, when_used="json")
-        return core_schema.is_instance_schema(cls, serialization=nothing)
+        """Only an attachment is one; it is taken out of a result before that becomes JSON."""
+        never = core_schema.plain_serializer_function_ser_schema(_refuse_json, when_used="json")
+        return core_schema.is_instance_schema(cls, serialization=never)
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -89,6 +88,10 @@ class Attachment:
     ) -> dict[str, Any]:
         """As JSON has it."""
         return {"type": "string", "contentEncoding": "base64"}
+
+
+def _refuse_json(_: Attachment) -> None:
+    raise TypeError("an Attachment is handed over as the field of an Output, nowhere else")
 
 
 def _cut(text: str, most: int) -> str:
@@ -101,33 +104,16 @@ class BadAttachment(TypeError):
 
 def attachment_field(model: type[BaseModel]) -> str | None:
     """The field of an Output that is an attachment, or may be one."""
-    holding = [name for name, one in model.model_fields.items() if _holds(one.annotation, set())]
+    fields = {name: one.annotation for name, one in model.model_fields.items()}
+    holding = [name for name, one in fields.items() if Attachment in types_within(one)]
     if not holding:
         return None
     if len(holding) > 1:
         raise BadAttachment(f"has attachments in {' and '.join(holding)}: one is possible")
-    if Attachment not in _options(model.model_fields[holding[0]].annotation):
-        raise BadAttachment(f"has an attachment inside {holding[0]}: make it a field of the Output")
+    if not is_optional(fields[holding[0]], Attachment):
+        told = "make it a field of the Output, with or without None"
+        raise BadAttachment(f"has an attachment inside {holding[0]}: {told}")
     return holding[0]
-
-
-def _options(annotation: Any) -> tuple[Any, ...]:
-    union = get_origin(annotation) in (Union, UnionType)
-    return get_args(annotation) if union else (annotation,)
-
-
-def _holds(annotation: Any, seen: set[Any]) -> bool:
-    """Whether a value of this type may have an attachment anywhere."""
-    if annotation is Attachment:
-        return True
-    return any(_holds(one, seen) for one in _parts(annotation, seen))
-
-
-def _parts(annotation: Any, seen: set[Any]) -> Iterator[Any]:
-    if isclass(annotation) and issubclass(annotation, BaseModel) and annotation not in seen:
-        seen.add(annotation)
-        yield from (one.annotation for one in annotation.model_fields.values())
-    yield from get_args(annotation)
 
 
 def uri_of(tool: str, arguments: Any) -> str:

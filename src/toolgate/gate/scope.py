@@ -11,12 +11,12 @@ is then the caller's own. A caller that is bound to no id of a kind may name any
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from types import NoneType, UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 from pydantic import BaseModel
 
+from toolgate.gate.annotations import is_optional, types_within
 from toolgate.gate.errors import GateError, NotFound, printable
 from toolgate.gate.principal import Principal
 
@@ -104,7 +104,7 @@ def scope_of(
 
 def has_scope_ids(model: type[BaseModel]) -> bool:
     """Whether a field of the model, or of one inside it, is marked."""
-    return any(_marks(model, set()))
+    return bool(_marks(model))
 
 
 def _scoped_fields(tool: str, model: type[BaseModel]) -> dict[str, str]:
@@ -112,10 +112,10 @@ def _scoped_fields(tool: str, model: type[BaseModel]) -> dict[str, str]:
     for name, field in model.model_fields.items():
         whole: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else None
         annotation = whole or field.annotation
-        marks = list(_marks(annotation, set()))
+        marks = _marks(annotation)
         if not marks:
             continue
-        if len(marks) > 1 or not _is_text(annotation):
+        if len(marks) > 1 or not is_optional(annotation, str):
             raise BadScope(
                 f"{tool}: {name} cannot be checked as a scope id. Scoped is for a field of the "
                 "Input itself that is `str` or `str | None`, not for lists or models inside it."
@@ -124,40 +124,5 @@ def _scoped_fields(tool: str, model: type[BaseModel]) -> dict[str, str]:
     return fields
 
 
-def _is_text(annotation: Any) -> bool:
-    """Whether it is `str`, with or without None."""
-    if get_origin(annotation) is Annotated:
-        return _is_text(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, UnionType):
-        members = [one for one in get_args(annotation) if one is not NoneType]
-        return len(members) == 1 and _is_text(members[0])
-    if hasattr(annotation, "__value__"):
-        return _is_text(annotation.__value__)
-    return annotation is str
-
-
-def _marks(annotation: Any, seen: set[Any]) -> Iterator[Scoped]:
-    """Every mark in an annotation, however deep."""
-    if isinstance(annotation, Scoped):
-        yield annotation
-    for part in _parts(annotation):
-        if isinstance(part, type):
-            if part in seen:
-                continue
-            seen.add(part)
-        yield from _marks(part, seen)
-
-
-def _parts(annotation: Any) -> Iterator[Any]:
-    if hasattr(annotation, "__value__"):
-        yield annotation.__value__
-    yield from get_args(annotation)
-    if not isinstance(annotation, type):
-        return
-    kind = cast("type[Any]", annotation)
-    if issubclass(kind, BaseModel):
-        for field in kind.model_fields.values():
-            yield field.annotation
-            yield from field.metadata
-    elif dataclasses.is_dataclass(kind) or {tuple, dict} & set(kind.__mro__):  # named, typed
-        yield from get_type_hints(kind, include_extras=True).values()
+def _marks(annotation: Any) -> list[Scoped]:
+    return [one for one in types_within(annotation) if isinstance(one, Scoped)]

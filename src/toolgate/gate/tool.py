@@ -53,6 +53,11 @@ class Output(BaseModel):
         """The answer as it goes over the wire."""
         return self.__pydantic_serializer__.to_python(self, mode="json", exclude_unset=True)
 
+    def body_without(self, field: str) -> dict[str, Any]:
+        """The same without a field, which is handed over in another way."""
+        serializer = self.__pydantic_serializer__
+        return serializer.to_python(self, mode="json", exclude_unset=True, exclude={field})
+
 
 class StoredOutput(Output):
     """An answer made with `model_construct` from what a store hands over in its shape already.
@@ -63,6 +68,10 @@ class StoredOutput(Output):
     def body(self) -> dict[str, Any]:
         """The answer as it was made."""
         return vars(self)
+
+    def body_without(self, field: str) -> dict[str, Any]:
+        """The same without a field."""
+        return {name: value for name, value in vars(self).items() if name != field}
 
 
 class NoArguments(Input):
