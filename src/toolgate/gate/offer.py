@@ -1,6 +1,7 @@
-"""The door: what a pack brings in, and what it is given."""
+"""The door: what a pack brings in, what it is given, and which packs are not let in."""
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Pack, Tool
 from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import DocumentStore
-from toolgate.setting_types import Section
+from toolgate.sections import Settings as GateSettings
+from toolgate.setting_types import BadSettings, Section
 
 Settings = TypeVar("Settings", bound=Section)
 
@@ -71,3 +73,106 @@ class Offer(Generic[World, Settings]):
 
 
 AnyOffer = Offer[Any, Any]
+
+
+NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+OWN = "own"
+"""The pack of a user's own tools."""
+COMMANDS = frozenset(
+    [
+        "audit",
+        "call",
+        "connect",
+        "db",
+        "doctor",
+        "extend",
+        "grants",
+        "init",
+        "keys",
+        "mcp",
+        "packs",
+        "serve",
+        "switch",
+        "tools",
+        "why",
+    ]
+)
+"""What the command line has itself."""
+PATHS = frozenset(
+    [
+        "/",
+        "/mcp",
+        "/backend-manager/mcp",
+        "/v1/tools",
+        "/rpc",
+        "/openapi.json",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+        "/.well-known",
+        "/favicon.svg",
+        "/favicon.ico",
+        "/authorize",
+        "/token",
+        "/register",
+        "/revoke",
+    ]
+)
+"""What the server answers itself, with all that is below; a route there would never be reached."""
+
+
+class BadOffer(BadSettings):
+    """A pack would get in the way of toolgate or of another pack; the message says where."""
+
+
+def check_offer(offer: AnyOffer, others: Sequence[AnyOffer]) -> None:
+    """Raise `BadOffer` unless this pack can be used beside the others."""
+    for field, problem in _problems(offer, others):
+        raise BadOffer(f"Pack {offer.pack.name!r}, field {field}: {problem}.")
+
+
+def _problems(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str, str]]:
+    name = offer.pack.name
+    if not NAME.fullmatch(name):
+        yield "pack", "use a-z, 0-9 and _ in its name, a letter first"
+    if name in GateSettings.model_fields:
+        yield "pack", "toolgate has settings of that name. Give the pack another name"
+    if name == OWN:
+        yield "pack", "tools of your own are called that. Give the pack another name"
+    if offer.commands and name in COMMANDS:
+        yield "commands", f"toolgate has a command {name}. Give the pack another name"
+    if offer.schema:
+        yield from (("schema", problem) for problem in _schema_problems(name, offer.schema))
+    for tool in offer.tools:
+        if tool.route and _is_reserved(tool.route.path):
+            told = f"{tool.name} has the route {tool.route.path}, which the server answers itself"
+            yield "tools", f"{told}. Choose another path"
+    yield from _doubles(offer, others)
+
+
+def _schema_problems(pack: str, schema: Schema) -> Iterator[str]:
+    for table in schema.tables.tables:
+        if not table.startswith(f"{pack}_"):
+            yield f"call table {table} {pack}_{table}, so that it is no other's"
+    if schema.version_table != f"{pack}_version":
+        yield f"call the version table {pack}_version, not {schema.version_table}"
+    if not schema.revisions:
+        yield f"{schema.migrations} has no file such as 0001_first.py, named by its revision"
+
+
+def _is_reserved(path: str) -> bool:
+    return path in PATHS or any(path.startswith(f"{one}/") for one in PATHS - {"/"})
+
+
+def _doubles(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str, str]]:
+    """Prompts and resources that have one name: only one of them would be found."""
+    seen = {key: other.pack.name for other in others for key in _names(other)}
+    for field, name in _names(offer):
+        if holder := seen.get((field, name)):
+            yield field, f"two are called {name!r}, the first in pack {holder!r}. Rename one"
+        seen[field, name] = offer.pack.name
+
+
+def _names(offer: AnyOffer) -> list[tuple[str, str]]:
+    prompts = [("prompts", prompt.name) for prompt in offer.prompts]
+    return prompts + [("resources", resource.uri) for resource in offer.resources]

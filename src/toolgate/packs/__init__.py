@@ -40,7 +40,15 @@ def known_names() -> list[str]:
 
 def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
     """What the packs of these names bring, or all that ship; others are not even imported."""
-    return tuple(_offer(name) for name in dict.fromkeys(BUILT_IN if names is None else names))
+    # Imported here: naming packs should cost nothing.
+    from toolgate.gate.offer import check_offer  # noqa: PLC0415
+
+    found: list[AnyOffer] = []
+    for name in dict.fromkeys(BUILT_IN if names is None else names):
+        offer = _offer(name)
+        check_offer(offer, found)
+        found.append(offer)
+    return tuple(found)
 
 
 def _offer(name: str) -> "AnyOffer":
@@ -52,7 +60,6 @@ def _offer(name: str) -> "AnyOffer":
         raise UnknownPack(
             f"Setting packs.enabled: there is no pack {name!r}. There are: {options}."
         )
-    # Imported here: naming packs should cost nothing.
     from toolgate.gate.offer import Offer  # noqa: PLC0415
 
     offer: Any = next(iter(found)).load()
