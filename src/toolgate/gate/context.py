@@ -28,7 +28,7 @@ class Context(Generic[World]):
 
     @property
     def tx(self) -> Transaction:
-        """The transaction this write commits in, together with its audit row."""
+        """The transaction this write commits in; with its audit row, if all of it is in there."""
         if self.transaction is None:
             raise RuntimeError("a tool declared READ must not write")
         return self.transaction

@@ -1,7 +1,8 @@
 """A call that writes: how it is stored with its audit row, and what became of it.
 
 What a tool writes to the gate's own database commits together with the row. What it writes
-elsewhere cannot, so its row is stored first, as started, and completed afterwards.
+elsewhere cannot, so the row is stored first then, as started, and completed afterwards; what else
+the tool writes to the database still commits as a whole.
 """
 
 import contextlib
@@ -37,9 +38,9 @@ class Write:
     started_row: Record | None = None
     """Where the row is stored before the write: that row."""
     tx: Transaction | None = None
-    """Where both commit together: their transaction, once the handler is done."""
+    """What is in the database commits in it, once the handler is done."""
     row: Record | None = None
-    """The row in that transaction."""
+    """Where the row commits with it: that row."""
     outcome: Outcome | None = None
     """What is answered if it commits."""
 
@@ -58,21 +59,19 @@ class Write:
         return self.outcome
 
     async def _store_row_first(self, args: Any, allowed: Allowance) -> Outcome:
-        outside = Target.OUTSIDE in self.tool.writes
         if self.call.dry_run:
-            what = f"what {self.tool.name} does is" if outside else "documents are"
+            outside = Target.OUTSIDE in self.tool.writes
+            what = f"all that {self.tool.name} does is" if outside else "documents are"
             raise Forbidden(f"A dry run is possible only where {what} in the database.")
         row = self._record(STARTED)
         await self.audit.store_now(row)
         self.started_row = row
-        if outside:
-            return await self._handle(args, allowed)
         async with self.database.transaction() as tx:
-            return await self._handle(args, allowed, tx)
+            self.outcome = await self._handle(args, allowed, tx)
+            self.tx = tx
+        return self.outcome
 
-    async def _handle(
-        self, args: Any, allowed: Allowance, tx: Transaction | None = None
-    ) -> Outcome:
+    async def _handle(self, args: Any, allowed: Allowance, tx: Transaction) -> Outcome:
         work = self.tool.handler(context_of(self.call, self.tool, tx), args)
         # Ended apart from the rest of the write, which then takes back what it did.
         answer = await ended_in_time(work, allowed.deadlines, self.tool.name)
@@ -84,9 +83,9 @@ class Write:
 
     async def outcome_if_committed(self, error: Exception) -> Outcome | None:
         """The answer of a write that is stored, whatever came after: its deadline, a lost line."""
-        if self.tx is None or self.row is None:
+        if self.tx is None:
             return None
-        if self.tx.in_doubt and not isinstance(error, TimeoutError):
+        if self.row is not None and self.tx.in_doubt and not isinstance(error, TimeoutError):
             with contextlib.suppress(SQLAlchemyError):
                 if await self.audit.contains(self.row):
                     self.tx.confirm()
@@ -94,8 +93,9 @@ class Write:
 
     def error_if_unknown(self, error: Exception) -> Exception:
         """The error to tell: another one where nobody knows whether the write was done."""
-        if self.row is not None and self.tx is not None and self.tx.in_doubt:
-            return OutcomeUnknown(self.tool.name, self.row.id)
+        row = self.row or self.started_row
+        if row is not None and self.tx is not None and self.tx.in_doubt:
+            return OutcomeUnknown(self.tool.name, row.id)
         if self.started_row is not None and isinstance(error, TimeoutError):
             return StoppedWrite(self.tool.name, self.started_row.id)
         return error
