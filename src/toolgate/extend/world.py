@@ -3,29 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolgate.gate.errors import GateError, ResultTooLarge, RouteFailed, TimedOut, Unavailable
+from toolgate.gate.errors import RouteFailed
+from toolgate.gate.fetch_errors import error_of_fetch
 from toolgate.outbound.client import Outbound
 from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.responses import (
     FetchedResponse,
     FetchFailed,
-    FetchTimedOut,
     ResponseLimits,
-    ResponseTooLarge,
     UnexpectedEncoding,
 )
 from toolgate.ports.documents import DocumentStore
 from toolgate.sections import LimitSettings
 
-FAILURES: dict[type[FetchFailed], tuple[type[GateError], str]] = {
-    FetchTimedOut: (TimedOut, "did not answer within {seconds:g} s. Try again later."),
-    ResponseTooLarge: (
-        ResultTooLarge,
-        "answered more than {most} bytes. Ask for fewer items or use a filter.",
-    ),
-    UnexpectedEncoding: (RouteFailed, "answered in an encoding nobody asked for."),
-    FetchFailed: (Unavailable, "cannot be reached. Try again later."),
-}
+UNREACHABLE = "cannot be reached. Try again later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +57,7 @@ class OwnWorld:
                 content=content,
             )
         except FetchFailed as problem:
-            error, told = FAILURES[type(problem)]
-            told = told.format(seconds=self.seconds, most=most)
-            raise error(f"The route of {tool} {told}") from problem.__cause__
+            route = f"The route of {tool}"
+            if isinstance(problem, UnexpectedEncoding):
+                raise RouteFailed(f"{route} answered in an encoding nobody asked for.") from None
+            raise error_of_fetch(problem, route, UNREACHABLE) from problem.__cause__

@@ -29,6 +29,7 @@ from toolgate.gate.errors import (
     printable,
 )
 from toolgate.gate.failures import FailureLog
+from toolgate.gate.fetch_errors import error_of_fetch
 from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
@@ -39,6 +40,7 @@ from toolgate.gate.request_log import log_request
 from toolgate.gate.scope import Scope
 from toolgate.gate.tool import Effect
 from toolgate.gate.writes import Write
+from toolgate.outbound.responses import FetchFailed
 from toolgate.ports.documents import StoreUnavailable
 
 CANCELLED = "cancelled"
@@ -205,9 +207,10 @@ def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> Gate
             return error
         case TimeoutError():
             return _timeout_error(error, call)
-        case StoreUnavailable():
+        case StoreUnavailable() | FetchFailed():
             failures.note(call.request_id, printable(call.tool), error)
-            return Unavailable(str(error))
+            fetched = isinstance(error, FetchFailed)
+            return error_of_fetch(error) if fetched else Unavailable(str(error))
         case _ if is_outage(error):
             return Unavailable("The database does not answer. Try again later.")
         case AuditUnavailable():

@@ -74,7 +74,7 @@ class Outbound:
             with anyio.fail_after(limits.seconds):
                 return await self._follow(hop, limits)
         except TimeoutError:
-            raise FetchTimedOut(f"{host} did not answer within {limits.seconds:g} s.") from None
+            raise FetchTimedOut(host, limits.seconds) from None
         except httpx2.HTTPError as problem:
             raise FetchFailed(f"{host} could not be reached.") from problem
 

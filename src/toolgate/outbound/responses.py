@@ -19,9 +19,17 @@ class FetchFailed(Exception):
 class FetchTimedOut(FetchFailed):
     """There was no whole response in time."""
 
+    def __init__(self, host: str, seconds: float) -> None:
+        super().__init__(f"{host} did not answer within {seconds:g} s.")
+        self.seconds = seconds
+
 
 class ResponseTooLarge(FetchFailed):
     """The response has more bytes than wanted."""
+
+    def __init__(self, host: str, most_bytes: int) -> None:
+        super().__init__(f"{host} sent more than {most_bytes:,} bytes.")
+        self.most_bytes = most_bytes
 
 
 class UnexpectedEncoding(FetchFailed):
@@ -66,7 +74,7 @@ async def read_body(response: "httpx2.Response", host: str, limits: ResponseLimi
             left = limits.most_bytes - len(body) + 1
             body += unpack.decompress(chunk, left) if unpack else chunk
             if len(body) > limits.most_bytes:
-                raise ResponseTooLarge(f"{host} sent more than {limits.most_bytes:,} bytes.")
+                raise ResponseTooLarge(host, limits.most_bytes)
     except zlib.error:
         raise FetchFailed(f"{host} did not send valid gzip.") from None
     if unpack and not unpack.eof:
