@@ -9,7 +9,13 @@ from toolgate.gate.calls import Call, context_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Conflict, ResultTooLarge
 from toolgate.gate.limits import Allowance
-from toolgate.gate.outcomes import Attached, Outcome, outcome_of_result, result_too_large
+from toolgate.gate.outcomes import (
+    Attached,
+    Outcome,
+    encoding_error,
+    outcome_of_result,
+    result_too_large,
+)
 from toolgate.gate.tool import Output
 
 
@@ -25,7 +31,10 @@ async def outcome_with_attachment(
         return outcome_of_result(result, tool, allowed.result_bytes)
     fields = result.body_without(tool.attachment)
     body = tool.pack.dialect.success(fields)
-    raw = orjson.dumps(body)
+    try:
+        raw = orjson.dumps(body)
+    except TypeError as error:
+        raise encoding_error(error) from None
     if len(raw) > allowed.result_bytes:
         raise result_too_large(raw, allowed.result_bytes)
     _check_size(attachment, allowed.attachment_bytes)

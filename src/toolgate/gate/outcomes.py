@@ -12,6 +12,9 @@ from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import GateError, ResultTooLarge
 from toolgate.gate.tool import Effect, Output
 
+TOO_MANY_BITS = "Integer exceeds 64-bit range"
+"""How orjson says it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attached:
@@ -57,10 +60,23 @@ class Outcome:
 def outcome_of_result(result: Output, tool: AnyTool, most_bytes: int) -> Outcome:
     """A good answer in the tool's dialect, unless it is too long."""
     body = tool.pack.dialect.success(result.body())
-    raw = orjson.dumps(body)
+    try:
+        raw = orjson.dumps(body)
+    except TypeError as error:
+        raise encoding_error(error) from None
     if len(raw) > most_bytes:
         raise result_too_large(raw, most_bytes)
     return Outcome(body=body, raw=raw)
+
+
+def encoding_error(error: TypeError) -> Exception:
+    """What is said of an answer that is no JSON; but for integers, a defect of the tool."""
+    if str(error) != TOO_MANY_BITS:
+        return error
+    return ResultTooLarge(
+        "The answer has an integer of more than 64 bits, which many clients cannot read. The tool "
+        "must give it as a string."
+    )
 
 
 def result_too_large(raw: bytes, most_bytes: int) -> ResultTooLarge:
