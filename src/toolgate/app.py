@@ -28,10 +28,11 @@ from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Policy
 from toolgate.gate.rule_schema import Switch, switches_of, vocabulary
 from toolgate.gate.rules import (
+    built_in_rules,
+    pack_rules,
     refuse,
     rules_in,
     rules_of,
-    shipped_rules,
     skipped_in,
     unknown_names,
 )
@@ -272,7 +273,11 @@ def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
     own = rules_in(settings.policy.folder) if settings.policy.folder else {}
     switches = switches_of(settings)
     switches["disabled"] = Switch(_disabled(settings, catalogue), switches["disabled"].meaning)
-    policy = Policy(shipped_rules(catalogue.offers) | own, switches)
+    of_packs = [(offer, pack_rules(offer)) for offer in catalogue.offers]
+    confined = [rule for _, rules in of_packs for rule in rules]
+    policy = Policy([*rules_of(built_in_rules()), *confined, *rules_of(own)], switches)
+    for offer, rules in of_packs:
+        refuse(unknown_names(rules, policy.vocabulary, offer.tools))
     if not catalogue.changing:
         refuse(unknown_names(rules_of(own), policy.vocabulary, catalogue))
     return policy

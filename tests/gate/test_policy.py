@@ -25,6 +25,7 @@ from tests.gate.tools import (
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.policy import Decision, Policy
 from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Principal, Role
+from toolgate.gate.rules import rules_of
 from toolgate.gate.tool import Effect
 from toolgate.settings import BadSettings
 from toolgate.testing import opened_kit
@@ -37,7 +38,7 @@ DISABLED_WRITES = "Write operations are disabled. Set MCP_ENABLE_WRITES=true to 
 
 
 def decide(principal: Principal, tool: AnyTool, **switches: Any) -> Decision:
-    return Policy(shipped(), made_up.switches(**switches)).decide(principal, tool)
+    return Policy(rules_of(shipped()), made_up.switches(**switches)).decide(principal, tool)
 
 
 # Roles ----------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def test_an_agent_gets_the_tools_of_its_type(
 def test_an_agent_gets_nothing_of_a_like_name_in_another_pack(agent: AgentType) -> None:
     for pack in set(PACKS) - {"orchestrator"}:
         tools = [a_tool(name, effect=effect, pack=pack) for name, effect, _ in MATRIX]
-        assert Policy(shipped(), made_up.switches()).visible(AGENTS[agent], tools) == []
+        assert Policy(rules_of(shipped()), made_up.switches()).visible(AGENTS[agent], tools) == []
 
 
 async def test_what_an_agent_may_is_what_the_gate_lets_it_do(tmp_path: Path) -> None:
@@ -364,7 +365,7 @@ switched = st.builds(
 @settings(max_examples=200)
 @given(case=st.builds(Case, principals, tools, switched))
 def test_the_rules_decide_as_their_model_in_python_does(case: Case) -> None:
-    decision = Policy(shipped(), made_up.switches(**case.switches)).decide(
+    decision = Policy(rules_of(shipped()), made_up.switches(**case.switches)).decide(
         case.principal, case.tool
     )
     granted, hidden, stopped = permits(case), hides(case), stops(case)

@@ -227,10 +227,9 @@ def check_rules(settings: "Settings") -> CheckResult:
         return CheckResult("rules", State.FAIL, message)
     if odd := warnings_of_rules(settings, catalogue):
         return CheckResult("rules", State.WARN, " ".join(odd))
-    own = f"the built-in ones and those in {settings.policy.folder}"
-    return CheckResult(
-        "rules", State.OK, f"valid: {own if settings.policy.folder else 'built-in'}."
-    )
+    bringing = [f"of pack {one.pack.name}" for one in catalogue.offers if one.rules]
+    own = [f"in {settings.policy.folder}"] if settings.policy.folder else []
+    return CheckResult("rules", State.OK, f"valid: {', '.join(['built-in', *bringing, *own])}.")
 
 
 def _installed(module: str) -> bool:

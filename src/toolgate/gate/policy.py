@@ -6,7 +6,7 @@ and may it *call* the tool now.
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from toolgate.gate.rule_schema import (
     entities,
     vocabulary,
 )
-from toolgate.gate.rules import check, rules_of
+from toolgate.gate.rules import Rule, check, evaluated_form
 
 logger = logging.getLogger(__name__)
 
@@ -48,13 +48,14 @@ class Decision:
 class Policy:
     """The rules, checked and parsed once; decisions are remembered per shape of caller and tool."""
 
-    def __init__(self, sources: Mapping[str, str], switches: Switches) -> None:
-        self._each = rules_of(sources)
+    def __init__(self, rules: Sequence[Rule], switches: Switches) -> None:
+        self._each = rules
         self.vocabulary = vocabulary(switches)
         check(self._each, self.vocabulary)
-        text = "\n".join(rule.text for rule in self._each)
-        self._rules = cedarpy.PolicySet.from_str(text)
-        self._annotations = _annotations(text)
+        forms = {f"policy{at}": evaluated_form(rule) for at, rule in enumerate(self._each)}
+        every: dict[str, Any] = {"staticPolicies": forms, "templates": {}, "templateLinks": []}
+        self._rules = cedarpy.PolicySet.from_json_str(orjson.dumps(every).decode())
+        self._annotations = {name: one.get("annotations", {}) for name, one in forms.items()}
         self._switches = switches
         self._context = context(switches)
         self._known: dict[tuple[Any, ...], Decision] = {}
@@ -120,8 +121,3 @@ class Policy:
 
     def _where(self, name: re.Match[str]) -> str:
         return self._each[int(name[1])].place()
-
-
-def _annotations(text: str) -> dict[str, dict[str, str]]:
-    parsed = orjson.loads(cedarpy.policies_to_json_str(text))
-    return {name: rule.get("annotations", {}) for name, rule in parsed["staticPolicies"].items()}

@@ -55,6 +55,8 @@ class Rule:
     file: str
     line: int
     text: str
+    pack: str | None = None
+    """The pack that brings it; it then applies to tools of that pack alone."""
 
     def place(self, word: str | None = None) -> str:
         """Where it is, or where a word of it is."""
@@ -78,6 +80,12 @@ def shipped_rules(offers: Iterable[AnyOffer]) -> dict[str, str]:
     return built_in_rules() | {
         f"{offer.pack.name}/rules.cedar": offer.rules for offer in offers if offer.rules
     }
+
+
+def pack_rules(offer: AnyOffer) -> list[Rule]:
+    """The single rules that a pack brings, each confined to it."""
+    found = rules_of({f"{offer.pack.name}/rules.cedar": offer.rules or ""})
+    return [replace(rule, pack=offer.pack.name) for rule in found]
 
 
 def rules_in(folder: Path) -> dict[str, str]:
@@ -110,7 +118,7 @@ def _text(file: Path) -> str:
 
 
 def rules_of(sources: Mapping[str, str]) -> list[Rule]:
-    """Every single rule of the files, in order: Cedar calls them policy0, policy1 and so on."""
+    """Every single rule of the files, in order."""
     return [rule for file, text in sources.items() for rule in _split(file, text)]
 
 
@@ -123,6 +131,19 @@ def _split(file: str, text: str) -> Iterator[Rule]:
         if start < end:
             yield Rule(file, text.count("\n", 0, start) + 1, text[start:end])
         start = end
+
+
+def evaluated_form(rule: Rule) -> dict[str, Any]:
+    """The rule as Cedar evaluates it, in Cedar's JSON.
+
+    The pack of a pack's rule is compared first, so that it cannot even fail for other tools.
+    """
+    tree = _tree(rule)
+    if rule.pack is not None:
+        attribute = {".": {"left": {"Var": "resource"}, "attr": "pack"}}
+        same = {"==": {"left": attribute, "right": {"Value": rule.pack}}}
+        tree["conditions"] = [{"kind": "when", "body": same}, *tree["conditions"]]
+    return tree
 
 
 def check(rules: Iterable[Rule], words: Vocabulary) -> None:
