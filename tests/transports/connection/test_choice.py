@@ -67,11 +67,18 @@ def test_where_uvicorn_calls_a_method_no_more_its_other_parser_is_used(
     assert connection_class(known_heads=True) is LimitedH11
 
 
+def test_a_parser_that_takes_a_body_for_the_next_request_is_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LimitedHttpTools, "_feed", HttpToolsProtocol.data_received)
+    assert connection_class(known_heads=True) is LimitedH11
+
+
 def test_where_no_class_is_fit_there_is_no_server(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for uvicorns in (HttpToolsProtocol, H11Protocol):
-        monkeypatch.setattr(uvicorns, "data_received", nothing)
+    monkeypatch.setattr(HttpToolsProtocol, "on_headers_complete", nothing)
+    monkeypatch.setattr(H11Protocol, "data_received", nothing)
     with pytest.raises(NoConnections, match="would not be limited"):
         connection_class(known_heads=True)
     assert len(caplog.messages) == 3, "one for each class"

@@ -21,6 +21,9 @@ from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, JsonResp
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 
 logger = logging.getLogger(__name__)
+SILENT = logging.getLogger(f"{__name__}.trial")
+"""What uvicorn says of requests on trial: nobody sent them."""
+SILENT.disabled = True
 
 TURNS = 50
 """How often the event loop may go round until a request is answered."""
@@ -30,7 +33,7 @@ CHUNKED = (
     b"POST /post HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
     b"3\r\nabc\r\n0\r\nx: y\r\n\r\n"
 )
-
+UPGRADE = POST.replace(b"host: a", b"host: a\r\nconnection: upgrade\r\nupgrade: x")
 
 PARSERS = ("httptools", "h11")
 
@@ -108,6 +111,7 @@ class _Trial:
         state = {CONNECTION_TABLE: self.table, KNOWN_HEADS: self.heads}
         self.transport = _Transport()
         self.connection = connections(config, ServerState(), state, asyncio.get_running_loop())
+        self.connection.logger = SILENT
         self.connection.connection_made(self.transport)
 
     async def _app(self, scope: Scope, receive: Receive, to: Send) -> None:
@@ -139,6 +143,7 @@ async def _check(connections: type[Any]) -> None:
     await trial.ask(GET, expect=b"/get ")
     long = trial.table.limits.head_bytes
     await trial.ask(GET[:-2], b"x" * long, expect=b'(setting limits.head_bytes)."}')
+    await _Trial(connections).ask(UPGRADE[:-3], b"abc", expect=b"/post abc")
     for start, name in ((GET[:-2], b"head_seconds"), (CHUNKED[:-9], b"body_seconds")):
         late = _Trial(connections)
         late.connection.data_received(start)

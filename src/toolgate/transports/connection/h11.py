@@ -1,12 +1,13 @@
 """uvicorn's connections with h11's parser, within limits: for where httptools is not installed."""
 
+from http import HTTPStatus
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from toolgate.transports.asgi import ASGIApp, Receive, Scope, Send, send_json
-from toolgate.transports.connection.limited import TOO_LARGE, TOO_LONG, Limited, Phase
+from toolgate.transports.asgi import ASGIApp, Message, Receive, Scope, Send, send_json
+from toolgate.transports.connection.limited import NO_TUNNEL, TOO_LARGE, TOO_LONG, Limited, Phase
 
 CLOSE = (b"connection", b"close")
 
@@ -50,9 +51,30 @@ class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVar
 
 def _limited(app: Any, most: int) -> ASGIApp:
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        if len(scope["headers"]) <= most:
-            return await app(scope, receive, send)
-        body = {"error": TOO_LONG.format("head_lines")}
-        await send_json(send, TOO_LARGE, body, [CLOSE])
+        if len(scope["headers"]) > most:
+            await send_json(send, TOO_LARGE, {"error": TOO_LONG.format("head_lines")}, [CLOSE])
+        elif scope["method"] == "CONNECT":
+            await send_json(send, HTTPStatus.NOT_IMPLEMENTED, {"error": NO_TUNNEL}, [CLOSE])
+        else:
+            await app(scope, receive, _closing(send) if _asks_for_upgrade(scope) else send)
 
     return limited
+
+
+def _asks_for_upgrade(scope: Scope) -> bool:
+    """Whether a request asks for another protocol, which it does not get."""
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    options = b",".join(value for name, value in headers if name == b"connection").lower()
+    named = any(name == b"upgrade" for name, _ in headers)
+    return named and b"upgrade" in (one.strip() for one in options.split(b","))
+
+
+def _closing(send: Send) -> Send:
+    """Send an answer that is the last one."""
+
+    async def closing(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), CLOSE]}
+        await send(message)
+
+    return closing

@@ -1,14 +1,17 @@
 """uvicorn's connections with httptools' parser, within limits."""
 
+from http import HTTPStatus
 from typing import Any
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from toolgate.transports.connection.limited import TOO_LARGE, TOO_LONG, Limited, Phase
+from toolgate.transports.connection.limited import NO_TUNNEL, TOO_LARGE, TOO_LONG, Limited, Phase
 
 MAX_PIPELINED = 16
 """Past so many requests behind the one that is being answered, no more are parsed: each takes a
 hundred times the memory of its bytes."""
+INVALID = "Invalid HTTP request received."
 
 
 class TooManyHeaders(Exception):
@@ -36,10 +39,40 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
 
     def _parse(self, data: bytes) -> bool:
         self._progress = False
-        HttpToolsProtocol.data_received(self, data)
+        self._unset_keepalive_if_required()
+        self._feed(data)
         if not self._is_refused and self._has_too_many_headers():
             self._refuse_headers()
         return self._progress
+
+    def _feed(self, data: bytes) -> None:
+        """As uvicorn does, but for requests that ask for another protocol."""
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            self._read_as_plain_http(data[upgrade.args[0] :])
+        except HttpParserError:
+            self.logger.warning(INVALID)
+            self.send_400_response(INVALID)
+
+    def _read_as_plain_http(self, rest: bytes) -> None:
+        """Parse a request that asks for another protocol once more, as the last one, without that.
+
+        For the parser such a request ends with its head, so it would take the body for the next
+        request. A server may ignore `Upgrade` (RFC 9110, 7.8), and there are clients that send it
+        with every request.
+        """
+        method = self.parser.get_method()
+        if method == b"CONNECT":
+            return self.refuse(HTTPStatus.NOT_IMPLEMENTED, NO_TUNNEL)
+        self._unsupported_upgrade_warning()
+        kept = [one for one in self.headers if one[0] != b"upgrade"]
+        lines = [b"%b: %b\r\n" % one for one in (*kept, (b"connection", b"close"))]
+        version = self.parser.get_http_version().encode()
+        line = b"%b %b HTTP/%b\r\n" % (method, self.url, version)
+        self.parser = HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return self._feed(b"".join((line, *lines, b"\r\n", rest)))
 
     def _has_too_many_headers(self) -> bool:
         return self.headers is not None and len(self.headers) > self._limits.head_lines  # pyright: ignore[reportUnnecessaryComparison]
@@ -65,6 +98,8 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
         if self._has_too_many_headers():
             self._refuse_headers()
             raise TooManyHeaders  # ends the parser's work
+        if self.parser.should_upgrade():
+            return
         super().on_headers_complete()
         self.headers = []  # what comes now are trailers: not the request's, and not more of them
         self._progress = True
@@ -77,6 +112,8 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
 
     def on_message_complete(self) -> None:
         """Note that the parser is at the end of a request."""
+        if self.parser.should_upgrade():
+            return
         super().on_message_complete()
         self.headers = []
         self._progress = True

@@ -30,6 +30,7 @@ PIECE_BYTES = 4096
 """How much is parsed at once: what is in it may all be requests."""
 TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
 TOO_SLOW = "The request did not arrive in time (setting limits.{})."
+NO_TUNNEL = "This server is no proxy: it does not know the method CONNECT."
 STOPPING = "The server is stopping. Try again."
 NO_ROOM = "All connections are taken. Try again later."
 
