@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -118,6 +119,35 @@ async def test_a_bomb_is_not_unpacked_beyond_the_bound(published: Publisher) -> 
     bomb = gzip.compress(b"0" * 50_000_000)
     with pytest.raises(ResponseTooLarge, match="more than 65,536 bytes"):
         await fetched(published, packed(bomb), patient(compressed=True))
+
+
+def endless(first: bytes, rest: bytes, sent: list[int]) -> Iterator[bytes]:
+    """A body without an end; it stops where nobody reads, and at 20 MB for the test's own sake."""
+    sent.append(len(first))
+    yield first
+    while sum(sent) < 20_000_000:
+        sent.append(len(rest))
+        yield rest
+
+
+async def test_nothing_is_read_after_the_end_of_gzip(published: Publisher) -> None:
+    sent = list[int]()
+    body = endless(gzip.compress(b"plain"), b"junk", sent)
+    answer = Answer(body, headers={"Content-Encoding": "gzip"})
+    with pytest.raises(FetchFailed, match="valid gzip"):
+        await fetched(published, answer, patient(compressed=True))
+    assert sum(sent) < 20_000_000
+
+
+async def test_gzip_that_unpacks_to_nothing_is_bounded(published: Publisher) -> None:
+    sent, packer = list[int](), zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    first = packer.compress(b"plain") + packer.flush(zlib.Z_FULL_FLUSH)
+    empty_block = b"\x00\x00\x00\xff\xff"
+    body = endless(first, empty_block * 10_000, sent)
+    answer = Answer(body, headers={"Content-Encoding": "gzip"})
+    with pytest.raises(ResponseTooLarge, match="more than 65,536 bytes"):
+        await fetched(published, answer, patient(compressed=True))
+    assert sum(sent) < 20_000_000
 
 
 @pytest.mark.parametrize("body", [b"no gzip", b"", gzip.compress(b"plain" * 100)[:-9]])

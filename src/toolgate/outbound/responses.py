@@ -67,14 +67,16 @@ async def read_body(response: "httpx2.Response", host: str, limits: ResponseLimi
     """The body of a response that is still on its way; raise `FetchFailed` unless it fits."""
     _check(response, host, limits)
     unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if _encoding(response) == GZIP else None
-    body = bytearray()
+    body, received = bytearray(), 0
     try:
         async for chunk in response.aiter_raw():
-            # Unpacking is what makes a small response a large one.
-            left = limits.most_bytes - len(body) + 1
+            received += len(chunk)  # gzip may go on for ever and unpack to nothing,
+            left = limits.most_bytes - len(body) + 1  # or be short and unpack to a lot
             body += unpack.decompress(chunk, left) if unpack else chunk
-            if len(body) > limits.most_bytes:
+            if max(received, len(body)) > limits.most_bytes:
                 raise ResponseTooLarge(host, limits.most_bytes)
+            if unpack and unpack.unused_data:
+                raise FetchFailed(f"{host} did not send valid gzip: it goes on after its end.")
     except zlib.error:
         raise FetchFailed(f"{host} did not send valid gzip.") from None
     if unpack and not unpack.eof:
