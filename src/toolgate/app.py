@@ -20,6 +20,7 @@ from toolgate.db.schemas import Schema
 from toolgate.document_stores import DocumentStores
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, OpenPack
+from toolgate.gate.cursors import cursors_of
 from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
@@ -38,6 +39,7 @@ from toolgate.gate.rules import (
 )
 from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Target
+from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.identity.credentials import Credentials
 from toolgate.identity.keys import Keys
 from toolgate.identity.upstreams import check as check_sign_in
@@ -75,6 +77,7 @@ class App:
     sealer: Sealer
     documents: DocumentStores
     outbound: Outbound
+    site_of: SiteOf
     worlds: Mapping[str, OpenPack]
     """The open ports of each pack."""
     own: "OwnTools | None" = None
@@ -92,10 +95,6 @@ class App:
                 ReadinessCheck("documents", self.documents.check, good_for=WRITTEN_SECONDS),
             ]
         )
-
-    def site_of(self, pack: str) -> Site:
-        """What a pack is given."""
-        return _site(self.settings, self.documents, self.outbound, pack)
 
     async def store_pending(self) -> None:
         """Store and seal the last audit rows, unless the database does not answer."""
@@ -136,9 +135,12 @@ async def opened(
         outbound = Outbound(settings.outbound.allow)
         stack.push_async_callback(outbound.close)
         own = _own(settings)
-        site_of = partial(_site, settings, documents, outbound)
+        tools = ToolDirectory()
+        shared = {"cursors": await cursors_of(database), "tools": tools}
+        site_of = partial(_site, settings, documents, outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
-        app = _assemble(settings, documents, outbound, offers, worlds, own)
+        app = _assemble(settings, documents, outbound, site_of, offers, worlds, own)
+        tools.fill(lambda principal: app.gate.policy.visible(principal, app.gate.catalogue))
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
         async with run_in_background(*_work(app)):
@@ -180,6 +182,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     settings: Settings,
     documents: DocumentStores,
     outbound: Outbound,
+    site_of: SiteOf,
     offers: Sequence[AnyOffer],
     worlds: Mapping[str, OpenPack],
     own: "OwnTools | None",
@@ -215,6 +218,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
         sealer=Sealer(database),
         documents=documents,
         outbound=outbound,
+        site_of=site_of,
         worlds=worlds,
         own=own,
     )
@@ -244,12 +248,19 @@ async def _close(app: App) -> None:
     await app.gate.limits.close()
 
 
-def _site(settings: Settings, documents: DocumentStores, outbound: Outbound, pack: str) -> Site:
+def _site(
+    settings: Settings,
+    documents: DocumentStores,
+    outbound: Outbound,
+    shared: Mapping[str, Any],
+    pack: str,
+) -> Site:
     return Site(
         database=documents.database,
         documents=documents.of(pack),
         data=settings.data,
         outbound=outbound,
+        **shared,
     )
 
 

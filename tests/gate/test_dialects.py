@@ -23,6 +23,7 @@ from toolgate.gate.errors import (
     MethodNotAllowed,
     NotFound,
     OutcomeUnknown,
+    PolicyViolation,
     Problem,
     QuotaExceeded,
     RateLimited,
@@ -95,6 +96,9 @@ EVERY_ERROR = [
     Expected(ForgeUnavailable("Down."), "Down.", "forge_unavailable", 503, "SERVER_ERROR", -32501),
     Expected(RouteFailed("Bad day."), "Bad day.", "route_failed", 502, "SERVER_ERROR", -32500),
     Expected(Forbidden("Not you."), "Not you.", "access_denied", 403, "FORBIDDEN", -32101),
+    Expected(
+        PolicyViolation("Not this."), "Not this.", "policy_violation", 400, "BAD_REQUEST", -32101
+    ),
     Expected(NotFound("Not there."), "Not there.", "not_found", 404, "NOT_FOUND", -32200),
     Expected(Conflict("Twice."), "Twice.", "conflict", 409, "CONFLICT", -32201),
     Expected(ResultTooLarge("Long."), "Long.", "size_limit_exceeded", 422, "BAD_REQUEST", -32300),

@@ -75,6 +75,13 @@ switches = Table(
     Column("changed_at", Time, nullable=False),
 )
 
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("key", LargeBinary(32), nullable=False),
+)
+
 # Always empty: each check of `db/health.py` deletes its row before the commit.
 write_checks = Table("write_checks", metadata, Column("id", String(32), primary_key=True))
 

@@ -9,6 +9,7 @@ GateError
 ├── Unauthenticated      no credentials, or not good ones
 │   └── TokenExpired     they were good once
 ├── Forbidden            the caller may see the tool, but not call it (now)
+│   └── PolicyViolation  the caller may do this, but not with such content
 ├── NotFound             what the arguments name does not exist for this caller
 │   └── Gone             it existed, and is deleted for good
 ├── Conflict             it is already there, or was changed meanwhile
@@ -154,6 +155,14 @@ class Forbidden(GateError):
     status = 403
     code = "FORBIDDEN"
     rpc = -32101
+
+
+class PolicyViolation(Forbidden):
+    """The caller may call the tool, but a policy refuses what it is asked to store or do."""
+
+    kind = "policy_violation"
+    status = 400
+    code = "BAD_REQUEST"
 
 
 class NotFound(GateError):

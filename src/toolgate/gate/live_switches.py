@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 SECONDS = 0.5
 """Between two looks: with the time that a look takes, less than a second."""
 DISABLED = "disabled"
-"""The switch whose value lists tools and packs that are off."""
+"""The row that lists what operators switched off; a pack that switches has one of its own."""
 LOCK = 0x7001_6A80
 NEWEST = PreparedStatement(select(func.max(switches.c.epoch).label("epoch")))
 
@@ -111,24 +111,37 @@ class LiveSwitches:
         return is_new
 
 
-def switched_off(connection: Connection) -> SwitchedOff:
-    """What is off, according to the table."""
+def switched_off(connection: Connection, source: str | None = None) -> SwitchedOff:
+    """What is off, according to the table: by whomever, or by one source alone."""
     rows = connection.execute(select(switches)).all()
-    names: Iterable[Any] = next((row.value for row in rows if row.name == DISABLED), ())
-    return SwitchedOff(frozenset(map(str, names)), max((row.epoch for row in rows), default=0))
+    lists: Iterable[Iterable[Any]] = (
+        row.value for row in rows if source is None or row.name == source
+    )
+    names = frozenset(str(name) for names in lists for name in names)
+    return SwitchedOff(names, max((row.epoch for row in rows), default=0))
 
 
 def switch(connection: Connection, name: str, *, off: bool) -> bool:
     """Switch a tool or a pack off, or on again, and audit it; False where it is so already."""
-    if connection.dialect.name == "postgresql":  # on SQLite, who writes is alone
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-    now = switched_off(connection)
+    _lock(connection)
+    now = switched_off(connection, DISABLED)
     if (name in now.names) == off:
         return False
-    names = now.names | {name} if off else now.names - {name}
-    row = {"value": sorted(names), "epoch": now.epoch + 1, "changed_at": timestamp()}
-    changed = update(switches).where(switches.c.name == DISABLED).values(row)
-    if not connection.execute(changed).rowcount:
-        connection.execute(insert(switches), [{"name": DISABLED, **row}])
+    store_switches(connection, DISABLED, now.names | {name} if off else now.names - {name})
     note_operator(connection, f"switch.{'off' if off else 'on'}:{name}")
     return True
+
+
+def store_switches(connection: Connection, source: str, names: Iterable[str]) -> None:
+    """Store what one source switches off; every worker knows within a second."""
+    _lock(connection)
+    now = switched_off(connection)
+    row = {"value": sorted(names), "epoch": now.epoch + 1, "changed_at": timestamp()}
+    changed = update(switches).where(switches.c.name == source).values(row)
+    if not connection.execute(changed).rowcount:
+        connection.execute(insert(switches), [{"name": source, **row}])
+
+
+def _lock(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":  # on SQLite, who writes is alone
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})

@@ -10,10 +10,12 @@ from typing import Any, Generic, TypeVar
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
 from toolgate.gate.context import World
+from toolgate.gate.cursors import Cursors
 from toolgate.gate.from_request import FromRequest
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Pack, Tool
+from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import DocumentStore
 from toolgate.sections import Settings as GateSettings
@@ -33,6 +35,10 @@ class Site:
     """The data folder."""
     outbound: Outbound
     """The way out over HTTP."""
+    cursors: Cursors
+    """Makes and reads the cursors of lists."""
+    tools: ToolDirectory
+    """Which tools a caller sees, while calls are answered."""
 
 
 class NotForDemo(RuntimeError):

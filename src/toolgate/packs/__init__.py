@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from toolgate.gate.offer import AnyOffer
 
 BUILT_IN = ("appdata", "backend", "content")
+"""Enabled unless the settings name others."""
+ON_REQUEST = ("orchestrator",)
+"""These ship too, but are enabled by name only: not all of their tools are there yet."""
 READ_BY_OWN_TOOLS = "appdata"
 """The pack whose documents a user's own tools read."""
 GROUP = "toolgate.packs"
@@ -30,7 +33,7 @@ def sources() -> list[tuple[str, str]]:
         (one.name, f"{one.dist.name} {one.dist.version}" if one.dist else one.value)
         for one in entry_points(group=GROUP)
     ]
-    return [*((name, "toolgate") for name in BUILT_IN), *sorted(of_others)]
+    return [*((name, "toolgate") for name in BUILT_IN + ON_REQUEST), *sorted(of_others)]
 
 
 def known_names() -> list[str]:
@@ -39,7 +42,7 @@ def known_names() -> list[str]:
 
 
 def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
-    """What the packs of these names bring, or all that ship; others are not even imported."""
+    """What the packs of these names bring, or those enabled by default; no other is imported."""
     # Imported here: naming packs should cost nothing.
     from toolgate.gate.offer import check_offer  # noqa: PLC0415
 
@@ -52,7 +55,7 @@ def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
 
 
 def _offer(name: str) -> "AnyOffer":
-    if name in BUILT_IN:
+    if name in BUILT_IN + ON_REQUEST:
         return import_module(f"{__name__}.{name}").OFFER
     found = entry_points(group=GROUP, name=name)
     if not found:

@@ -1,0 +1,48 @@
+"""Pack `orchestrator`: tasks, projects, settings and preferences of a team of agents."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from toolgate.db.schemas import Schema
+from toolgate.gate.offer import Offer, Site
+from toolgate.packs.orchestrator import demo
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR
+from toolgate.packs.orchestrator.settings import OrchestratorSettings
+from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
+from toolgate.packs.orchestrator.sql.records import SqlRecords
+from toolgate.packs.orchestrator.sql.skills import SqlSkills
+from toolgate.packs.orchestrator.sql.tables import metadata, preferences, settings
+from toolgate.packs.orchestrator.sql.tool_switches import hand_over
+from toolgate.packs.orchestrator.sql.work import SqlWork
+from toolgate.packs.orchestrator.tools import help as help_tools
+from toolgate.packs.orchestrator.tools import preferences as preference_tools
+from toolgate.packs.orchestrator.tools import projects, skills, system_settings, tasks
+from toolgate.packs.orchestrator.world import OrchestratorWorld
+
+FAMILIES = (skills, help_tools, tasks, system_settings, preference_tools, projects)
+
+
+@asynccontextmanager
+async def opened(site: Site, _: OrchestratorSettings) -> AsyncGenerator[OrchestratorWorld]:
+    """The pack's ports."""
+    yield OrchestratorWorld(
+        settings=SqlRecords(site.database, settings, changed=hand_over),
+        preferences=SqlRecords(site.database, preferences),
+        work=SqlWork(site.database),
+        skills=SqlSkills(site.database),
+        content_audit=ContentAudit(),
+        cursors=site.cursors,
+        tools=site.tools,
+    )
+
+
+OFFER = Offer(
+    pack=ORCHESTRATOR,
+    tools=tuple(tool for module in FAMILIES for tool in module.family.tools),
+    settings=OrchestratorSettings,
+    open=opened,
+    schema=Schema(
+        metadata, "toolgate.packs.orchestrator.migrations", version_table="orchestrator_version"
+    ),
+    demo=demo.load,
+)

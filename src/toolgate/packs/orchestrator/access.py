@@ -1,0 +1,38 @@
+"""Which tasks and projects a caller reaches.
+
+Admins reach all. A project manager without a user runs the whole system: it reaches every task, and
+no project, since projects are a user's. Everybody else reaches what its user does: the tasks that
+the user created, those of the user's projects, and these projects. A key that is bound to a task,
+job or project reaches nothing else.
+"""
+
+from dataclasses import dataclass
+
+from toolgate.gate.principal import AgentType, Principal, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """A caller, as the database is asked about its records."""
+
+    all_tasks: bool
+    all_projects: bool
+    user_id: str | None
+    task_id: str | None
+    project_id: str | None
+    job_id: str | None
+
+
+def viewer_of(principal: Principal) -> Viewer:
+    """The caller's reach."""
+    admin = Role.ADMIN in principal.roles
+    system = principal.agent_type is AgentType.PM and principal.user_id is None
+    bound = principal.bound
+    return Viewer(
+        all_tasks=admin or system,
+        all_projects=admin,
+        user_id=None if admin else principal.user_id,
+        task_id=bound.get("task_id"),
+        project_id=bound.get("project_id"),
+        job_id=bound.get("job_id"),
+    )

@@ -1,0 +1,1 @@
+"""Help for agents: guides, and a page for every tool that the caller sees."""

@@ -1,0 +1,117 @@
+"""Settings and preferences: records with a key, a typed value and a version that only grows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolgate.db.transactions import Transaction
+from toolgate.packs.orchestrator.vocabulary import ScopeType, ValueType
+
+SETTING = "setting"
+"""The scope of system settings, in the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where records are: all settings are in one place, each scope's preferences in another."""
+
+    scope_type: str = SETTING
+    scope_id: str = ""
+
+
+SETTINGS = Place()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One setting or preference."""
+
+    key: str
+    value: Any
+    value_type: ValueType
+    version: int
+    updated_at: str
+    updated_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A value to be stored, and what goes into the history with it."""
+
+    value: Any
+    value_type: ValueType
+    by: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some records in the order of their keys."""
+
+    records: Sequence[Record]
+    more: bool
+    """Whether others follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A preference as one scope has it."""
+
+    scope_type: ScopeType
+    scope_id: str
+    record: Record
+
+
+class Records(Protocol):
+    """Settings, or preferences."""
+
+    async def get(self, place: Place, key: str) -> Record | None:
+        """The record of this key."""
+        ...
+
+    async def page(self, place: Place, prefix: str, after: str | None, limit: int) -> Page:
+        """Records whose keys begin with a prefix, by key; fewer than `limit` if they are large."""
+        ...
+
+    async def create(self, tx: Transaction, place: Place, key: str, change: Change) -> Record:
+        """Store a new record; raises `Conflict` where there is one."""
+        ...
+
+    async def update(
+        self, tx: Transaction, place: Place, key: str, change: Change, expected: int | None
+    ) -> Record | None:
+        """Change a record, if it has the expected version; None where there is none.
+
+        Raises `Conflict` where it has another version.
+        """
+        ...
+
+    async def delete(
+        self,
+        tx: Transaction,
+        place: Place,
+        key: str,
+        *,
+        expected: int | None,
+        by: str,
+        reason: str | None,
+    ) -> bool:
+        """Delete a record, if it has the expected version; False where there is none."""
+        ...
+
+
+def fits(value: Any, value_type: ValueType) -> bool:
+    """Whether a JSON value is of a type: exactly, so `true` is no number and null fits none."""
+    match value_type:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "number":
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            return number and math.isfinite(value)
+        case "object":
+            return isinstance(value, dict)
+        case "array":
+            return isinstance(value, list)

@@ -1,0 +1,7 @@
+"""Settings of pack `orchestrator`."""
+
+from toolgate.setting_types import Section
+
+
+class OrchestratorSettings(Section):
+    """Pack `orchestrator`."""

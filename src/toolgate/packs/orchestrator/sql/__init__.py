@@ -1,0 +1,1 @@
+"""The tables of pack `orchestrator`, and what reads and writes them."""

@@ -1,0 +1,51 @@
+"""Who reaches which tasks and projects, as conditions of SQL: rows beyond reach are not read."""
+
+from sqlalchemy import ColumnElement, CompoundSelect, and_, false, or_, select, true, union
+
+from toolgate.packs.orchestrator.access import Viewer
+from toolgate.packs.orchestrator.sql.tables import bindings, jobs, members, projects, tasks
+
+
+def projects_of(user_id: str) -> "CompoundSelect[str]":
+    """The ids of a user's projects: the default one, and those bound to the user or a group."""
+    groups = select(members.c.group_id).where(members.c.user_id == user_id)
+    by_user = and_(bindings.c.subject_type == "user", bindings.c.subject_id == user_id)
+    by_group = and_(bindings.c.subject_type == "group", bindings.c.subject_id.in_(groups))
+    return union(
+        select(projects.c.id).where(projects.c.default_of == user_id),
+        select(bindings.c.project_id).where(by_user),
+        select(bindings.c.project_id).where(by_group),
+    )
+
+
+def reached_projects(viewer: Viewer) -> ColumnElement[bool]:
+    """Of table `projects`."""
+    if viewer.all_projects:
+        reached: ColumnElement[bool] = true()
+    elif viewer.user_id is None:
+        reached = false()
+    else:
+        reached = projects.c.id.in_(projects_of(viewer.user_id))
+    if viewer.project_id is not None:
+        reached = and_(reached, projects.c.id == viewer.project_id)
+    return reached
+
+
+def reached_tasks(viewer: Viewer) -> ColumnElement[bool]:
+    """Of table `tasks`."""
+    if viewer.all_tasks:
+        reached: ColumnElement[bool] = true()
+    elif viewer.user_id is None:
+        # A key without a user reaches just what it is bound to.
+        reached = false() if viewer.task_id is None and viewer.job_id is None else true()
+    else:
+        own = tasks.c.created_by == viewer.user_id
+        reached = or_(own, tasks.c.project_id.in_(projects_of(viewer.user_id)))
+    if viewer.task_id is not None:
+        reached = and_(reached, tasks.c.id == viewer.task_id)
+    if viewer.project_id is not None:
+        reached = and_(reached, tasks.c.project_id == viewer.project_id)
+    if viewer.job_id is not None:
+        of_job = select(jobs.c.task_id).where(jobs.c.id == viewer.job_id)
+        reached = and_(reached, tasks.c.id.in_(of_job))
+    return reached

@@ -1,0 +1,295 @@
+"""Settings and preferences in the gate's database.
+
+A change is one statement that compares the version. The row is locked before, for the history: it
+names the old value too.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    bindparam,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from toolgate.db.engine import Database
+from toolgate.db.prepared import PreparedStatement
+from toolgate.db.transactions import Transaction
+from toolgate.gate.audit_records import timestamp
+from toolgate.gate.errors import Conflict
+from toolgate.packs.orchestrator.records import Change, Page, Place, Record
+from toolgate.packs.orchestrator.sql.tables import history
+
+PAGE_BYTES = 1024 * 1024
+"""A page ends before its values are larger than this together, but has one record at least."""
+LAST = "\U0010ffff"
+"""Sorts behind everything that may follow a prefix."""
+
+
+class SqlRecords:
+    """The records of one table."""
+
+    def __init__(
+        self,
+        database: Database,
+        table: Table,
+        changed: Callable[[Connection, str], None] | None = None,
+    ) -> None:
+        self._database = database
+        self._table = table
+        self._changed = changed
+        """Told the key after each change, in its transaction."""
+        self._one = PreparedStatement(
+            select(*_shown(table)).where(*self._is_one(), ~table.c.deleted)
+        )
+        self._page = PreparedStatement(_page_of(table, self._in_place()))
+
+    async def get(self, place: Place, key: str) -> Record | None:
+        """The record of this key."""
+        row = await self._database.look_up(self._one, self._named(place, key))
+        return _record(row) if row else None
+
+    async def page(self, place: Place, prefix: str, after: str | None, limit: int) -> Page:
+        """Records whose keys begin with a prefix, by key; fewer than `limit` if they are large."""
+        values = {
+            **self._named(place, ""),
+            "first": prefix if after is None else max(prefix, after),
+            "last": prefix + LAST,
+            "past": after or "",
+            "most": limit + 1,
+            "bytes": PAGE_BYTES,
+        }
+        rows = await self._database.read(
+            lambda connection: connection.execute(self._page.statement, values).all(), quick=True
+        )
+        found = rows[0].found if rows else 0
+        records = [_record(row) for row in rows[:limit]]
+        return Page(records, more=found > len(records))
+
+    async def create(self, tx: Transaction, place: Place, key: str, change: Change) -> Record:
+        """Store a new record; raises `Conflict` where there is one."""
+
+        def work(connection: Connection) -> Record:
+            old = self._locked(connection, place, key)
+            if old is not None and not old.deleted:
+                raise Conflict(
+                    f"{key} exists already, with version {old.version}. Update it instead.",
+                    current_version=old.version,
+                )
+            if old is None:
+                return self._insert(connection, place, key, change)
+            return self._store(connection, place, key, old, change)
+
+        return await tx.run(work)
+
+    async def update(
+        self, tx: Transaction, place: Place, key: str, change: Change, expected: int | None
+    ) -> Record | None:
+        """Change a record, if it has the expected version; None where there is none."""
+
+        def work(connection: Connection) -> Record | None:
+            old = self._expected(connection, place, key, expected)
+            return self._store(connection, place, key, old, change) if old else None
+
+        return await tx.run(work)
+
+    async def delete(
+        self,
+        tx: Transaction,
+        place: Place,
+        key: str,
+        *,
+        expected: int | None,
+        by: str,
+        reason: str | None,
+    ) -> bool:
+        """Delete a record, if it has the expected version; False where there is none."""
+
+        def work(connection: Connection) -> bool:
+            old = self._expected(connection, place, key, expected)
+            if old is None:
+                return False
+            gone = {
+                "value": "null",
+                "size": 0,
+                "deleted": True,
+                "version": old.version + 1,
+                "updated_at": timestamp(),
+                "updated_by": by,
+            }
+            self._replace(connection, place, key, old, gone)
+            self._note(connection, place, key, gone, old.value, None, reason)
+            return True
+
+        return await tx.run(work)
+
+    def _expected(
+        self, connection: Connection, place: Place, key: str, expected: int | None
+    ) -> Row[Any] | None:
+        """The row as it is, unless there is none; raises `Conflict` for another version."""
+        old = self._locked(connection, place, key)
+        if old is None or old.deleted:
+            return None
+        if expected is not None and old.version != expected:
+            raise version_conflict(old.version)
+        return old
+
+    def _locked(self, connection: Connection, place: Place, key: str) -> Row[Any] | None:
+        wanted = select(self._table).where(*self._is_one()).with_for_update()
+        return connection.execute(wanted, self._named(place, key)).first()
+
+    def _insert(self, connection: Connection, place: Place, key: str, change: Change) -> Record:
+        row: dict[str, Any] = {**_values(change), "version": 1, "deleted": False}
+        names = {**self._named(place, key), **row}
+        if connection.dialect.name == "postgresql":
+            from sqlalchemy.dialects.postgresql import insert as upsert  # noqa: PLC0415
+
+            new = upsert(self._table).values(names).on_conflict_do_nothing()
+            if connection.execute(new.returning(self._table.c.key)).first() is None:
+                raise Conflict(f"{key} was created by somebody else just now. Read it again.")
+        else:
+            connection.execute(insert(self._table), names)  # on SQLite, who writes is alone
+        self._note(connection, place, key, row, None, row["value"], change.reason)
+        return _stored(key, change, row)
+
+    def _store(
+        self, connection: Connection, place: Place, key: str, old: Row[Any], change: Change
+    ) -> Record:
+        row: dict[str, Any] = {**_values(change), "version": old.version + 1, "deleted": False}
+        self._replace(connection, place, key, old, row)
+        before = None if old.deleted else old.value
+        self._note(connection, place, key, row, before, row["value"], change.reason)
+        return _stored(key, change, row)
+
+    def _replace(
+        self, connection: Connection, place: Place, key: str, old: Row[Any], row: Mapping[str, Any]
+    ) -> None:
+        """Compare and set, in one statement."""
+        same = self._table.c.version == bindparam("old_version")
+        changed = update(self._table).where(*self._is_one("at_"), same).values(dict(row))
+        named = {f"at_{name}": value for name, value in self._named(place, key).items()}
+        if not connection.execute(changed, {**named, "old_version": old.version}).rowcount:
+            raise version_conflict(None)
+
+    def _note(  # noqa: PLR0917 (the columns of a row)
+        self,
+        connection: Connection,
+        place: Place,
+        key: str,
+        row: Mapping[str, Any],
+        old: str | None,
+        new: str | None,
+        reason: str | None,
+    ) -> None:
+        """Enter a change into the history, and tell of it."""
+        connection.execute(
+            insert(history),
+            {
+                "scope_type": place.scope_type,
+                "scope_id": place.scope_id,
+                "key": key,
+                "version": row["version"],
+                "old": old,
+                "new": new,
+                "changed_by": row["updated_by"],
+                "reason": reason,
+                "changed_at": row["updated_at"],
+            },
+        )
+        if self._changed:
+            self._changed(connection, key)
+
+    def _in_place(self, mark: str = "") -> list[ColumnElement[bool]]:
+        names = [one for one in ("scope_type", "scope_id") if one in self._table.c]
+        return [self._table.c[name] == bindparam(mark + name) for name in names]
+
+    def _is_one(self, mark: str = "") -> list[ColumnElement[bool]]:
+        return [*self._in_place(mark), self._table.c.key == bindparam(f"{mark}key")]
+
+    def _named(self, place: Place, key: str) -> dict[str, Any]:
+        if "scope_type" not in self._table.c:
+            return {"key": key}
+        return {"scope_type": place.scope_type, "scope_id": place.scope_id, "key": key}
+
+
+def version_conflict(current: int | None) -> Conflict:
+    """The record has another version than the caller expects."""
+    if current is None:
+        return Conflict("version conflict: it was changed just now. Read it again.")
+    return Conflict(
+        f"version conflict: the current version is {current}. Read it again and decide anew.",
+        current_version=current,
+    )
+
+
+def _shown(table: Table) -> list[Any]:
+    names = ("key", "value", "value_type", "version", "updated_at", "updated_by")
+    return [table.c[name] for name in names]
+
+
+def _page_of(table: Table, in_place: list[ColumnElement[bool]]) -> Any:
+    """Keys first, then the values of those that fit: large values beyond the page are not read."""
+    among = (
+        select(table.c.key, table.c.size)
+        .where(
+            *in_place,
+            ~table.c.deleted,
+            table.c.key >= bindparam("first"),
+            table.c.key < bindparam("last"),
+            table.c.key > bindparam("past"),
+        )
+        .order_by(table.c.key)
+        .limit(bindparam("most"))
+        .subquery()
+    )
+    before = func.sum(among.c.size).over(order_by=among.c.key) - among.c.size
+    counted = select(
+        among.c.key, before.label("before"), func.count().over().label("found")
+    ).subquery()
+    return (
+        select(*_shown(table), counted.c.found)
+        .join(counted, counted.c.key == table.c.key)
+        .where(*in_place, counted.c.before < bindparam("bytes"))
+        .order_by(table.c.key)
+    )
+
+
+def _values(change: Change) -> dict[str, Any]:
+    value = orjson.dumps(change.value).decode()
+    return {
+        "value": value,
+        "value_type": change.value_type,
+        "size": len(value.encode()),
+        "updated_at": timestamp(),
+        "updated_by": change.by,
+    }
+
+
+def _stored(key: str, change: Change, row: Mapping[str, Any]) -> Record:
+    return Record(
+        key=key,
+        value=change.value,
+        value_type=change.value_type,
+        version=row["version"],
+        updated_at=row["updated_at"],
+        updated_by=row["updated_by"],
+    )
+
+
+def _record(row: Any) -> Record:
+    return Record(
+        key=row.key,
+        value=orjson.loads(row.value),
+        value_type=row.value_type,
+        version=row.version,
+        updated_at=row.updated_at,
+        updated_by=row.updated_by,
+    )

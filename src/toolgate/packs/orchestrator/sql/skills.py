@@ -1,0 +1,159 @@
+"""Skills in the gate's database."""
+
+import uuid
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    delete,
+    false,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+
+from toolgate.db.engine import Database
+from toolgate.db.transactions import Transaction
+from toolgate.gate.audit_records import timestamp
+from toolgate.packs.orchestrator.skills.store import NewSkill, Row, SkillChange, SkillPage
+from toolgate.packs.orchestrator.sql.reach import projects_of
+from toolgate.packs.orchestrator.sql.tables import members, skill_versions, skills
+from toolgate.packs.orchestrator.vocabulary import SkillScope
+
+LISTED = [column for column in skills.c if column.name != "content"]
+VERSIONED = ("version", "name", "content", "scope", "scope_id")
+
+
+class SqlSkills:
+    """Reads and stores skills."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, user_id: str | None, skill_id: str) -> Row | None:
+        """One skill."""
+        wanted = select(skills).where(skills.c.id == skill_id, _entitled(user_id))
+        row = await self._database.read(
+            lambda connection: connection.execute(wanted).mappings().first(), quick=True
+        )
+        return dict(row) if row is not None else None
+
+    async def page(
+        self,
+        user_id: str | None,
+        scope: SkillScope | None,
+        owner: str | None,
+        after: tuple[str, str] | None,
+        limit: int,
+    ) -> SkillPage:
+        """Skills without their content, the last changed first."""
+        wanted = select(*LISTED).where(_entitled(user_id))
+        if scope is not None:
+            wanted = wanted.where(skills.c.scope == scope)
+        if owner is not None:
+            wanted = wanted.where(skills.c.owner_id == owner)
+        if after is not None:
+            wanted = wanted.where(tuple_(skills.c.updated_at, skills.c.id) < after)
+        wanted = wanted.order_by(skills.c.updated_at.desc(), skills.c.id.desc()).limit(limit + 1)
+        rows = await self._database.read(
+            lambda connection: connection.execute(wanted).mappings().all(), quick=True
+        )
+        return SkillPage([dict(row) for row in rows[:limit]], more=len(rows) > limit)
+
+    async def is_in_scope(self, user_id: str, scope: SkillScope, scope_id: str) -> bool:
+        """Whether a user is in a group, or reaches a project."""
+        if scope == "group":
+            member = and_(members.c.user_id == user_id, members.c.group_id == scope_id)
+            wanted: Any = select(members.c.group_id).where(member)
+        else:
+            reached = projects_of(user_id).subquery()
+            wanted = select(reached.c.id).where(reached.c.id == scope_id)
+        found = await self._database.read(lambda connection: connection.scalar(wanted), quick=True)
+        return found is not None
+
+    async def create(self, tx: Transaction, skill: NewSkill) -> Row:
+        """Store a skill with its first version."""
+        now = timestamp()
+        row: dict[str, Any] = {
+            "id": str(uuid.uuid4()),
+            "version": 1,
+            "name": skill.name,
+            "content": skill.content,
+            "scope": skill.scope,
+            "scope_id": skill.scope_id,
+            "owner_id": skill.owner_id,
+            "created_at": now,
+            "updated_at": now,
+        }
+
+        def work(connection: Connection) -> Row:
+            connection.execute(insert(skills), row)
+            _keep_version(connection, row, skill.by)
+            return row
+
+        return await tx.run(work)
+
+    async def update(
+        self, tx: Transaction, user_id: str | None, skill_id: str, change: SkillChange
+    ) -> Row | None:
+        """Store the next version of a skill; None where there is none for this user."""
+
+        def work(connection: Connection) -> Row | None:
+            old = _locked(connection, user_id, skill_id)
+            if old is None:
+                return None
+            given = {
+                name: value
+                for name in ("name", "content", "scope", "scope_id")
+                if (value := getattr(change, name)) is not None
+            }
+            new = {**old, **given, "version": old["version"] + 1, "updated_at": timestamp()}
+            if change.content is not None:
+                new["quarantine"] = None
+            connection.execute(update(skills).where(skills.c.id == skill_id).values(new))
+            _keep_version(connection, new, change.by)
+            return new
+
+        return await tx.run(work)
+
+    async def delete(self, tx: Transaction, user_id: str | None, skill_id: str) -> Row | None:
+        """Delete a skill and keep its versions; None where there is none for this user."""
+
+        def work(connection: Connection) -> Row | None:
+            old = _locked(connection, user_id, skill_id)
+            if old is not None:
+                connection.execute(delete(skills).where(skills.c.id == skill_id))
+            return old
+
+        return await tx.run(work)
+
+
+def _locked(connection: Connection, user_id: str | None, skill_id: str) -> dict[str, Any] | None:
+    wanted = select(skills).where(skills.c.id == skill_id, _entitled(user_id)).with_for_update()
+    row = connection.execute(wanted).mappings().first()
+    return dict(row) if row is not None else None
+
+
+def _keep_version(connection: Connection, row: Row, by: str) -> None:
+    kept = {name: row[name] for name in VERSIONED}
+    more = {"skill_id": row["id"], "changed_by": by, "changed_at": row["updated_at"]}
+    connection.execute(insert(skill_versions), {**kept, **more})
+
+
+def _entitled(user_id: str | None) -> ColumnElement[bool]:
+    """Whose skills a user reads; of a task without a user, everybody's only."""
+    everybody = skills.c.scope == "global"
+    if user_id is None:
+        return or_(everybody, false())
+    groups = select(members.c.group_id).where(members.c.user_id == user_id)
+    projects = select(projects_of(user_id).subquery().c.id)
+    return or_(
+        everybody,
+        and_(skills.c.scope == "user", skills.c.scope_id == user_id),
+        and_(skills.c.scope == "group", skills.c.scope_id.in_(groups)),
+        and_(skills.c.scope == "project", skills.c.scope_id.in_(projects)),
+    )

@@ -1,0 +1,221 @@
+"""Tables of pack `orchestrator`: people, projects, tasks, jobs, settings and preferences.
+
+Text is ordered by code point on both databases, and so compared by bytes. A setting or preference
+that is deleted keeps its row, marked as deleted: created again, it goes on with the next version.
+"""
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+from toolgate.db.tables import NAMES, Sequence, Time
+from toolgate.packs.orchestrator.vocabulary import (
+    JOB_STATUSES,
+    MEMBER_ROLES,
+    SCOPE_TYPES,
+    SKILL_SCOPES,
+    TASK_STATUSES,
+    VALUE_TYPES,
+)
+
+metadata = MetaData(naming_convention=NAMES)
+
+Words = Text().with_variant(Text(collation="C"), "postgresql")
+Id = String(36).with_variant(String(36, collation="C"), "postgresql")
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=f"{column}_known")
+
+
+users = Table(
+    "orchestrator_users",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("display_name", Words, nullable=False),
+    Column("created_at", Time, nullable=False),
+)
+
+groups = Table(
+    "orchestrator_groups",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("display_name", Words, nullable=False),
+    Column("created_at", Time, nullable=False),
+)
+
+members = Table(
+    "orchestrator_members",
+    metadata,
+    Column("user_id", Words, ForeignKey("orchestrator_users.id"), primary_key=True),
+    Column("group_id", Words, ForeignKey("orchestrator_groups.id"), primary_key=True),
+    Index(None, "group_id"),
+)
+
+projects = Table(
+    "orchestrator_projects",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("slug", Words, nullable=False, unique=True),
+    Column("display_name", Words, nullable=False),
+    Column("description", Words),
+    # Slug, name and description as searches compare them.
+    Column("folded", Words, nullable=False),
+    Column("is_active", Boolean, nullable=False),
+    # The user whose default project it is.
+    Column("default_of", Words, ForeignKey("orchestrator_users.id"), unique=True),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+)
+
+bindings = Table(
+    "orchestrator_role_bindings",
+    metadata,
+    # `user` or `group`.
+    Column("subject_type", String(8), primary_key=True),
+    Column("subject_id", Words, primary_key=True),
+    Column("project_id", Id, ForeignKey("orchestrator_projects.id"), primary_key=True),
+    Column("role", String(16), nullable=False),
+    Index(None, "project_id"),
+    _one_of("subject_type", ("user", "group")),
+    _one_of("role", MEMBER_ROLES),
+)
+
+tasks = Table(
+    "orchestrator_tasks",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("status", String(16), nullable=False),
+    Column("prompt", Words, nullable=False),
+    Column("summary", Words),
+    Column("acceptance_criteria", JSON),
+    Column("created_by", Words, ForeignKey("orchestrator_users.id")),
+    Column("project_id", Id, ForeignKey("orchestrator_projects.id")),
+    Column("plan_id", Id),
+    Column("status_reason", Words),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+    Index(None, "created_by", "created_at", "id"),
+    Index(None, "project_id", "created_at", "id"),
+    _one_of("status", TASK_STATUSES),
+)
+
+dependencies = Table(
+    "orchestrator_task_dependencies",
+    metadata,
+    Column("task_id", Id, ForeignKey("orchestrator_tasks.id"), primary_key=True),
+    Column("depends_on", Id, ForeignKey("orchestrator_tasks.id"), primary_key=True),
+    Index(None, "depends_on"),
+)
+
+jobs = Table(
+    "orchestrator_jobs",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("task_id", Id, ForeignKey("orchestrator_tasks.id"), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("node_id", Words),
+    Column("payload", JSON),
+    Column("result", JSON),
+    Column("lease_expires_at", Time),
+    Column("started_at", Time),
+    Column("ended_at", Time),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+    Index(None, "task_id", "created_at", "id"),
+    _one_of("status", JOB_STATUSES),
+)
+
+
+def _versioned(name: str, *keys: "Column[str]") -> Table:
+    """A table of records that are changed by comparing their version."""
+    return Table(
+        name,
+        metadata,
+        *keys,
+        Column("key", Words, primary_key=True),
+        # JSON as it was given; `size` is its number of bytes.
+        Column("value", Words, nullable=False),
+        Column("value_type", String(8), nullable=False),
+        Column("size", Integer, nullable=False),
+        Column("version", Sequence, nullable=False),
+        Column("deleted", Boolean, nullable=False),
+        Column("updated_at", Time, nullable=False),
+        Column("updated_by", Words, nullable=False),
+        _one_of("value_type", VALUE_TYPES),
+    )
+
+
+settings = _versioned("orchestrator_settings")
+preferences = _versioned(
+    "orchestrator_preferences",
+    Column("scope_type", String(8), primary_key=True),
+    # Empty for scope `system`: in a unique key two NULLs differ.
+    Column("scope_id", Words, primary_key=True),
+)
+preferences.append_constraint(_one_of("scope_type", SCOPE_TYPES))
+
+history = Table(
+    "orchestrator_record_history",
+    metadata,
+    Column("seq", Sequence, primary_key=True, autoincrement=True),
+    # `setting`, or the scope of a preference.
+    Column("scope_type", String(8), nullable=False),
+    Column("scope_id", Words, nullable=False),
+    Column("key", Words, nullable=False),
+    Column("version", Sequence, nullable=False),
+    # JSON; NULL before it was created and after it was deleted.
+    Column("old", Words),
+    Column("new", Words),
+    Column("changed_by", Words, nullable=False),
+    Column("reason", Words),
+    Column("changed_at", Time, nullable=False),
+    Index(None, "scope_type", "scope_id", "key", "seq"),
+    sqlite_autoincrement=True,
+)
+
+skills = Table(
+    "orchestrator_skills",
+    metadata,
+    Column("id", Id, primary_key=True),
+    # The newest; all are in `orchestrator_skill_versions`.
+    Column("version", Integer, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("content", Words, nullable=False),
+    Column("scope", String(8), nullable=False),
+    # The user, group or project; empty for `global`.
+    Column("scope_id", Words, nullable=False),
+    # NULL for the system's own, which nobody changes.
+    Column("owner_id", Words, ForeignKey("orchestrator_users.id")),
+    # What a later look found in it: nobody reads it until it is changed.
+    Column("quarantine", JSON),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+    Index(None, "scope", "scope_id", "updated_at", "id"),
+    _one_of("scope", SKILL_SCOPES),
+)
+
+skill_versions = Table(
+    "orchestrator_skill_versions",
+    metadata,
+    # Versions outlive their skill.
+    Column("skill_id", Id, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("name", Words, nullable=False),
+    Column("content", Words, nullable=False),
+    Column("scope", String(8), nullable=False),
+    Column("scope_id", Words, nullable=False),
+    Column("changed_by", Words, nullable=False),
+    Column("changed_at", Time, nullable=False),
+)

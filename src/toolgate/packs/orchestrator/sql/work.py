@@ -1,0 +1,252 @@
+"""Projects, tasks and jobs in the gate's database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    Connection,
+    Select,
+    and_,
+    exists,
+    literal,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy import Row as SqlRow
+
+from toolgate.db.engine import Database
+from toolgate.db.transactions import Transaction
+from toolgate.gate.audit_records import timestamp
+from toolgate.gate.errors import Conflict
+from toolgate.packs.orchestrator.access import Viewer
+from toolgate.packs.orchestrator.folding import folded
+from toolgate.packs.orchestrator.records import Layer, Record
+from toolgate.packs.orchestrator.sql.reach import reached_projects, reached_tasks
+from toolgate.packs.orchestrator.sql.tables import (
+    dependencies,
+    groups,
+    jobs,
+    members,
+    preferences,
+    projects,
+    tasks,
+    users,
+)
+from toolgate.packs.orchestrator.vocabulary import (
+    CLOSED,
+    ENDED,
+    JOB_MOVES,
+    STRENGTH,
+    TASK_MOVES,
+    JobStatus,
+    ScopeType,
+    TaskStatus,
+)
+from toolgate.packs.orchestrator.work import Projects, Row
+
+ESCAPE = "\\"
+
+
+class SqlWork:
+    """Reads and moves what the agents work on."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def task(self, viewer: Viewer, task_id: str) -> Row | None:
+        """One task."""
+        return await self._first(select(tasks).where(tasks.c.id == task_id, reached_tasks(viewer)))
+
+    async def job(self, viewer: Viewer, job_id: str) -> Row | None:
+        """One job."""
+        found = await self._first(_job(viewer, job_id))
+        return None if found is None else as_of(found, timestamp())
+
+    async def move_task(
+        self, tx: Transaction, viewer: Viewer, task_id: str, to: TaskStatus, reason: str | None
+    ) -> Row | None:
+        """Give a task another status; cancelling cancels its jobs and all that depends on it."""
+
+        def work(connection: Connection) -> Row | None:
+            wanted = select(tasks).where(tasks.c.id == task_id, reached_tasks(viewer))
+            row = _locked(connection, wanted.with_for_update(of=tasks))
+            if row is None or row["status"] == to:
+                return row
+            _check_move("task", row["status"], to, TASK_MOVES)
+            now = timestamp()
+            changed = {"status": to, "status_reason": reason, "updated_at": now}
+            same = and_(tasks.c.id == task_id, tasks.c.status == row["status"])
+            if not connection.execute(update(tasks).where(same).values(changed)).rowcount:
+                raise Conflict("The task was changed just now. Read it again.")
+            if to == "canceled":
+                _cancel_below(connection, task_id, now)
+            return {**row, **changed}
+
+        return await tx.run(work)
+
+    async def move_job(
+        self, tx: Transaction, viewer: Viewer, job_id: str, to: JobStatus
+    ) -> Row | None:
+        """Give a job another status; raises `Conflict` for a move that there is not."""
+
+        def work(connection: Connection) -> Row | None:
+            found = _locked(connection, _job(viewer, job_id).with_for_update(of=jobs))
+            now = timestamp()
+            row = None if found is None else as_of(found, now)
+            if found is None or row is None or row["status"] == to:
+                return row
+            _check_move("job", row["status"], to, JOB_MOVES)
+            changed = {"status": to, "updated_at": now, **_times(to, row, now)}
+            same = and_(jobs.c.id == job_id, jobs.c.status == found["status"])
+            if not connection.execute(update(jobs).where(same).values(changed)).rowcount:
+                raise Conflict("The job was changed just now. Read it again.")
+            return {**row, **changed}
+
+        return await tx.run(work)
+
+    async def project(self, viewer: Viewer, project_id: str | None, slug: str | None) -> Row | None:
+        """One project, by its id or its slug."""
+        one = projects.c.id == project_id if slug is None else projects.c.slug == slug
+        return await self._first(select(projects).where(one, reached_projects(viewer)))
+
+    async def projects(
+        self, viewer: Viewer, text: str | None, after: str | None, limit: int
+    ) -> Projects:
+        """Projects by slug, of those that contain a text."""
+        wanted = select(projects).where(reached_projects(viewer))
+        if text:
+            wanted = wanted.where(projects.c.folded.contains(folded(text), autoescape=True))
+        if after is not None:
+            wanted = wanted.where(projects.c.slug > after)
+        wanted = wanted.order_by(projects.c.slug).limit(limit + 1)
+        rows = await self._database.read(
+            lambda connection: connection.execute(wanted).mappings().all(), quick=True
+        )
+        return Projects([dict(row) for row in rows[:limit]], more=len(rows) > limit)
+
+    async def reaches(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
+        """Whether a caller reaches a scope of preferences, and whether there is such a scope."""
+        wanted = select(literal(1)).where(_reached_scope(viewer, scope_type, scope_id))
+        return bool(await self._database.read(lambda one: one.scalar(wanted), quick=True))
+
+    async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
+        """Every preference that applies to a task, weakest first; None without such a task."""
+        wanted = _layers(viewer, task_id)
+        rows = await self._database.read(lambda one: one.execute(wanted).all(), quick=True)
+        if not rows:
+            return None
+        found = [_layer(row) for row in rows if row.key is not None]
+        return sorted(found, key=_strength)
+
+    async def _first(self, wanted: "Select[*tuple[Any, ...]]") -> Row | None:
+        row = await self._database.read(
+            lambda connection: connection.execute(wanted).mappings().first(), quick=True
+        )
+        return dict(row) if row is not None else None
+
+
+def as_of(job: Row, now: str) -> Row:
+    """A job as it is at a moment: one that runs past its lease has lost it, whoever notices."""
+    lease = job["lease_expires_at"]
+    if job["status"] == "running" and lease is not None and lease <= now:
+        return {**job, "status": "lease_expired"}
+    return job
+
+
+def _job(viewer: Viewer, job_id: str) -> "Select[*tuple[Any, ...]]":
+    wanted = select(jobs).join(tasks, tasks.c.id == jobs.c.task_id)
+    return wanted.where(jobs.c.id == job_id, reached_tasks(viewer))
+
+
+def _locked(connection: Connection, wanted: "Select[*tuple[Any, ...]]") -> Row | None:
+    row = connection.execute(wanted).mappings().first()
+    return dict(row) if row is not None else None
+
+
+def _check_move(what: str, old: Any, new: str, moves: Any) -> None:
+    possible = moves[old]
+    if new not in possible:
+        then = f"It can become: {', '.join(possible)}." if possible else "It stays as it is."
+        raise Conflict(f"A {what} that is {old} cannot become {new}. {then}", current_status=old)
+
+
+def _times(to: JobStatus, row: Row, now: str) -> dict[str, Any]:
+    """When the job began and ended, after a move."""
+    if to == "running":
+        return {"started_at": row["started_at"] or now, "ended_at": None}
+    if to in ENDED:
+        return {"ended_at": now, "lease_expires_at": None}
+    return {"lease_expires_at": None} if to == "queued" else {}
+
+
+def _cancel_below(connection: Connection, task_id: str, now: str) -> None:
+    """Cancel every open task that depends on one, however indirectly, and the jobs of all."""
+    below = select(tasks.c.id).where(tasks.c.id == task_id).cte("below", recursive=True)
+    next_ = select(dependencies.c.task_id).join(below, dependencies.c.depends_on == below.c.id)
+    below = below.union(next_)  # each task once, also in a diamond
+    ids = select(below.c.id)
+    reason = f"task {task_id}, which it depends on, was canceled"
+    open_task = and_(tasks.c.id.in_(ids), tasks.c.id != task_id, tasks.c.status.not_in(CLOSED))
+    canceled = {"status": "canceled", "status_reason": reason, "updated_at": now}
+    connection.execute(update(tasks).where(open_task).values(canceled))
+    canceled_tasks = and_(tasks.c.id.in_(ids), tasks.c.status == "canceled")
+    of_them = select(tasks.c.id).where(canceled_tasks)
+    open_job = and_(jobs.c.task_id.in_(of_them), jobs.c.status.not_in(ENDED))
+    ended = {"status": "canceled", "updated_at": now, "ended_at": now, "lease_expires_at": None}
+    connection.execute(update(jobs).where(open_job).values(ended))
+
+
+def _reached_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
+    match scope_type:
+        case "system":
+            return literal(True)
+        case "task":
+            return exists().where(tasks.c.id == scope_id, reached_tasks(viewer))
+        case "project":
+            return exists().where(projects.c.id == scope_id, reached_projects(viewer))
+        case "user":
+            mine = viewer.all_tasks or viewer.user_id == scope_id
+            return and_(literal(mine), exists().where(users.c.id == scope_id))
+        case "group":
+            there = exists().where(groups.c.id == scope_id)
+            if viewer.all_tasks:
+                return there
+            member = and_(members.c.group_id == scope_id, members.c.user_id == viewer.user_id)
+            return and_(there, exists().where(member))
+
+
+def _layers(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":
+    """One row for each preference; one without a key where a task has none."""
+    task = select(tasks).where(tasks.c.id == task_id, reached_tasks(viewer)).cte("task")
+    of_groups = select(members.c.group_id).where(members.c.user_id == task.c.created_by)
+    here = or_(
+        preferences.c.scope_type == "system",
+        and_(preferences.c.scope_type == "group", preferences.c.scope_id.in_(of_groups)),
+        and_(preferences.c.scope_type == "user", preferences.c.scope_id == task.c.created_by),
+        and_(preferences.c.scope_type == "project", preferences.c.scope_id == task.c.project_id),
+        and_(preferences.c.scope_type == "task", preferences.c.scope_id == task.c.id),
+    )
+    return select(preferences).select_from(
+        task.outerjoin(preferences, and_(here, ~preferences.c.deleted))
+    )
+
+
+def _layer(row: "SqlRow[Any]") -> Layer:
+    return Layer(
+        row.scope_type,
+        row.scope_id,
+        Record(
+            key=row.key,
+            value=orjson.loads(row.value),
+            value_type=row.value_type,
+            version=row.version,
+            updated_at=row.updated_at,
+            updated_by=row.updated_by,
+        ),
+    )
+
+
+def _strength(layer: Layer) -> tuple[Any, ...]:
+    return (STRENGTH[layer.scope_type], layer.scope_id, layer.record.updated_at, layer.record.key)

@@ -1,0 +1,26 @@
+"""System settings that steer the gate, and what their values must be."""
+
+from typing import Any, cast
+
+DISABLED = "mcp.tools.disabled"
+"""A list of tools that are off for everybody."""
+TOOL, ENABLED = "mcp.tool.", ".enabled"
+PM_ADDS_IMAGES = "agents.project_manager.sandbox.allow_add_to_allowed_images"
+
+
+def tool_of(key: str) -> str | None:
+    """The tool that a key such as `mcp.tool.git.push.enabled` is about."""
+    if not (key.startswith(TOOL) and key.endswith(ENABLED)):
+        return None
+    return key[len(TOOL) : -len(ENABLED)] or None
+
+
+def broken_rule(key: str, value: Any) -> str | None:
+    """What is wrong with the value of a setting that steers the gate; None where nothing is."""
+    if key == DISABLED:
+        listed = cast("list[Any]", value) if isinstance(value, list) else None
+        if listed is None or not all(isinstance(one, str) for one in listed):
+            return f'{key} must be an array of tool names, such as ["git.push"]'
+    elif (key == PM_ADDS_IMAGES or tool_of(key)) and not isinstance(value, bool):
+        return f"{key} must be true or false, with value_type boolean"
+    return None

@@ -1,0 +1,1 @@
+"""The tools of pack `orchestrator`, one module for each family."""

@@ -1,0 +1,371 @@
+"""Preferences: what a user, group, project or task wants, and what of it applies to a task."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import InvalidArguments, NotFound, Problem
+from toolgate.gate.fields import Whole
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.effective import effective_of
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Cursor, Reason, TaskId
+from toolgate.packs.orchestrator.records import Change, Place, Record
+from toolgate.packs.orchestrator.tools.values import (
+    Key,
+    KeyPrefix,
+    Value,
+    Version,
+    check_value,
+    check_writable,
+)
+from toolgate.packs.orchestrator.vocabulary import ScopeType, ValueType
+from toolgate.packs.orchestrator.world import OrchestratorWorld
+
+family = Family("preferences", ORCHESTRATOR)
+
+RESERVED = ("standards", "security", "model_routing", "agents")
+"""Namespaces whose keys the system defines; a team's own keys are custom.ORGANIZATION.…"""
+LISTING = "db.preference.list"
+
+Ctx = Context[OrchestratorWorld]
+ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
+
+
+class InScope(Input):
+    """Whose preferences."""
+
+    scope_type: ScopeType = Field(
+        description="Whose: the system's, or that of a user, group, project or task."
+    )
+    scope_id: ScopeId | None = Field(
+        default=None, description="The id of that user, group, project or task; not for system."
+    )
+
+
+class ByKey(InScope):
+    """Which preference."""
+
+    key: Key = Field(description="The preference's key, such as output.summary_style.")
+
+
+class Listed(InScope):
+    """Which preferences."""
+
+    key_prefix: KeyPrefix = Field(default="", description="Only keys that begin with this.")
+    limit: Whole = Field(default=100, ge=1, le=100, description="Most items of a page, 1 to 100.")
+    cursor: Cursor | None = Field(
+        default=None, description="`next_cursor` of the page before; leave it out for the first."
+    )
+
+
+class NewPreference(ByKey):
+    """A preference to be created."""
+
+    value: Value = Field(
+        description="The value, of the type that value_type names; null hides weaker scopes'."
+    )
+    value_type: ValueType = Field(description="The type of the value.")
+    reason: Reason | None = Field(default=None, description="Why, for the history.")
+
+
+class ChangedPreference(NewPreference):
+    """A preference to be changed."""
+
+    expected_version: Version | None = Field(
+        default=None, description="Change it only if it has this version."
+    )
+
+
+class DeletedPreference(ByKey):
+    """A preference to be deleted."""
+
+    expected_version: Version | None = Field(
+        default=None, description="Delete it only if it has this version."
+    )
+    reason: Reason | None = Field(default=None, description="Why, for the history.")
+
+
+class OfTask(Input):
+    """Which task's preferences."""
+
+    task_id: TaskId = Field(description="The task's id, a UUID.")
+    include_sources: bool = Field(
+        default=False, description="Say for each key which scope its value is from."
+    )
+
+
+class Preference(Output):
+    """A preference as it is stored."""
+
+    scope_type: ScopeType = Field(description="Whose it is.")
+    scope_id: str | None = Field(description="The id of whose it is; null for the system's.")
+    key: str = Field(description="Its key.")
+    value: Any = Field(description="Its value; null hides weaker scopes'.")
+    value_type: ValueType = Field(description="The type of the value.")
+    version: int = Field(description="Grows by at least 1 with every change.")
+    updated_at: str = Field(description="When it was changed last, ISO 8601.")
+    updated_by: str = Field(description="Who changed it last.")
+
+
+class Preferences(Output):
+    """A page of preferences."""
+
+    entries: list[Preference] = Field(description="The preferences, by key.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+class Source(Output):
+    """Where an effective value is from."""
+
+    key: str = Field(description="The key.")
+    scope_type: ScopeType = Field(description="The scope that decided.")
+    scope_id: str | None = Field(description="Its id; null for the system.")
+    version: int = Field(description="The version of the preference there.")
+
+
+class Invalid(Source):
+    """A preference that was skipped."""
+
+    reason: str = Field(description="Why.")
+
+
+class Effective(Output):
+    """What applies to a task."""
+
+    effective: dict[str, Any] = Field(description="The value of each key.")
+    sources: list[Source] = Field(
+        default_factory=list[Source], description="Where each value is from, if that was asked for."
+    )
+    invalid: list[Invalid] = Field(description="Preferences whose value is not of their type.")
+
+
+class Nothing(Output):
+    """The answer of a tool that has nothing to add."""
+
+
+@family.tool(
+    "db.preference.get",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Get a preference",
+    example={"scope_type": "user", "scope_id": "alice", "key": "output.summary_style"},
+)
+async def get(ctx: Ctx, args: ByKey) -> Preference:
+    """Read one scope's own preference.
+
+    It does not look at other scopes: `db.preference.effective` says what applies to a task.
+    """
+    place = place_of(args)
+    if not await _reaches(ctx, place):
+        raise _not_found(args)
+    found = await ctx.world.preferences.get(place, args.key)
+    if found is None:
+        raise _not_found(args)
+    return shown(place, found)
+
+
+@family.tool(
+    "db.preference.list",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="List preferences",
+    example={"scope_type": "system"},
+)
+async def list_(ctx: Ctx, args: Listed) -> Preferences:
+    """List one scope's own preferences by key, page by page; large values make a page shorter.
+
+    A scope that does not exist for the caller has none.
+    """
+    place = place_of(args)
+    listing = (LISTING, place.scope_type, place.scope_id, args.key_prefix)
+    position = ctx.world.cursors.read(listing, args.cursor)
+    if not await _reaches(ctx, place):
+        return Preferences(entries=[])
+    after = position[0] if position else None
+    page = await ctx.world.preferences.page(place, args.key_prefix, after, args.limit)
+    entries = [shown(place, one) for one in page.records]
+    if not page.more:
+        return Preferences(entries=entries)
+    return Preferences(
+        entries=entries, next_cursor=ctx.world.cursors.make(listing, [entries[-1].key])
+    )
+
+
+@family.tool(
+    "db.preference.create",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Create a preference",
+    example={
+        "scope_type": "user",
+        "scope_id": "alice",
+        "key": "language.preferred",
+        "value": "de",
+        "value_type": "string",
+    },
+)
+async def create(ctx: Ctx, args: NewPreference) -> Preference:
+    """Create a preference of a scope; fails where the scope has the key already."""
+    place = await _writable(ctx, args)
+    check_value(args.key, args.value, args.value_type, nullable=True)
+    record = await ctx.world.preferences.create(ctx.tx, place, args.key, change_of(ctx, args))
+    return shown(place, record)
+
+
+@family.tool(
+    "db.preference.update",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Update a preference",
+    example={
+        "scope_type": "user",
+        "scope_id": "alice",
+        "key": "output.summary_style",
+        "value": "prose",
+        "value_type": "string",
+        "expected_version": 1,
+    },
+)
+async def update(ctx: Ctx, args: ChangedPreference) -> Preference:
+    """Change a preference of a scope.
+
+    With expected_version it is changed only if nobody else changed it since; else the error is a
+    conflict that names the current version.
+    """
+    place = await _writable(ctx, args)
+    check_value(args.key, args.value, args.value_type, nullable=True)
+    record = await ctx.world.preferences.update(
+        ctx.tx, place, args.key, change_of(ctx, args), args.expected_version
+    )
+    if record is None:
+        raise _not_found(args)
+    return shown(place, record)
+
+
+@family.tool(
+    "db.preference.delete",
+    role=Role.ADMIN,
+    effect=Effect.DESTROY,
+    writes=[Target.TABLES],
+    title="Delete a preference",
+    example={"scope_type": "user", "scope_id": "alice", "key": "output.summary_style"},
+)
+async def delete(ctx: Ctx, args: DeletedPreference) -> Nothing:
+    """Delete a preference of a scope; what weaker scopes have applies again."""
+    place = await _writable(ctx, args)
+    gone = await ctx.world.preferences.delete(
+        ctx.tx,
+        place,
+        args.key,
+        expected=args.expected_version,
+        by=ctx.principal.id,
+        reason=args.reason,
+    )
+    if not gone:
+        raise _not_found(args)
+    return Nothing()
+
+
+@family.tool(
+    "db.preference.effective",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Get a task's effective preferences",
+    not_found="Task not found",
+    example={"task_id": "00000000-0000-4000-8000-0000000000b1"},
+)
+async def effective(ctx: Ctx, args: OfTask) -> Effective:
+    """Work out what applies to a task: task before project, user, group and system.
+
+    Null at a stronger scope hides weaker values. Values that contradict their type are skipped.
+    """
+    layers = await ctx.world.work.layers(viewer_of(ctx.principal), args.task_id)
+    if layers is None:
+        raise NotFound("Task not found")
+    found = effective_of(layers)
+    invalid = [
+        Invalid(
+            key=one.record.key,
+            scope_type=one.scope_type,
+            scope_id=one.scope_id or None,
+            version=one.record.version,
+            reason=f"the value is not of type {one.record.value_type}",
+        )
+        for one in found.invalid
+    ]
+    if not args.include_sources:
+        return Effective(effective=found.values, invalid=invalid)
+    sources = [
+        Source(
+            key=key,
+            scope_type=one.scope_type,
+            scope_id=one.scope_id or None,
+            version=one.record.version,
+        )
+        for key, one in found.sources.items()
+    ]
+    return Effective(effective=found.values, sources=sources, invalid=invalid)
+
+
+def place_of(args: InScope) -> Place:
+    """The scope that the arguments name."""
+    if args.scope_type == "system":
+        if args.scope_id is not None:
+            _refuse("scope_id must be left out when scope_type is system")
+        return Place("system", "")
+    if args.scope_id is None:
+        _refuse("scope_id required when scope_type is not system")
+    return Place(args.scope_type, args.scope_id or "")
+
+
+def _refuse(message: str) -> None:
+    raise InvalidArguments([Problem("scope_id", "missing", message)])
+
+
+async def _reaches(ctx: Ctx, place: Place) -> bool:
+    if place.scope_type == "system":
+        return True
+    scope_type: Any = place.scope_type
+    return await ctx.world.work.reaches(viewer_of(ctx.principal), scope_type, place.scope_id)
+
+
+async def _writable(ctx: Ctx, args: ByKey) -> Place:
+    """The scope, if the caller may write there."""
+    check_writable(args.key, ctx.principal, RESERVED)
+    place = place_of(args)
+    if not await _reaches(ctx, place):
+        raise NotFound(f"There is no {place.scope_type} {place.scope_id!r}.")
+    return place
+
+
+def _not_found(args: ByKey) -> NotFound:
+    return NotFound(f"There is no preference {args.key} in this scope.")
+
+
+def shown(place: Place, record: Record) -> Preference:
+    """A record as the tools show it."""
+    scope_type: Any = place.scope_type
+    return Preference(
+        scope_type=scope_type,
+        scope_id=place.scope_id or None,
+        key=record.key,
+        value=record.value,
+        value_type=record.value_type,
+        version=record.version,
+        updated_at=record.updated_at,
+        updated_by=record.updated_by,
+    )
+
+
+def change_of(ctx: Ctx, args: NewPreference) -> Change:
+    """What is stored for these arguments."""
+    return Change(
+        value=args.value, value_type=args.value_type, by=ctx.principal.id, reason=args.reason
+    )

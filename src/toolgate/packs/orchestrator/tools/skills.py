@@ -1,0 +1,338 @@
+"""Skills: instructions that agents share, looked at before anybody reads them."""
+
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, PolicyViolation, Problem
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, TaskId, Uuid
+from toolgate.packs.orchestrator.skills.store import (
+    SYSTEM_SKILL,
+    NewSkill,
+    Row,
+    SkillChange,
+)
+from toolgate.packs.orchestrator.vocabulary import SkillScope
+from toolgate.packs.orchestrator.world import OrchestratorWorld
+
+family = Family("skills", ORCHESTRATOR)
+
+Ctx = Context[OrchestratorWorld]
+MOST_BYTES = 256 * 1024
+NO_TASK, NO_SKILL = "Task not found", "Skill not found"
+LISTING = "skills.list"
+TASK = "00000000-0000-4000-8000-0000000000b1"
+SKILL = "00000000-0000-4000-8000-0000000000d1"
+SYSTEM_NAME = "CyNodeAI interaction"
+SYSTEM_SINCE = "2026-01-01T00:00:00.000000Z"
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
+
+
+class ForTask(Input):
+    """For which task."""
+
+    task_id: TaskId = Field(description="The task that this is for; its user's skills are meant.")
+
+
+class BySkill(ForTask):
+    """Which skill."""
+
+    skill_id: Uuid = Field(description="The skill's id, a UUID.")
+
+
+class Listed(ForTask, Paged):
+    """Which skills."""
+
+    scope: SkillScope | None = Field(default=None, description="Only of this scope.")
+    owner: ScopeId | None = Field(default=None, description="Only of this user.")
+
+
+class Written(ForTask):
+    """A skill to be stored."""
+
+    content: str = Field(min_length=1, description="The text, Markdown, at most 256 KiB.")
+    name: Name = Field(default="Untitled skill", description="Its name.")
+    scope: SkillScope = Field(default="user", description="Who reads it.")
+    scope_id: ScopeId | None = Field(
+        default=None, description="The group or project; of a project, the task's if left out."
+    )
+
+
+class Rewritten(BySkill):
+    """What of a skill is changed; what is left out stays as it is."""
+
+    content: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None, description="The new text."
+    )
+    name: Name | None = Field(default=None, description="The new name.")
+    scope: SkillScope | None = Field(default=None, description="Who reads it from now on.")
+    scope_id: ScopeId | None = Field(default=None, description="The group or project.")
+
+
+class SkillInfo(Output):
+    """A skill without its text."""
+
+    id: str = Field(description="The skill's id.")
+    name: str = Field(description="Its name.")
+    scope: SkillScope = Field(description="Who reads it.")
+    scope_id: str | None = Field(description="The user, group or project; null for global.")
+    owner: str | None = Field(description="Whose it is; null for the system's.")
+    version: int = Field(description="Grows with every change.")
+    quarantined: bool = Field(description="Whether nobody reads it until it is changed.")
+    updated_at: str = Field(description="When it was changed last, ISO 8601.")
+
+
+class Skill(SkillInfo):
+    """A skill."""
+
+    content: str = Field(description="The text.")
+
+
+class SkillList(Output):
+    """A page of skills."""
+
+    entries: list[SkillInfo] = Field(description="The skills, the last changed first.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+class Deleted(Output):
+    """The answer of a tool that has nothing to add."""
+
+
+@family.tool(
+    "skills.create",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Create a skill",
+    not_found=NO_TASK,
+    example={"task_id": TASK, "name": "Release notes", "content": "# How we write them\n…"},
+)
+async def create(ctx: Ctx, args: Written) -> SkillInfo:
+    """Store a skill of the task's user.
+
+    The text is looked at first: hidden text, orders to ignore other instructions and grabs at
+    secrets are refused, and the error says what was found. Only an admin makes a skill global.
+    """
+    task = await _task(ctx, args.task_id)
+    owner = task["created_by"]
+    if owner is None:
+        raise NotFound(NO_TASK)
+    scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
+    _check(ctx, args.content)
+    made = await ctx.world.skills.create(
+        ctx.tx,
+        NewSkill(
+            name=args.name,
+            content=args.content,
+            scope=args.scope,
+            scope_id=scope_id,
+            owner_id=owner,
+            by=ctx.principal.id,
+        ),
+    )
+    return _info(made)
+
+
+@family.tool(
+    "skills.list",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="List skills",
+    not_found=NO_TASK,
+    example={"task_id": TASK},
+)
+async def list_(ctx: Ctx, args: Listed) -> SkillList:
+    """List the skills that the task's user reads, without their texts, the last changed first."""
+    task = await _task(ctx, args.task_id)
+    user = task["created_by"]
+    listing = (LISTING, user, args.scope, args.owner)
+    position = ctx.world.cursors.read(listing, args.cursor)
+    after = (position[0], position[1]) if position else None
+    page = await ctx.world.skills.page(user, args.scope, args.owner, after, args.limit)
+    entries = [_info(row) for row in page.rows]
+    system_too = args.owner is None and args.scope in (None, "global")
+    if page.more or (system_too and len(entries) == args.limit):
+        last = page.rows[-1]
+        cursor = ctx.world.cursors.make(listing, [last["updated_at"], last["id"]])
+        return SkillList(entries=entries, next_cursor=cursor)
+    if system_too:  # the oldest of all
+        entries.append(SkillInfo(**_system(), quarantined=False))
+    return SkillList(entries=entries)
+
+
+@family.tool(
+    "skills.get",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Get a skill",
+    not_found=NO_SKILL,
+    example={"task_id": TASK, "skill_id": SYSTEM_SKILL},
+)
+async def get(ctx: Ctx, args: BySkill) -> Skill:
+    """Read one skill that the task's user reads."""
+    task = await _task(ctx, args.task_id, NO_SKILL)
+    if args.skill_id == SYSTEM_SKILL:
+        return Skill(**_system(), quarantined=False, content=system_content())
+    row = await ctx.world.skills.get(task["created_by"], args.skill_id)
+    if row is None:
+        raise NotFound(NO_SKILL)
+    if row["quarantine"] is not None:
+        raise _refused(row["quarantine"], "This skill is in quarantine until its text is changed")
+    return Skill(**_info(row).model_dump(), content=row["content"])
+
+
+@family.tool(
+    "skills.update",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Update a skill",
+    not_found=NO_SKILL,
+    example={"task_id": TASK, "skill_id": SKILL, "name": "Release notes, shorter"},
+)
+async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
+    """Change a skill of the task's user; what is left out stays as it is.
+
+    The text is looked at like a new one. Older versions are kept.
+    """
+    task = await _changeable(ctx, args)
+    if args.content is None and args.name is None and args.scope is None:
+        raise InvalidArguments(
+            [Problem("arguments", "missing", "one of content, name and scope must be given")]
+        )
+    scope_id = None
+    if args.scope is not None:
+        scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
+    if args.content is not None:
+        _check(ctx, args.content)
+    changed = await ctx.world.skills.update(
+        ctx.tx,
+        task["created_by"],
+        args.skill_id,
+        SkillChange(
+            name=args.name,
+            content=args.content,
+            scope=args.scope,
+            scope_id=scope_id,
+            by=ctx.principal.id,
+        ),
+    )
+    if changed is None:
+        raise NotFound(NO_SKILL)
+    return _info(changed)
+
+
+@family.tool(
+    "skills.delete",
+    role=Role.ADMIN,
+    effect=Effect.DESTROY,
+    writes=[Target.TABLES],
+    title="Delete a skill",
+    not_found=NO_SKILL,
+    example={"task_id": TASK, "skill_id": SKILL},
+)
+async def delete(ctx: Ctx, args: BySkill) -> Deleted:
+    """Delete a skill of the task's user; its versions are kept."""
+    task = await _changeable(ctx, args)
+    if await ctx.world.skills.delete(ctx.tx, task["created_by"], args.skill_id) is None:
+        raise NotFound(NO_SKILL)
+    return Deleted()
+
+
+async def _task(ctx: Ctx, task_id: str, words: str = NO_TASK) -> Row:
+    task = await ctx.world.work.task(viewer_of(ctx.principal), task_id)
+    if task is None:
+        raise NotFound(words)
+    return task
+
+
+async def _changeable(ctx: Ctx, args: BySkill) -> Row:
+    """The task, if the skill is its user's or the caller is an admin."""
+    task = await _task(ctx, args.task_id, NO_SKILL)
+    if args.skill_id == SYSTEM_SKILL:
+        raise Forbidden("The system's own skill can be read, but not changed or deleted.")
+    row = await ctx.world.skills.get(task["created_by"], args.skill_id)
+    if row is None:
+        raise NotFound(NO_SKILL)
+    if row["owner_id"] != task["created_by"] and Role.ADMIN not in ctx.principal.roles:
+        raise Forbidden("A skill can be changed by its owner or an admin only.")
+    return task
+
+
+async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -> str:
+    """The id of whom a skill is for, checked."""
+    user: str = task["created_by"]
+    if scope == "global":
+        if Role.ADMIN not in ctx.principal.roles:
+            raise Forbidden("Only an admin can make a skill global. Use scope user or project.")
+        return ""
+    if scope == "user":
+        if given not in (None, user):
+            raise NotFound(f"There is no user {given!r} for this task.")
+        return user
+    wanted = given or (task["project_id"] if scope == "project" else None)
+    if wanted is None:
+        raise InvalidArguments(
+            [Problem("scope_id", "missing", f"scope_id is required when scope is {scope}")]
+        )
+    if not await ctx.world.skills.is_in_scope(user, scope, wanted):
+        raise NotFound(f"There is no {scope} {wanted!r} for this task's user.")
+    return wanted
+
+
+def _check(ctx: Ctx, content: str) -> None:
+    size = len(content.encode())
+    if size > MOST_BYTES:
+        raise InvalidArguments(
+            [Problem("content", "size", f"content has {size} bytes; at most {MOST_BYTES} are kept")]
+        )
+    if found := ctx.world.content_audit.examine(content):
+        told = {"category": found.category, "triggering_text": found.text}
+        raise _refused(told, "The skill was not stored: its text was refused")
+
+
+def _refused(found: Any, words: str) -> PolicyViolation:
+    return PolicyViolation(f"{words} ({found['category']}: {found['triggering_text']!r}).", **found)
+
+
+def _info(row: Row) -> SkillInfo:
+    return SkillInfo(
+        id=row["id"],
+        name=row["name"],
+        scope=row["scope"],
+        scope_id=row["scope_id"] or None,
+        owner=row["owner_id"],
+        version=row["version"],
+        quarantined=row.get("quarantine") is not None,
+        updated_at=row["updated_at"],
+    )
+
+
+def _system() -> dict[str, Any]:
+    return {
+        "id": SYSTEM_SKILL,
+        "name": SYSTEM_NAME,
+        "scope": "global",
+        "scope_id": None,
+        "owner": None,
+        "version": 1,
+        "updated_at": SYSTEM_SINCE,
+    }
+
+
+@cache
+def system_content() -> str:
+    """What the system tells its agents."""
+    folder = resources.files("toolgate.packs.orchestrator.skills")
+    return (folder / "system_skill.md").read_text(encoding="utf-8")

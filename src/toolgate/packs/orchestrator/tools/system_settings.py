@@ -1,0 +1,226 @@
+"""System settings: what steers the whole system, changed by comparing versions."""
+
+from typing import Any
+
+from pydantic import Field
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import InvalidArguments, NotFound, Problem
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Reason
+from toolgate.packs.orchestrator.records import SETTINGS, Change, Record
+from toolgate.packs.orchestrator.steering import broken_rule
+from toolgate.packs.orchestrator.tools.values import (
+    Key,
+    KeyPrefix,
+    Value,
+    Version,
+    check_value,
+    check_writable,
+)
+from toolgate.packs.orchestrator.vocabulary import ValueType
+from toolgate.packs.orchestrator.world import OrchestratorWorld
+
+family = Family("settings", ORCHESTRATOR)
+
+RESERVED = ("mcp", "agents", "security", "access")
+"""Settings that open or close the gate: an agent that could change them would free itself."""
+LISTING = "db.system_setting.list"
+
+Ctx = Context[OrchestratorWorld]
+
+
+class ByKey(Input):
+    """Which setting."""
+
+    key: Key = Field(description="The setting's key, such as models.cache.max_bytes.")
+
+
+class Listed(Paged):
+    """Which settings."""
+
+    key_prefix: KeyPrefix = Field(default="", description="Only keys that begin with this.")
+
+
+class NewSetting(ByKey):
+    """A setting to be created."""
+
+    value: Value = Field(description="The value, of the type that value_type names.")
+    value_type: ValueType = Field(description="The type of the value.")
+    reason: Reason | None = Field(default=None, description="Why, for the history.")
+
+
+class ChangedSetting(NewSetting):
+    """A setting to be changed."""
+
+    expected_version: Version | None = Field(
+        default=None, description="Change it only if it has this version."
+    )
+
+
+class DeletedSetting(ByKey):
+    """A setting to be deleted."""
+
+    expected_version: Version | None = Field(
+        default=None, description="Delete it only if it has this version."
+    )
+    reason: Reason | None = Field(default=None, description="Why, for the history.")
+
+
+class Setting(Output):
+    """A setting as it is stored."""
+
+    key: str = Field(description="Its key.")
+    value: Any = Field(description="Its value.")
+    value_type: ValueType = Field(description="The type of the value.")
+    version: int = Field(description="Grows by at least 1 with every change.")
+    updated_at: str = Field(description="When it was changed last, ISO 8601.")
+    updated_by: str = Field(description="Who changed it last.")
+
+
+class Settings(Output):
+    """A page of settings."""
+
+    entries: list[Setting] = Field(description="The settings, by key.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+class Nothing(Output):
+    """The answer of a tool that has nothing to add."""
+
+
+def shown(record: Record) -> Setting:
+    """A record as the tools show it."""
+    return Setting(
+        key=record.key,
+        value=record.value,
+        value_type=record.value_type,
+        version=record.version,
+        updated_at=record.updated_at,
+        updated_by=record.updated_by,
+    )
+
+
+def _not_found(key: str) -> NotFound:
+    return NotFound(f"There is no system setting {key}.")
+
+
+@family.tool(
+    "db.system_setting.get",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Get a system setting",
+    example={"key": "models.cache.max_bytes"},
+)
+async def get(ctx: Ctx, args: ByKey) -> Setting:
+    """Read one system setting with its version.
+
+    A setting that was never set is not found, also where the system has a default for it.
+    """
+    found = await ctx.world.settings.get(SETTINGS, args.key)
+    if found is None:
+        raise _not_found(args.key)
+    return shown(found)
+
+
+@family.tool(
+    "db.system_setting.list", role=Role.ADMIN, effect=Effect.READ, title="List system settings"
+)
+async def list_(ctx: Ctx, args: Listed) -> Settings:
+    """List system settings by key, page by page; large values make a page shorter."""
+    listing = (LISTING, args.key_prefix)
+    place = ctx.world.cursors.read(listing, args.cursor)
+    after = place[0] if place else None
+    page = await ctx.world.settings.page(SETTINGS, args.key_prefix, after, args.limit)
+    entries = [shown(one) for one in page.records]
+    if not page.more:
+        return Settings(entries=entries)
+    return Settings(entries=entries, next_cursor=ctx.world.cursors.make(listing, [entries[-1].key]))
+
+
+@family.tool(
+    "db.system_setting.create",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Create a system setting",
+    example={
+        "key": "models.download.require_user_approval",
+        "value": True,
+        "value_type": "boolean",
+    },
+)
+async def create(ctx: Ctx, args: NewSetting) -> Setting:
+    """Create a system setting; fails where the key exists already."""
+    check_writable(args.key, ctx.principal, RESERVED)
+    _check(args)
+    return shown(await ctx.world.settings.create(ctx.tx, SETTINGS, args.key, change_of(ctx, args)))
+
+
+@family.tool(
+    "db.system_setting.update",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Update a system setting",
+    example={
+        "key": "models.cache.max_bytes",
+        "value": 53687091200,
+        "value_type": "number",
+        "expected_version": 1,
+    },
+)
+async def update(ctx: Ctx, args: ChangedSetting) -> Setting:
+    """Change a system setting, also its type.
+
+    With expected_version it is changed only if nobody else changed it since; else the error is a
+    conflict that names the current version.
+    """
+    check_writable(args.key, ctx.principal, RESERVED)
+    _check(args)
+    changed = await ctx.world.settings.update(
+        ctx.tx, SETTINGS, args.key, change_of(ctx, args), args.expected_version
+    )
+    if changed is None:
+        raise _not_found(args.key)
+    return shown(changed)
+
+
+@family.tool(
+    "db.system_setting.delete",
+    role=Role.ADMIN,
+    effect=Effect.DESTROY,
+    writes=[Target.TABLES],
+    title="Delete a system setting",
+    example={"key": "models.cache.max_bytes"},
+)
+async def delete(ctx: Ctx, args: DeletedSetting) -> Nothing:
+    """Delete a system setting; its history stays, and the system's default applies again."""
+    check_writable(args.key, ctx.principal, RESERVED)
+    gone = await ctx.world.settings.delete(
+        ctx.tx,
+        SETTINGS,
+        args.key,
+        expected=args.expected_version,
+        by=ctx.principal.id,
+        reason=args.reason,
+    )
+    if not gone:
+        raise _not_found(args.key)
+    return Nothing()
+
+
+def _check(args: NewSetting) -> None:
+    check_value(args.key, args.value, args.value_type, nullable=False)
+    if wrong := broken_rule(args.key, args.value):
+        raise InvalidArguments([Problem("value", "value", wrong)])
+
+
+def change_of(ctx: Ctx, args: NewSetting) -> Change:
+    """What is stored for these arguments."""
+    return Change(
+        value=args.value, value_type=args.value_type, by=ctx.principal.id, reason=args.reason
+    )

@@ -1,0 +1,93 @@
+"""What tools of settings and of preferences have in common: keys, values and their checks."""
+
+import re
+from typing import Annotated, Any
+
+import orjson
+from pydantic import AfterValidator, Field, JsonValue, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from toolgate.gate.arguments import TOLD_FORMAT
+from toolgate.gate.errors import Forbidden, InvalidArguments, Problem
+from toolgate.gate.fields import Whole
+from toolgate.gate.principal import Principal, Role
+from toolgate.packs.orchestrator.records import fits
+from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.vocabulary import ValueType
+
+MOST_KEY = 256
+MOST_VALUE_BYTES = 1024 * 1024
+KEY = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+PREFIX = re.compile(r"[a-z0-9_.-]*")
+
+
+def _key(value: str, info: ValidationInfo) -> str:
+    if not KEY.fullmatch(value):
+        raise PydanticCustomError(
+            TOLD_FORMAT,
+            "{field} must be parts of a-z, 0-9, _ and - with dots between them, such as "
+            "output.summary_style",
+            {"field": info.field_name},
+        )
+    return value
+
+
+def _prefix(value: str, info: ValidationInfo) -> str:
+    if not PREFIX.fullmatch(value):
+        raise PydanticCustomError(
+            TOLD_FORMAT,
+            "{field} must be the beginning of a key, of a-z, 0-9, _, - and dots",
+            {"field": info.field_name},
+        )
+    return value
+
+
+Key = Annotated[str, Field(min_length=1, max_length=MOST_KEY), AfterValidator(_key)]
+KeyPrefix = Annotated[str, Field(max_length=MOST_KEY), AfterValidator(_prefix)]
+Version = Annotated[Whole, Field(ge=1, le=2**53)]
+Value = JsonValue
+
+
+def check_value(key: str, value: Any, value_type: ValueType, *, nullable: bool) -> None:
+    """Raise where a value is not of its type, too large, or a secret."""
+    if not (nullable and value is None) and not fits(value, value_type):
+        _refuse("type", f"value must be of value_type {value_type}; it is {_type_of(value)}")
+    size = len(orjson.dumps(value))
+    if size > MOST_VALUE_BYTES:
+        _refuse("size", f"value has {size} bytes as JSON; at most {MOST_VALUE_BYTES} are stored")
+    if secret := secret_in(key, value):
+        _refuse(
+            "secret",
+            f"value looks like {secret}, and records are readable by agents. Keep it in a secret "
+            "store and write a reference such as env:NAME",
+        )
+
+
+def check_writable(key: str, principal: Principal, reserved: tuple[str, ...]) -> None:
+    """Raise `Forbidden` where only an admin may change a key."""
+    if Role.ADMIN in principal.roles:
+        return
+    space = key.partition(".")[0]
+    if space in reserved:
+        listed = ", ".join(f"{one}.*" for one in reserved)
+        raise Forbidden(f"{key} can be changed by an admin only, like everything in {listed}.")
+
+
+def _refuse(rule: str, message: str) -> None:
+    raise InvalidArguments([Problem("value", rule, message)])
+
+
+def _type_of(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"

@@ -1,0 +1,43 @@
+"""The closed lists of pack `orchestrator`, and which status of a task or job follows which."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+TaskStatus = Literal["pending", "running", "completed", "failed", "canceled", "superseded"]
+JobStatus = Literal["queued", "running", "completed", "failed", "canceled", "lease_expired"]
+ScopeType = Literal["system", "user", "group", "project", "task"]
+ValueType = Literal["string", "number", "boolean", "object", "array"]
+SkillScope = Literal["user", "group", "project", "global"]
+MemberRole = Literal["owner", "admin", "operator", "member", "viewer"]
+
+TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
+JOB_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
+SCOPE_TYPES: tuple[ScopeType, ...] = get_args(ScopeType)
+"""From the weakest to the strongest would be: system, group, user, project, task."""
+VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
+SKILL_SCOPES: tuple[SkillScope, ...] = get_args(SkillScope)
+MEMBER_ROLES: tuple[MemberRole, ...] = get_args(MemberRole)
+
+STRENGTH: Mapping[str, int] = {"system": 0, "group": 1, "user": 2, "project": 3, "task": 4}
+"""Which scope's preference wins."""
+
+TASK_MOVES: Mapping[TaskStatus, tuple[TaskStatus, ...]] = {
+    "pending": ("running", "canceled", "superseded"),
+    "running": ("completed", "failed", "canceled", "superseded"),
+    "completed": (),
+    "failed": (),
+    "canceled": (),
+    "superseded": (),
+}
+JOB_MOVES: Mapping[JobStatus, tuple[JobStatus, ...]] = {
+    "queued": ("running", "canceled"),
+    "running": ("completed", "failed", "canceled", "lease_expired"),
+    "lease_expired": ("queued", "failed", "canceled"),
+    "completed": (),
+    "failed": (),
+    "canceled": (),
+}
+CLOSED: tuple[TaskStatus, ...] = tuple(one for one, next_ in TASK_MOVES.items() if not next_)
+"""States that a task does not leave."""
+ENDED: tuple[JobStatus, ...] = tuple(one for one, next_ in JOB_MOVES.items() if not next_)
+"""States that a job does not leave."""

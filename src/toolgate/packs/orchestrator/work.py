@@ -1,0 +1,65 @@
+"""Projects, tasks and jobs, as the tools ask for them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toolgate.db.transactions import Transaction
+from toolgate.packs.orchestrator.access import Viewer
+from toolgate.packs.orchestrator.records import Layer
+from toolgate.packs.orchestrator.vocabulary import JobStatus, ScopeType, TaskStatus
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """Some projects in the order of their slugs."""
+
+    rows: Sequence[Row]
+    more: bool
+
+
+class Work(Protocol):
+    """What the agents work on. Whatever a caller does not reach is not there for it."""
+
+    async def task(self, viewer: Viewer, task_id: str) -> Row | None:
+        """One task."""
+        ...
+
+    async def job(self, viewer: Viewer, job_id: str) -> Row | None:
+        """One job."""
+        ...
+
+    async def move_task(
+        self, tx: Transaction, viewer: Viewer, task_id: str, to: TaskStatus, reason: str | None
+    ) -> Row | None:
+        """Give a task another status; cancelling cancels its jobs and all that depends on it.
+
+        Raises `Conflict` for a move that there is not.
+        """
+        ...
+
+    async def move_job(
+        self, tx: Transaction, viewer: Viewer, job_id: str, to: JobStatus
+    ) -> Row | None:
+        """Give a job another status; raises `Conflict` for a move that there is not."""
+        ...
+
+    async def project(self, viewer: Viewer, project_id: str | None, slug: str | None) -> Row | None:
+        """One project, by its id or its slug."""
+        ...
+
+    async def projects(
+        self, viewer: Viewer, text: str | None, after: str | None, limit: int
+    ) -> Projects:
+        """Projects by slug, of those that contain a text."""
+        ...
+
+    async def reaches(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
+        """Whether a caller reaches a scope of preferences, and whether there is such a scope."""
+        ...
+
+    async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
+        """Every preference that applies to a task, weakest first; None without such a task."""
+        ...

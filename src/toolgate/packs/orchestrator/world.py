@@ -1,0 +1,23 @@
+"""What the pack's handlers may ask."""
+
+from dataclasses import dataclass
+
+from toolgate.gate.cursors import Cursors
+from toolgate.gate.tool_directory import ToolDirectory
+from toolgate.packs.orchestrator.records import Records
+from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
+from toolgate.packs.orchestrator.skills.store import Skills
+from toolgate.packs.orchestrator.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class OrchestratorWorld:
+    """The records of a team of agents."""
+
+    settings: Records
+    preferences: Records
+    work: Work
+    skills: Skills
+    content_audit: ContentAudit
+    cursors: Cursors
+    tools: ToolDirectory

@@ -1,0 +1,78 @@
+"""Help: what the caller may see, and nothing else."""
+
+from typing import Any
+
+import pytest
+from tests.packs.orchestrator.calls import ABSENT, BUILD, PM, SORT, WORKER, refused, result
+
+from toolgate.gate.live_switches import switch
+from toolgate.packs.orchestrator.help.pages import MOST_BYTES, bounded
+from toolgate.testing import Kit
+from toolgate.testing.kit import ADMIN
+
+pytestmark = pytest.mark.anyio
+
+
+async def page(kit: Kit, who: Any = ADMIN, **asked: str) -> Any:
+    return await result(kit, "help.get", who, task_id=BUILD, **asked)
+
+
+async def test_without_a_topic_there_is_an_overview_of_ones_own_tools(kit: Kit) -> None:
+    overview = await page(kit, WORKER)
+    assert overview["path"] == "guides/overview"
+    assert "`skills.get`" in overview["content"]
+    assert "db." not in overview["content"]
+    assert "`db.task.get`" in (await page(kit, PM))["content"]
+
+
+async def test_every_tool_that_a_caller_sees_has_a_page_with_its_schema(kit: Kit) -> None:
+    gate = kit.app.gate
+    for who in (ADMIN, PM, WORKER):
+        for tool in gate.policy.visible(who, gate.catalogue):
+            found = await page(kit, who, topic=tool.name)
+            assert found["path"] == f"tools/{tool.name}"
+            for argument in tool.input.model_fields:
+                assert f'"{argument}"' in found["content"]
+            assert await page(kit, who, path=found["path"]) == found
+
+
+@pytest.mark.parametrize("topic", ["db.task.get", "db", "tasks", "preferences", "settings"])
+async def test_what_a_caller_does_not_see_has_no_page(kit: Kit, topic: str) -> None:
+    assert await page(kit, PM, topic=topic)
+    hidden = await refused(kit, "help.get", WORKER, task_id=BUILD, topic=topic)
+    absent = await refused(kit, "help.get", WORKER, task_id=BUILD, topic="nothing")
+    assert hidden["type"] == absent["type"] == "not_found"
+    assert hidden["message"].replace(topic, "nothing") == absent["message"]
+
+
+async def test_a_tool_that_is_switched_off_has_no_page(kit: Kit) -> None:
+    assert await page(kit, topic="db.job.get")
+    await kit.app.gate.database.write(lambda one: switch(one, "db.job.get", off=True))
+    await kit.app.gate.switches.read_if_changed()
+    error = await refused(kit, "help.get", task_id=BUILD, topic="db.job.get")
+    assert error["type"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    "path", ["../settings", "guides/../overview", "/etc/passwd", "guides", "tools/", "overview"]
+)
+async def test_a_path_leads_to_a_page_or_nowhere(kit: Kit, path: str) -> None:
+    assert (await refused(kit, "help.get", task_id=BUILD, path=path))["type"] == "not_found"
+
+
+async def test_topic_and_path_are_not_given_together(kit: Kit) -> None:
+    error = await refused(kit, "help.get", task_id=BUILD, topic="tasks", path="guides/tasks")
+    assert error["message"] == "only one of topic and path may be given"
+
+
+async def test_help_is_for_a_task_of_ones_own(kit: Kit) -> None:
+    for task in (SORT, ABSENT):
+        error = await refused(kit, "help.get", WORKER, task_id=task)
+        assert error == {"type": "not_found", "message": "Task not found"}
+
+
+async def test_a_page_is_cut_between_characters() -> None:
+    long = bounded("é" * MOST_BYTES)
+    assert len(long.encode()) <= MOST_BYTES
+    assert long.endswith("see its part.\n")
+    assert bounded("é") == "é"
