@@ -2,7 +2,7 @@
 
 GateError
 ├── InvalidArguments     the input breaks a rule of its schema
-│   └── TooLarge         the body is over the limit
+├── TooLarge             the body is over the limit
 ├── UnsupportedMediaType the body is said to be something else than JSON
 ├── MethodNotAllowed     the path is there, but not for this method
 ├── UnknownTool          no such tool, or none that this caller may know of
@@ -17,6 +17,7 @@ GateError
 ├── RateLimited          too many calls
 ├── QuotaExceeded        an allowance is used up
 ├── TimedOut             the call took too long
+│   └── StoppedWrite     so did a write outside the database, which may have been done
 ├── OutcomeUnknown       a write that may or may not be stored
 ├── Unavailable          something this call needs does not answer
 │   └── ForgeUnavailable the forge (GitHub) fails or does not answer
