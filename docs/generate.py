@@ -84,7 +84,8 @@ REQUEST_HEADERS = (
     ),
     (
         "`X-Dry-Run: true`",
-        "on `/v1/tools/{name}`, `/rpc` and `/mcp`: perform all checks, store nothing",
+        "on `/v1/tools/{name}`, routes of tools, `/rpc` and `/mcp`: perform all checks, store "
+        "nothing. Any value but `false` asks for it",
     ),
     (
         "`Accept`",

@@ -1,10 +1,16 @@
 """A dry run is a dry run on every way in that has headers."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from tests.gate.tools import a_tool, is_stored, offer, storing
 from tests.servers import Server
+from tests.transports.conftest import opened_web
+
+from toolgate.gate.tool import Effect, Route
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 NEW = {"collection": "apps", "document_id": "never-stored", "data": {"name": "Never"}}
@@ -54,3 +60,27 @@ def test_nothing_is_stored(server: Server, way: str) -> None:
             "/v1/tools/get_document", json={"collection": "apps", "document_id": "never-stored"}
         )
     assert found.status_code == 404
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", "1", "yes", "on", "", "flase"])
+def test_any_value_but_false_asks_for_it(server: Server, value: str) -> None:
+    with server.client() as client:
+        path, _, body = http()
+        told = client.post(path, headers={"X-Dry-Run": value}, json=body)
+        assert told.status_code == 200, told.text
+        found = client.post(
+            "/v1/tools/get_document", json={"collection": "apps", "document_id": "never-stored"}
+        )
+    assert found.status_code == 404
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("value", "stored"), [("true", False), ("False", True)])
+async def test_the_route_of_a_tool_has_it_too(tmp_path: Path, value: str, stored: bool) -> None:
+    tool = a_tool("put_it", storing(), pack="appdata", effect=Effect.WRITE)
+    plugins = offer(replace(tool, route=Route("/put-it", "POST")))
+    async with opened_web(tmp_path, plugins=plugins, appdata__writes=True) as web:
+        async with web.client("admin") as client:
+            told = await client.post("/put-it", json={}, headers={"X-Dry-Run": value})
+            assert told.status_code == 200, told.text
+        assert await is_stored(web.kit) is stored

@@ -48,8 +48,12 @@ def principal_of(scope: Scope) -> Principal:
 
 
 def dry_run_of(scope: Scope) -> bool:
-    """Whether the caller asks to be told what would happen, without storing it."""
-    return header(scope, b"x-dry-run") == "true"
+    """Whether the caller asks to be told what would happen, without storing it.
+
+    Any value but `false` asks so: who wrote `1` or `yes` did not mean that it be stored.
+    """
+    value = header(scope, b"x-dry-run")
+    return value is not None and value.lower() != "false"
 
 
 def request_id_of(scope: Scope) -> str:

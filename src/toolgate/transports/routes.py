@@ -31,6 +31,7 @@ from toolgate.transports.asgi import (
     Scope,
     Send,
     cookies_of,
+    dry_run_of,
     error_headers,
     header,
     headers_of,
@@ -197,6 +198,7 @@ class Routes:
                 principal=principal_of(scope),
                 request_id=request_id_of(scope),
                 transport="http",
+                dry_run=dry_run_of(scope),
                 request=RequestHeaders(
                     lambda name: header(scope, name.encode("ascii")), lambda: cookies_of(scope)
                 ),
