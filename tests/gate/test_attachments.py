@@ -1,5 +1,6 @@
 """Attachments: where they may be declared, how large they may be, when they are read."""
 
+import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -248,3 +249,47 @@ def test_an_input_is_never_an_attachment() -> None:
     with pytest.raises(ValueError, match="instance of Attachment"):
         File.model_validate({"path": "x", "content_bytes_base64": "aGVsbG8="})
     assert Wanted(path="x").path == "x"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"data": "text"}, {"data": b"x", "name": 5}, {"data": b"x", "media_type": None}],
+    ids=["text", "name", "media type"],
+)
+def test_an_attachment_of_wrong_types_is_none(wrong: dict[str, Any]) -> None:
+    data = wrong.pop("data")
+    with pytest.raises(TypeError, match=r"of an Attachment is str|holds bytes, not str"):
+        Attachment.of(data, **wrong)
+
+
+async def test_what_is_read_must_be_bytes(tmp_path: Path) -> None:
+    async def reads_text() -> Any:
+        return "text"
+
+    async def hands_over(ctx: Context[Any], args: Any) -> File:
+        return File(path="x", content_bytes_base64=Attachment(size=4, read=reads_text))
+
+    tool = a_tool("file.wrong", hands_over, gives=File)
+    async with opened_kit(tmp_path, plugins=offer(tool)) as kit:
+        outcome = await kit.call("file.wrong")
+        (row,) = await kit.audit_rows()
+    assert outcome.status == 500
+    assert (row["status"], row["error_type"]) == ("error", "internal_error")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 1e999}', b'{"a": "\\ud800"}', b"\xef\xbb\xbf{}",
+        '{"a": 1}'.encode("utf-16"), b'{"a": "\xff"}',
+    ],
+    ids=["nan", "infinity", "too large", "surrogate", "mark", "utf-16", "bytes"],
+)  # fmt: skip
+def test_a_link_holds_nothing_that_a_request_may_not(content: bytes) -> None:
+    encoded = base64.urlsafe_b64encode(content).decode().rstrip("=")
+    assert call_of(f"toolgate://attachments/file.get/{encoded}") is None
+
+
+def test_a_media_type_has_an_end() -> None:
+    long = "text/plain" + "; a=" + "x" * 5000
+    assert Attachment.of(b"", media_type=long).content_type == "application/octet-stream"

@@ -130,6 +130,10 @@ async def test_a_batch_has_no_attachments(web: Web) -> None:
         answers = (await client.post("/rpc", json=[asked | {"id": 1}, asked, plain])).json()
     assert "Send its request alone" in answers[0]["error"]["message"]
     assert answers[1]["result"] == {"status": "success", "result": {}}
+    rows = [row for row in await web.kit.audit_rows() if row["tool_name"] == "file.get"]
+    assert [(row["status"], row["error_type"]) for row in rows[-2:]] == [
+        ("error", "size_limit_exceeded")
+    ] * 2, "refused before it was read"
 
 
 async def test_openapi_and_the_list_say_what_is_answered(web: Web) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.attachments import Attachment, uri_of
+from toolgate.gate.attachments import Attachment, check_bytes, uri_of
 from toolgate.gate.calls import Call, context_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Conflict, ResultTooLarge
@@ -18,12 +18,17 @@ from toolgate.gate.outcomes import (
 )
 from toolgate.gate.tool import Output
 
+NOT_IN_A_BATCH = "An attachment is not answered in a batch. Send its request alone."
+"""A hundred of them would be in memory at the same time."""
+
 
 async def outcome_with_attachment(
     call: Call, tool: AnyTool, args: Any, allowed: Allowance
 ) -> Outcome:
     """Run the handler, and fetch the bytes unless a link is enough."""
     assert tool.attachment is not None
+    if call.batched:
+        raise ResultTooLarge(NOT_IN_A_BATCH)
     uri = uri_of(tool.name, call.arguments) if call.links else None
     result: Output = await tool.handler(context_of(call, tool), args)
     attachment = tool.attachment_of(result)
@@ -53,6 +58,7 @@ def _check_size(attachment: Attachment, most: int) -> None:
 
 async def _read(attachment: Attachment) -> bytes:
     data = await attachment.read()
+    check_bytes(data)
     if len(data) != attachment.size:
         raise Conflict("The attachment was changed while it was read. Ask again.")
     return data

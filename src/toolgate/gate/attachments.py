@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
+import orjson
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
@@ -24,7 +25,9 @@ from toolgate.gate.annotations import is_optional, types_within
 from toolgate.gate.errors import InvalidArguments, Problem
 
 OCTETS = "application/octet-stream"
-MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(; ?[\w-]+=[\w.:+-]+)*", re.ASCII)
+MEDIA_TYPE = re.compile(
+    r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(; ?[\w-]{1,40}=[\w.:+-]{1,100}){0,4}", re.ASCII
+)
 SEPARATORS = re.compile(r"[/\\]")
 MOST_STEM, MOST_SUFFIX = 200, 40
 """Bytes of a file's name; together less than any file system takes."""
@@ -46,9 +49,17 @@ class Attachment:
     name: str = ""
     """Of the file, as far as there is one; it may come from anywhere."""
 
+    def __post_init__(self) -> None:
+        """Refuse what would fail only after the call was answered."""
+        for name, kind in (("size", int), ("media_type", str), ("name", str)):
+            if not isinstance(getattr(self, name), kind):
+                found = type(getattr(self, name)).__name__
+                raise TypeError(f"{name} of an Attachment is {kind.__name__}, not {found}")
+
     @classmethod
     def of(cls, data: bytes, *, media_type: str = OCTETS, name: str = "") -> Self:
         """Bytes that are there already."""
+        check_bytes(data)
 
         async def read() -> bytes:
             return data
@@ -88,6 +99,12 @@ class Attachment:
     ) -> dict[str, Any]:
         """As JSON has it."""
         return {"type": "string", "contentEncoding": "base64"}
+
+
+def check_bytes(data: object) -> None:
+    """Raise where an attachment's content is something else than bytes."""
+    if not isinstance(data, bytes):
+        raise TypeError(f"an Attachment holds bytes, not {type(data).__name__}")
 
 
 def _refuse_json(_: Attachment) -> None:
@@ -141,7 +158,10 @@ def call_of(uri: str) -> tuple[str, dict[str, Any]] | None:
         return None
     try:
         told = base64.b64decode(encoded + "=" * (-len(encoded) % 4), b"-_", validate=True)
-        arguments: Any = json.loads(told) if _is_linkable(told) else None
+        if not _is_linkable(told):
+            return None
+        orjson.loads(told)  # as strict as for a request: UTF-8, whole characters, finite numbers
+        arguments: Any = json.loads(told)  # integers keep every digit
     except ValueError:
         return None
     return (tool, cast("dict[str, Any]", arguments)) if isinstance(arguments, dict) else None

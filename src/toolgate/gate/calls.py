@@ -32,6 +32,8 @@ class Call:
     dry_run: bool = False
     report: Report | None = None
     """Hears of the call's progress."""
+    batched: bool = False
+    """Whether its answer waits in memory for others, so that it may hold no attachment."""
     links: bool = False
     """Whether an attachment is answered as a link, so that nobody reads its bytes."""
     request: RequestHeaders | None = None

@@ -5,7 +5,7 @@ from typing import Any, cast
 import orjson
 
 from toolgate.gate.calls import Call
-from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, ResultTooLarge, TooLarge
+from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
 from toolgate.gate.outcomes import Outcome, inline_attachment
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
@@ -27,8 +27,6 @@ from toolgate.transports.refusals import refuse_unreadable
 
 TRANSPORT = "rpc"
 MOST_IN_A_BATCH = 100
-NOT_IN_A_BATCH = "An attachment is not answered in a batch. Send its request alone."
-"""A hundred of them would be in memory at the same time."""
 Response = dict[str, Any]
 
 
@@ -88,13 +86,11 @@ class Rpc:
         if problem := broken_request(message):
             return self._invalid(scope, f"Invalid Request: {problem}", refused)
         request = cast(Response, message)
-        call = self._to_call(scope, request["method"], request.get("params"))
+        call = self._to_call(scope, request["method"], request.get("params"), batched=not alone)
         outcome = await self._gate.execute(call)
         refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
         if "id" not in request:
             return None
-        if outcome.attached is not None and not alone:
-            return failure(request["id"], ResultTooLarge.rpc, NOT_IN_A_BATCH)
         if outcome.error is None:
             return {"jsonrpc": "2.0", "id": request["id"], "result": inline_attachment(outcome)}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
@@ -116,7 +112,7 @@ class Rpc:
             transport=TRANSPORT,
         )
 
-    def _to_call(self, scope: Scope, tool: str, params: Any) -> Call:
+    def _to_call(self, scope: Scope, tool: str, params: Any, *, batched: bool) -> Call:
         return Call(
             tool=tool,
             arguments=params,
@@ -124,6 +120,7 @@ class Rpc:
             request_id=request_id_of(scope),
             transport=TRANSPORT,
             dry_run=dry_run_of(scope),
+            batched=batched,
         )
 
 
