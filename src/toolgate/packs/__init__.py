@@ -3,9 +3,11 @@
 This is the only file outside a pack that names one.
 """
 
+import traceback
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from toolgate.setting_types import BadSettings
@@ -25,6 +27,33 @@ GROUP = "toolgate.packs"
 
 class UnknownPack(BadSettings):
     """There is no such pack; the message names those there are."""
+
+
+class BrokenPack(BadSettings):
+    """A pack of another package cannot be loaded; the message says where it fails."""
+
+    def __init__(self, name: str, entry: EntryPoint, problem: Exception) -> None:
+        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+        place = _place(problem)
+        what = f"{type(problem).__name__}: {problem}"
+        super().__init__(
+            f"Pack {name!r} ({package}) cannot be loaded: {place}{what}. Mend it, or take it out "
+            "of the setting packs.enabled."
+        )
+
+
+def _place(problem: Exception) -> str:
+    """The line of the pack's own that an error comes from, as `FILE:LINE: `."""
+    if isinstance(problem, SyntaxError):
+        return f"{problem.filename}:{problem.lineno}: "
+    ours = str(Path(__file__).parents[1])
+    frames = traceback.extract_tb(problem.__traceback__)
+    own = [
+        one
+        for one in frames
+        if not one.filename.startswith((ours, "<")) and "importlib" not in one.filename
+    ]
+    return f"{own[-1].filename}:{own[-1].lineno}: " if own else ""
 
 
 def sources() -> list[tuple[str, str]]:
@@ -65,7 +94,11 @@ def _offer(name: str) -> "AnyOffer":
         )
     from toolgate.gate.offer import Offer  # noqa: PLC0415
 
-    offer: Any = next(iter(found)).load()
+    entry = next(iter(found))
+    try:
+        offer: Any = entry.load()
+    except Exception as problem:
+        raise BrokenPack(name, entry, problem) from problem
     if not isinstance(offer, Offer) or offer.pack.name != name:
         raise UnknownPack(f"The entry point of pack {name!r} is not an Offer of that name.")
     return cast("AnyOffer", offer)
