@@ -19,6 +19,8 @@ from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema, without
 from toolgate.gate.scope import MakeNotFound, Scope, scope_of
 
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
 
 class Effect(StrEnum):
     """What calling the tool does to the world."""
@@ -274,11 +276,19 @@ class Family:
         not_found: str | Callable[[In], GateError] | None = None,
     ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
         """Declare the decorated handler as a tool of this family."""
+        if not NAME.fullmatch(name):
+            raise BadDeclaration(f"{name!r} is no tool's name: letters, digits, _ . - only.")
+        if seconds is not None and seconds <= 0:
+            raise BadDeclaration(f"{name}: seconds must be more than 0.")
         if bool(writes) == (effect is Effect.READ):
             message = "reads, so it writes nothing" if writes else "writes: say what (`writes=`)"
             raise BadDeclaration(f"{name} {message}.")
 
         def declare(handler: Handler[World, In, Out]) -> Tool[In, Out, World]:
+            if not inspect.iscoroutinefunction(handler):
+                raise BadDeclaration(f"{name}: its handler must be `async def`.")
+            if not (handler.__doc__ or "").strip():
+                raise BadDeclaration(f"{name}: its handler needs a docstring, the description.")
             hints = get_type_hints(handler)
             tool = Tool(
                 name=name,
