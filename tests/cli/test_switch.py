@@ -52,6 +52,23 @@ def test_what_is_switched_off_is_listed_hidden_and_audited(cli: Any) -> None:
 
 
 @pytest.mark.usefixtures("data")
+def test_a_tool_whose_pack_is_off_stays_off(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("switch", "off", "content")
+    cli("switch", "off", "get_entity")
+    idle = cli("switch", "on", "list_projects")
+    assert idle.code == 2
+    assert "list_projects is switched off with its pack content, by toolgate switch." in idle.err
+    on = cli("switch", "on", "get_entity")
+    assert on.out == (
+        "get_entity is switched on, but still off with its pack content, by toolgate switch.\n"
+    )
+    cli("switch", "on", "content")
+    monkeypatch.setenv("TOOLGATE_POLICY__DISABLED", "content")
+    idle = cli("switch", "on", "list_projects")
+    assert "with its pack content, by the setting policy.disabled." in idle.err
+
+
+@pytest.mark.usefixtures("data")
 def test_a_wrong_name_is_told_with_the_next_step(cli: Any, tmp_path: Path) -> None:
     wrong = cli("switch", "off", "get_documents")
     assert wrong.code == 2
@@ -63,7 +80,7 @@ def test_a_wrong_name_is_told_with_the_next_step(cli: Any, tmp_path: Path) -> No
     assert (fixed.code, "by the setting policy.disabled" in fixed.err) == (2, True)
     assert cli("switch", "off", "get_document").code == 0
     both = cli("switch", "on", "get_document").out
-    assert both == "get_document is switched off by the setting policy.disabled only.\n"
+    assert both == ("get_document is switched on, but still off by the setting policy.disabled.\n")
     listed = cli("switch", "list").out.splitlines()
     assert listed[1].split("  ") == ["get_document", "setting policy.disabled"]
 

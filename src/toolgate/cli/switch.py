@@ -57,14 +57,34 @@ def on(
     """Switch a tool or a pack on again. Running servers know within a second."""
     settings = command_settings(ctx, config, data)
     changed = environment.run_async(lambda: _on(settings, name))
-    fixed = name in settings.policy.disabled
+    still = _still_off(settings, changed or name)
     if changed is None:
-        why = f"{name} is switched off by the setting {SETTING}. Remove it there."
         none = f"{name!r} is not switched off. `toolgate switch list` shows what is."
-        raise Stop(why if fixed else none)
+        raise Stop(f"{name} is switched off {still}." if still else none)
     if as_json:
-        return say_json({"name": changed, "off": fixed, "changed": True})
-    say(f"{changed} is switched {f'off by the setting {SETTING} only' if fixed else 'on'}.")
+        return say_json({"name": changed, "off": still is not None, "changed": True})
+    say(f"{changed} is switched on{f', but still off {still}' if still else ''}.")
+
+
+def _still_off(settings: "Settings", name: str) -> str | None:
+    """What else keeps a tool or a pack off, and where to change that."""
+    live = environment.run_async(lambda: _read(settings))
+    catalogue, _ = every_tool(settings)
+    tool = catalogue.find(name)
+    for one in (name, *((tool.name, tool.pack.name) if tool else ())):
+        what = "" if one in (name, tool and tool.name) else f"with its pack {one}, "
+        if one in settings.policy.disabled:
+            return f"{what}by the setting {SETTING}"
+        if source := live.sources.get(one):
+            return f"{what}by {_source(source)}"
+    return None
+
+
+def _source(source: str) -> str:
+    """Who switched something off, in words."""
+    from toolgate.gate.live_switches import DISABLED
+
+    return "toolgate switch" if source == DISABLED else f"a system setting of pack {source}"
 
 
 async def _on(settings: "Settings", name: str) -> str | None:
@@ -87,7 +107,7 @@ def list_(
     settings = command_settings(ctx, config, data)
     live = environment.run_async(lambda: _read(settings))
     rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
-    rows += [(name, "toolgate switch") for name in sorted(live.names)]
+    rows += [(name, _source(live.sources[name])) for name in sorted(live.names)]
     if as_json:
         return say_json([{"name": name, "by": by} for name, by in rows])
     if not rows:

@@ -8,9 +8,8 @@ read again: they might be what was just switched off.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import anyio
 from sqlalchemy import Connection, func, insert, select, text, update
@@ -41,6 +40,8 @@ class SwitchedOff:
 
     names: frozenset[str] = frozenset()
     epoch: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    """Who switched each off: `DISABLED` for operators, or a pack."""
 
 
 async def pause_between_reads() -> None:
@@ -114,11 +115,14 @@ class LiveSwitches:
 def switched_off(connection: Connection, source: str | None = None) -> SwitchedOff:
     """What is off, according to the table: by whomever, or by one source alone."""
     rows = connection.execute(select(switches)).all()
-    lists: Iterable[Iterable[Any]] = (
-        row.value for row in rows if source is None or row.name == source
-    )
-    names = frozenset(str(name) for names in lists for name in names)
-    return SwitchedOff(names, max((row.epoch for row in rows), default=0))
+    sources = {
+        str(name): row.name
+        for row in sorted(rows, key=lambda row: row.name != DISABLED)  # a pack's word is last
+        if source is None or row.name == source
+        for name in row.value
+    }
+    epoch = max((row.epoch for row in rows), default=0)
+    return SwitchedOff(frozenset(sources), epoch, sources)
 
 
 def switch(connection: Connection, name: str, *, off: bool) -> bool:

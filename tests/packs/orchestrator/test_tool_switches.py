@@ -1,0 +1,91 @@
+"""System settings that switch tools off: for everybody, on every server, and back again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.packs.orchestrator.calls import BUILD, PM, refused, result
+
+from toolgate.gate.live_switches import switch
+from toolgate.testing import Kit, opened_kit
+
+pytestmark = pytest.mark.anyio
+
+DISABLED = "mcp.tools.disabled"
+TOOL = "db.task.get"
+
+
+async def is_known(kit: Kit, tool: str = TOOL) -> bool:
+    """Whether a server that has looked lets an admin call the tool."""
+    await kit.app.gate.switches.read_if_changed()
+    return (await kit.call(tool, task_id=BUILD)).error is None
+
+
+async def put(kit: Kit, key: str, value: Any, value_type: str, verb: str = "create") -> Any:
+    given = {"key": key, "value": value, "value_type": value_type}
+    return await result(kit, f"db.system_setting.{verb}", **given)
+
+
+async def test_a_list_of_tools_is_off_for_everybody(kit: Kit) -> None:
+    await put(kit, DISABLED, [TOOL], "array")
+    assert not await is_known(kit)
+    hidden = await kit.call(TOOL, PM, task_id=BUILD)
+    assert hidden.body == {"error": f"Unknown tool: {TOOL}"}
+    await put(kit, DISABLED, [], "array", "update")
+    assert await is_known(kit)
+
+
+async def test_one_tool_is_off_by_its_own_setting_until_that_is_deleted(kit: Kit) -> None:
+    key = f"mcp.tool.{TOOL}.enabled"
+    await put(kit, key, True, "boolean")
+    assert await is_known(kit)
+    await put(kit, key, False, "boolean", "update")
+    assert not await is_known(kit)
+    await result(kit, "db.system_setting.delete", key=key)
+    assert await is_known(kit)
+
+
+async def test_an_operators_switch_is_not_touched(kit: Kit) -> None:
+    await kit.app.gate.database.write(lambda one: switch(one, "db.job.get", off=True))
+    await put(kit, DISABLED, [TOOL], "array")
+    assert not await is_known(kit)
+    await result(kit, "db.system_setting.delete", key=DISABLED)
+    assert await is_known(kit)
+    assert kit.app.gate.switches.known.names == {"db.job.get"}
+
+
+async def test_another_server_on_the_database_follows(
+    kit: Kit, tmp_path: Path, database_url: str
+) -> None:
+    settings: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
+    async with opened_kit(tmp_path, **settings) as other:
+        await put(kit, DISABLED, [TOOL], "array")
+        assert not await is_known(other)
+        await put(other, DISABLED, [], "array", "update")
+        assert await is_known(kit)
+
+
+async def test_a_dry_run_switches_nothing(kit: Kit) -> None:
+    given = {"key": DISABLED, "value": [TOOL], "value_type": "array"}
+    await kit.call("db.system_setting.create", dry_run=True, **given)
+    assert await is_known(kit)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "value_type"),
+    [
+        (DISABLED, TOOL, "string"),
+        (DISABLED, [1], "array"),
+        (f"mcp.tool.{TOOL}.enabled", "false", "string"),
+        ("agents.project_manager.sandbox.allow_add_to_allowed_images", "true", "string"),
+    ],
+    ids=["text", "numbers", "text for a boolean", "images"],
+)
+async def test_a_value_that_could_not_steer_is_refused(
+    kit: Kit, key: str, value: Any, value_type: str
+) -> None:
+    error = await refused(
+        kit, "db.system_setting.create", key=key, value=value, value_type=value_type
+    )
+    assert error["type"] == "invalid_arguments"
+    assert key in error["message"]
