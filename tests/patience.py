@@ -19,6 +19,7 @@ DEADLINES: dict[str, Any] = {
     "toolgate.app.CLOSE_SECONDS": PATIENT,
     "toolgate.background.STOP_SECONDS": PATIENT,
     "toolgate.db.connections.BUSY_SECONDS": PATIENT,
+    "toolgate.gate.concurrency.CLEANUP_SECONDS": PATIENT,
     "toolgate.db.engine.ANSWER_SECONDS": (1.0, PATIENT),
     "toolgate.gate.limits.REDIS_SECONDS": PATIENT,
     "toolgate.identity.upstreams.SECONDS": PATIENT,

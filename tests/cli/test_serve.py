@@ -152,8 +152,8 @@ def test_a_server_that_would_not_limit_connections_neither_greets_nor_makes_a_ke
     def nothing(*_: Any) -> None:
         """What a method does that uvicorn calls no more."""
 
-    for uvicorns in (HttpToolsProtocol, H11Protocol):
-        monkeypatch.setattr(uvicorns, "data_received", nothing)
+    monkeypatch.setattr(HttpToolsProtocol, "on_headers_complete", nothing)
+    monkeypatch.setattr(H11Protocol, "data_received", nothing)
     monkeypatch.setattr(StopSignals, "install", nothing)  # this process keeps its own handlers
     ended = cli("serve", "--port", "0")
     assert (ended.code, ended.out) == (1, "")

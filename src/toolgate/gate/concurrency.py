@@ -18,8 +18,9 @@ from toolgate.gate.turns import Turns
 
 T = TypeVar("T")
 
-CLEANUP_SECONDS = 1.0
-"""How long a handler that was cancelled may go on waiting for something, to clean up."""
+CLEANUP_SECONDS = 5.0
+"""How long a handler that was cancelled may go on waiting for something, to clean up; a database
+that is silent takes some seconds to let go."""
 MOST_CLOSES = 3
 """How often a handler is told to end, where it waits for something each time."""
 NOT_BEGUN: Any = object()

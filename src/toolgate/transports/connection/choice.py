@@ -21,9 +21,8 @@ from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, JsonResp
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 
 logger = logging.getLogger(__name__)
-SILENT = logging.getLogger(f"{__name__}.trial")
+SILENT = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 (no settings reach it)
 """What uvicorn says of requests on trial: nobody sent them."""
-SILENT.disabled = True
 
 TURNS = 50
 """How often the event loop may go round until a request is answered."""
