@@ -8,13 +8,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Self, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from toolgate.gate.attachments import Attachment, BadAttachment, attachment_field
 from toolgate.gate.context import Context, World
 from toolgate.gate.dialects import Dialect
 from toolgate.gate.errors import GateError
 from toolgate.gate.from_request import FromRequest
+from toolgate.gate.literals import exact_literals
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema, without
 from toolgate.gate.scope import MakeNotFound, Scope, scope_of
@@ -44,6 +46,11 @@ class Input(BaseModel):
     """Arguments of a tool: exact types, no unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Pydantic's own, but for literals."""
+        return exact_literals(handler(source), handler.resolve_ref_schema)
 
 
 class Output(BaseModel):
