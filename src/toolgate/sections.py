@@ -133,7 +133,8 @@ class LimitSettings(Section):
     slow_concurrency: int = Field(
         default=64,
         ge=1,
-        description="The same for tools that are declared slow; they delay no other calls.",
+        description="The same for tools that are declared slow; they delay no other calls. One "
+        "caller holds at most half of them, so that others find some.",
     )
     seconds: float = Field(
         default=60.0, gt=0, description="Time limit for one call. A tool may set a shorter one."

@@ -13,6 +13,7 @@ from toolgate.gate.turns import Turns
 pytestmark = pytest.mark.anyio
 
 LONG, SHORT = 60.0, 0.02
+CALLER = "user:jane"
 
 
 async def at_once(value: Any) -> Any:
@@ -39,7 +40,7 @@ class Limits:
 
     def run(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         async def whole() -> Any:
-            return await run_bounded(self.turns, self.deadlines, work)
+            return await run_bounded(self.turns, self.deadlines, CALLER, work)
 
         return asyncio.create_task(whole())
 
@@ -50,7 +51,7 @@ async def limits() -> Limits:
 
 
 async def test_one_that_does_not_wait_takes_no_turn_and_no_timer(limits: Limits) -> None:
-    assert await run_bounded(limits.turns, limits.deadlines, at_once(7)) == 7
+    assert await run_bounded(limits.turns, limits.deadlines, CALLER, at_once(7)) == 7
     assert limits.turns.free == 1
     assert limits.deadlines.timer is None
 
@@ -70,7 +71,9 @@ async def test_one_that_waits_goes_on_where_it_was(limits: Limits) -> None:
 @pytest.mark.parametrize("later", [False, True])
 async def test_what_it_raises_is_raised(limits: Limits, later: bool) -> None:
     with pytest.raises(KeyError, match="wrong"):
-        await run_bounded(limits.turns, limits.deadlines, fails(KeyError("wrong"), later=later))
+        await run_bounded(
+            limits.turns, limits.deadlines, CALLER, fails(KeyError("wrong"), later=later)
+        )
     assert limits.turns.free == 1
 
 
@@ -93,7 +96,7 @@ async def test_where_all_turns_are_taken_the_next_waits_even_if_it_would_not(
 async def test_one_that_takes_too_long_is_stopped() -> None:
     limits = Limits(SHORT)
     with pytest.raises(TimeoutError):
-        await run_bounded(limits.turns, limits.deadlines, waits_for(asyncio.Event()))
+        await run_bounded(limits.turns, limits.deadlines, CALLER, waits_for(asyncio.Event()))
     assert limits.turns.free == 1
 
 
@@ -106,9 +109,9 @@ async def test_one_that_waits_too_long_for_its_turn_is_stopped_and_never_begun()
 
     limits.turns.free = 0
     with pytest.raises(TimeoutError):
-        await run_bounded(limits.turns, limits.deadlines, notes())
+        await run_bounded(limits.turns, limits.deadlines, CALLER, notes())
     assert not begun
-    limits.turns.release()
+    limits.turns.release(CALLER)
     assert limits.turns.free == 1
 
 
@@ -155,5 +158,5 @@ async def test_it_runs_in_one_task_before_and_after_it_waited(limits: Limits) ->
             await asyncio.sleep(0)
         tasks.append(asyncio.current_task())
 
-    await run_bounded(limits.turns, limits.deadlines, looks())
+    await run_bounded(limits.turns, limits.deadlines, CALLER, looks())
     assert tasks == [asyncio.current_task()] * 2

@@ -16,7 +16,7 @@ from tests.patience import PATIENT
 from toolgate.gate import concurrency
 from toolgate.gate.outcomes import Outcome
 from toolgate.gate.tool import Effect
-from toolgate.testing.kit import Kit, opened_kit
+from toolgate.testing.kit import ADMIN, Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
 
@@ -163,7 +163,7 @@ async def test_one_that_waited_for_its_turn_is_ended_too(kit: Kit, stubborn: Stu
         async with anyio.create_task_group() as calls:
             calls.start_soon(call)
             await anyio.wait_all_tasks_blocked()
-            turns.release()
+            turns.release(ADMIN.id)
             await stubborn.begun.wait()
             end_the_time(kit)
     assert outcomes[0].error_type == "timeout"

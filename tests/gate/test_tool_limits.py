@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from pydantic import Field
-from tests.gate.tools import Said, a_tool, answering, is_stored, offer, only_row, storing
+from tests.gate.tools import USER, Said, a_tool, answering, is_stored, offer, only_row, storing
 from tests.patience import PATIENT
 
 from toolgate.gate.catalogue import AnyTool
@@ -16,7 +16,7 @@ from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, NoArguments, ToolLimits
 from toolgate.sections import LimitSettings
-from toolgate.testing.kit import Kit, opened_kit
+from toolgate.testing.kit import ADMIN, Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
 
@@ -146,20 +146,55 @@ async def test_a_server_that_stops_waits_for_no_slow_call(tmp_path: Path, held: 
 
 
 async def test_sleeping_slow_calls_delay_no_other(tmp_path: Path, held: Held) -> None:
-    plugins = offer(a_tool("sleep", held, limits=SLOW))
+    plugins = offer(a_tool("sleep", held, limits=SLOW, role=Role.USER))
     async with opened_kit(tmp_path, plugins=plugins) as kit, anyio.create_task_group() as calls:
-        for _ in range(64 + 64):
-            calls.start_soon(kit.call, "sleep")
-        await held.until(64)
+        for caller, most in ((ADMIN, 32), (USER, 32 + 16)):
+            for _ in range(64):
+                calls.start_soon(kit.call, "sleep", caller)
+            await held.until(most)
         with anyio.fail_after(PATIENT):
             assert (await kit.call("health_check")).error is None
-        assert held.running == 64, "one more than may run at once waits for its turn"
+        assert held.running == 32 + 16, "one more than may run at once waits for its turn"
         held.go_on.set()
+
+
+async def test_who_makes_many_slow_calls_does_not_delay_those_of_others(
+    tmp_path: Path, held: Held
+) -> None:
+    quick = a_tool("quick", limits=SLOW, role=Role.USER)
+    plugins = offer(a_tool("sleep", held, limits=SLOW), quick)
+    async with opened_kit(tmp_path, plugins=plugins) as kit, anyio.create_task_group() as calls:
+        for _ in range(130):
+            calls.start_soon(kit.call, "sleep")
+        await held.until(32)
+        with anyio.fail_after(PATIENT):
+            assert (await kit.call("quick", USER)).error is None
+        assert held.running == 32
+        held.go_on.set()
+
+
+async def test_who_makes_many_calls_that_wait_delays_others_by_one_turn(tmp_path: Path) -> None:
+    """Ordinary turns are not shared out, but those who wait for one go on caller by caller."""
+    order: list[str] = []
+
+    async def run(ctx: Any, args: Any) -> Said:
+        await anyio.lowlevel.checkpoint()
+        order.append(ctx.principal.id)
+        return Said()
+
+    plugins = offer(a_tool("wait", run, role=Role.USER))
+    kit_of = opened_kit(tmp_path, plugins=plugins, limits__concurrency=1)
+    async with kit_of as kit, anyio.create_task_group() as calls:
+        for _ in range(20):
+            calls.start_soon(kit.call, "wait")
+        calls.start_soon(kit.call, "wait", USER)
+    assert len(order) == 21
+    assert order.index(USER.id) <= 2
 
 
 async def test_the_setting_says_how_many_slow_calls_run(tmp_path: Path, held: Held) -> None:
     plugins = offer(a_tool("sleep", held, limits=SLOW), a_tool("look"))
-    kit_of = opened_kit(tmp_path, plugins=plugins, limits__slow_concurrency=2)
+    kit_of = opened_kit(tmp_path, plugins=plugins, limits__slow_concurrency=3)
     async with kit_of as kit, anyio.create_task_group() as calls:
         for _ in range(3):
             calls.start_soon(kit.call, "sleep")

@@ -28,14 +28,18 @@ NOT_BEGUN: Any = object()
 
 @coroutine
 def run_bounded(
-    turns: Turns, deadlines: Deadlines, work: Coroutine[Any, Any, T], tool: str | None = None
+    turns: Turns,
+    deadlines: Deadlines,
+    caller: str,
+    work: Coroutine[Any, Any, T],
+    tool: str | None = None,
 ) -> Generator[Any, Any, T]:
-    """Run a coroutine; where it waits, in its turn and with a deadline.
+    """Run a caller's coroutine; where it waits, in its turn and with a deadline.
 
     It is a tool's handler, or something that runs one with `ended_in_time`.
     """
     if not turns.free:
-        return (yield from _in_turn(turns, deadlines, work, tool))
+        return (yield from _in_turn(turns, deadlines, caller, work, tool))
     try:
         awaited = work.send(None)
     except StopIteration as done:
@@ -47,22 +51,26 @@ def run_bounded(
                 return (yield from _resume(work, awaited))
             return (yield from _run_handler(work, deadlines, tool, awaited))
     finally:
-        turns.release()
+        turns.release(caller)
 
 
 def _in_turn(
-    turns: Turns, deadlines: Deadlines, work: Coroutine[Any, Any, T], tool: str | None
+    turns: Turns,
+    deadlines: Deadlines,
+    caller: str,
+    work: Coroutine[Any, Any, T],
+    tool: str | None,
 ) -> Generator[Any, Any, T]:
     """Wait for a turn, within the same time as for the work."""
     try:
         with Deadline(deadlines):
-            yield from turns.wait().__await__()
+            yield from turns.wait(caller).__await__()
             try:
                 if tool is None:
                     return (yield from work.__await__())
                 return (yield from _run_handler(work, deadlines, tool))
             finally:
-                turns.release()
+                turns.release(caller)
     finally:
         _close(work)
 

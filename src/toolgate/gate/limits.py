@@ -18,7 +18,7 @@ from toolgate.gate.peer_limits import MOST_KEYS, PeerLimits, too_many
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.sliding_window import WindowCounter
 from toolgate.gate.tool import ToolLimits
-from toolgate.gate.turns import Turns
+from toolgate.gate.turns import SharedTurns, Turns
 from toolgate.sections import LimitSettings
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Allowances(dict[ToolLimits, Allowance]):
         super().__init__()
         self._settings = settings
         self._turns = turns
-        self._slow_turns = Turns(settings.slow_concurrency)
+        self._slow_turns = SharedTurns(settings.slow_concurrency)
         self._deadlines = {deadlines.seconds: deadlines}
         self._stopping = False
 

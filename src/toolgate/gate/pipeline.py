@@ -85,22 +85,23 @@ class Gate:
             given = call.arguments if call.request is None else await fill_from_request(call, tool)
             args = parse(tool, given)
             args = args if tool.scope is None else narrow_to_scope(tool.scope, args, call)
-            allowed = self.limits.allowances[tool.limits]
+            allowed, caller = self.limits.allowances[tool.limits], call.principal.id
+            turns, deadlines = allowed.turns, allowed.deadlines
             if tool.effect is Effect.READ:
                 if tool.attachment is None:
                     work = tool.handler(context_of(call, tool), args)
-                    result = await run_bounded(allowed.turns, allowed.deadlines, work, tool.name)
+                    result = await run_bounded(turns, deadlines, caller, work, tool.name)
                     outcome = outcome_of_result(result, tool, allowed.result_bytes)
                 else:
                     work = outcome_with_attachment(call, tool, args, allowed)
-                    outcome = await run_bounded(allowed.turns, allowed.deadlines, work, tool.name)
+                    outcome = await run_bounded(turns, deadlines, caller, work, tool.name)
                 if self.audit.blocked:
                     await self.audit.make_room()
             else:
                 await self.switches.check()
                 write = Write(call, tool, decision, started, self.database, self.audit)
                 work = write.perform(args, allowed)
-                outcome = await run_bounded(allowed.turns, allowed.deadlines, work)
+                outcome = await run_bounded(turns, deadlines, caller, work)
             error_type = DRY_RUN if write and call.dry_run else None
             return outcome
         except Exception as error:
