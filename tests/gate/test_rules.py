@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 from tests.gate.tools import ADMIN, PUBLIC, USER, a_tool, only_row, shipped, switches, words
 
-from toolgate.gate.principal import ANONYMOUS
+from toolgate.gate.principal import ANONYMOUS, OF_PRINCIPAL
 from toolgate.gate.rule_schema import (
     ACTIONS,
-    OF_PRINCIPAL,
-    OF_TOOL,
     context,
     entities,
 )
 from toolgate.gate.rules import BadPolicy, check, rules_of
+from toolgate.gate.tool import OF_TOOL
 from toolgate.testing import opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -227,7 +226,10 @@ async def test_a_gate_with_a_misspelled_rule_does_not_open(tmp_path: Path) -> No
 def test_the_schema_is_what_rules_are_given() -> None:
     known = words()
     assert known.variables["context"].keys() == context(switches()).keys()
-    caller, tool = entities(ANONYMOUS, a_tool("node.list"))
+    listing = a_tool("node.list")
+    caller, tool = entities(ANONYMOUS, listing)
+    assert (*caller["attrs"].values(),) == ANONYMOUS.shape, "by which decisions are remembered"
+    assert (*tool["attrs"].values(),) == listing.shape
     assert caller["attrs"].keys() == OF_PRINCIPAL.keys()
     assert tool["attrs"].keys() == OF_TOOL.keys()
     for variable, attributes in known.variables.items():

@@ -5,6 +5,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from toolgate.gate.attributes import Attribute, words
+
 
 class Role(StrEnum):
     """What a tool asks of its caller: public < user < admin."""
@@ -86,7 +88,7 @@ class Principal:
     @cached_property
     def shape(self) -> tuple[Any, ...]:
         """All that policy looks at; callers of one shape get the same decisions."""
-        return (self.kind, self.roles, self.agent_type, self.read_only)
+        return tuple(one.value(self) for one in OF_PRINCIPAL.values())
 
     @cached_property
     def scope(self) -> dict[str, str]:
@@ -118,6 +120,27 @@ class Principal:
         )
 
 
+OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
+    "kind": Attribute("String", lambda who: who.kind.value, "the kind of caller", words(Kind)),
+    "roles": Attribute(
+        "Set<String>",
+        lambda who: tuple(sorted(role.value for role in who.roles)),
+        "the caller's roles; none for an agent or without a key",
+        words(Role),
+    ),
+    "agent_type": Attribute(
+        "String",
+        lambda who: who.agent_type.value if who.agent_type else "",
+        "the type of an agent, else empty",
+        (*words(AgentType), ""),
+    ),
+    "read_only": Attribute(
+        "Bool",
+        lambda who: who.read_only,
+        "whether a client acts with a read-only grant",
+    ),
+}
+"""What policy looks at."""
 ANONYMOUS = Principal(kind=Kind.ANONYMOUS, id="anonymous")
 
 

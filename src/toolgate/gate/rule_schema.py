@@ -1,20 +1,19 @@
 """What a rule can look at: attributes of the caller, of the tool, and the switches.
 
-Entities, the Cedar schema that rules are checked against, and the reference page are all made
-from these tables, so an attribute is there in all three or in none.
+Entities, the keys of remembered decisions, the Cedar schema that rules are checked against, and
+the reference page are all made from the attributes, so one is there in all of them or in none.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from toolgate.gate.attributes import Attribute
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.principal import AgentType, Kind, Principal, Role
-from toolgate.gate.tool import Effect
+from toolgate.gate.principal import OF_PRINCIPAL, Principal
+from toolgate.gate.tool import OF_TOOL
 from toolgate.sections import Settings
 from toolgate.setting_types import Section
-
-T = TypeVar("T")
 
 PRINCIPAL, TOOL, CALLER = "Principal", "Tool", "caller"
 """The entity types, and the one id of every caller: a rule sees its kind, not the single one."""
@@ -50,54 +49,6 @@ def switches_of(settings: Settings) -> dict[str, Switch]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute(Generic[T]):
-    """One attribute: its Cedar type, where its value comes from, and what it says."""
-
-    type: str
-    value: Callable[[T], Any]
-    meaning: str
-    values: tuple[str, ...] = ()
-    """All the values there are, where they can be counted; a rule that names another is wrong."""
-
-
-def _words(members: Iterable[str]) -> tuple[str, ...]:
-    return tuple(str(one) for one in members)
-
-
-OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
-    "kind": Attribute("String", lambda who: who.kind.value, "the kind of caller", _words(Kind)),
-    "roles": Attribute(
-        "Set<String>",
-        lambda who: sorted(role.value for role in who.roles),
-        "the caller's roles; none for an agent or without a key",
-        _words(Role),
-    ),
-    "agent_type": Attribute(
-        "String",
-        lambda who: who.agent_type.value if who.agent_type else "",
-        "the type of an agent, else empty",
-        (*_words(AgentType), ""),
-    ),
-    "read_only": Attribute(
-        "Bool",
-        lambda who: who.read_only,
-        "whether a client acts with a read-only grant",
-    ),
-}
-OF_TOOL: dict[str, Attribute[AnyTool]] = {
-    "name": Attribute("String", lambda tool: tool.name, "the tool's name"),
-    "namespace": Attribute(
-        "String", lambda tool: tool.namespace, "the part of the name before the first dot"
-    ),
-    "pack": Attribute("String", lambda tool: tool.pack.name, "the pack it belongs to"),
-    "family": Attribute("String", lambda tool: tool.family, "the family within the pack"),
-    "role": Attribute("String", lambda tool: tool.role.value, "the role it requires", _words(Role)),
-    "effect": Attribute("String", lambda tool: tool.effect.value, "what it does", _words(Effect)),
-    "open_world": Attribute(
-        "Bool", lambda tool: tool.open_world, "whether it reaches beyond the application"
-    ),
-}
 KnownValues = Mapping[tuple[str, str], Iterable[str]]
 """The values that there are, by variable and attribute."""
 
@@ -161,8 +112,8 @@ def _record(attributes: Mapping[str, Attribute[Any]], indent: str = "") -> str:
 def entities(principal: Principal, tool: AnyTool) -> Sequence[dict[str, Any]]:
     """The caller and the tool as Cedar wants them."""
     return [
-        _entity(PRINCIPAL, CALLER, _values(OF_PRINCIPAL, principal)),
-        _entity(TOOL, tool.name, _values(OF_TOOL, tool)),
+        _entity(PRINCIPAL, CALLER, OF_PRINCIPAL, principal.shape),
+        _entity(TOOL, tool.name, OF_TOOL, tool.shape),
     ]
 
 
@@ -174,9 +125,6 @@ def context(switches: Switches) -> dict[str, Any]:
     }
 
 
-def _values(attributes: dict[str, Attribute[T]], one: T) -> dict[str, Any]:
-    return {name: attribute.value(one) for name, attribute in attributes.items()}
-
-
-def _entity(type_: str, id_: str, attributes: dict[str, Any]) -> dict[str, Any]:
+def _entity(type_: str, id_: str, names: Iterable[str], values: tuple[Any, ...]) -> dict[str, Any]:
+    attributes = dict(zip(names, values, strict=True))
     return {"uid": {"type": type_, "id": id_}, "attrs": attributes, "parents": []}

@@ -21,12 +21,12 @@ from toolgate.gate.rule_messages import nearest, reword
 from toolgate.gate.rule_schema import (
     ACTIONS,
     CALLER,
-    OF_TOOL,
     PRINCIPAL,
     TOOL,
     KnownValues,
     Vocabulary,
 )
+from toolgate.gate.tool import OF_TOOL
 
 MOST_TOLD = 5
 MOST_CODE, MOST_DEEP = 10_000, 100

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from toolgate.gate.attachments import Attachment, BadAttachment, attachment_field
+from toolgate.gate.attributes import Attribute, words
 from toolgate.gate.context import Context, World
 from toolgate.gate.dialects import Dialect
 from toolgate.gate.errors import GateError
@@ -200,8 +201,7 @@ class Tool(Generic[In, Out, World]):
     @cached_property
     def shape(self) -> tuple[Any, ...]:
         """All that policy looks at; tools of one shape get the same decisions."""
-        pack = self.pack.name
-        return (self.name, pack, self.family, self.role, self.effect, self.open_world)
+        return tuple(one.value(self) for one in OF_TOOL.values())
 
     @property
     def namespace(self) -> str:
@@ -250,6 +250,22 @@ class Tool(Generic[In, Out, World]):
     def more_fields(self) -> Mapping[str, Any]:
         """What a listing over MCP has besides."""
         return {}
+
+
+OF_TOOL: dict[str, Attribute[Tool[Any, Any, Any]]] = {
+    "name": Attribute("String", lambda tool: tool.name, "the tool's name"),
+    "namespace": Attribute(
+        "String", lambda tool: tool.namespace, "the part of the name before the first dot"
+    ),
+    "pack": Attribute("String", lambda tool: tool.pack.name, "the pack it belongs to"),
+    "family": Attribute("String", lambda tool: tool.family, "the family within the pack"),
+    "role": Attribute("String", lambda tool: tool.role.value, "the role it requires", words(Role)),
+    "effect": Attribute("String", lambda tool: tool.effect.value, "what it does", words(Effect)),
+    "open_world": Attribute(
+        "Bool", lambda tool: tool.open_world, "whether it reaches beyond the application"
+    ),
+}
+"""What policy looks at."""
 
 
 class BadDeclaration(TypeError):
