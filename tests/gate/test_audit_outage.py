@@ -27,7 +27,8 @@ async def kit(tmp_path: Any) -> Any:
 
 
 def ended(request_id: str, error_type: str = "rate_limited") -> Ended:
-    return (request_id, "test", USER, "any", False, "rule", error_type, None, time.time_ns(), 0.0)
+    now = time.time_ns()
+    return Ended(request_id, "test", USER, "any", False, "rule", error_type, None, now, 0)
 
 
 def row(request_id: str) -> Record:

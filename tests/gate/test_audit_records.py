@@ -9,7 +9,7 @@ from tests.statements import noted_statements
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit
 from toolgate.db.upgrades import upgrade
-from toolgate.gate.audit_records import Record, record_of, timestamp
+from toolgate.gate.audit_records import Ended, Record, record_of, timestamp
 from toolgate.gate.principal import AuditFields, Role, of_role
 from toolgate.gate.seals import store_sealed
 from toolgate.gate.verification import verify
@@ -36,7 +36,7 @@ def test_a_moment_is_utc_with_microseconds() -> None:
 def of_caller(number: int, caller: int) -> Record:
     principal = of_role(Role.USER, f"key:{caller}", f"u{caller}")
     return record_of(
-        (f"r{number}", "mcp", principal, "help.get", True, "users", None, None, 0, 0.002)
+        Ended(f"r{number}", "mcp", principal, "help.get", True, "users", None, None, 0, 0.002)
     )
 
 

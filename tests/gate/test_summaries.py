@@ -21,7 +21,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def refused(caller: int = 0, tool: str = "any") -> Ended:
     who = Principal(kind=Kind.USER, id=f"u{caller}")
-    return ("r", "test", who, tool, False, "rule", "rate_limited", None, time.time_ns(), 0.0)
+    return Ended("r", "test", who, tool, False, "rule", "rate_limited", None, time.time_ns(), 0)
 
 
 def counted(rows: Sequence[Record]) -> list[tuple[str, int]]:

@@ -76,7 +76,11 @@ class AuditLog:
 
     def queue(self, ended: Ended) -> None:
         """Keep a call for the next batch; past a bound, where calls are refused, only count."""
-        if self._failing and ended[6] == Unavailable.kind and not self._summaries.add(ended):
+        if (
+            self._failing
+            and ended.error_type == Unavailable.kind
+            and not self._summaries.add(ended)
+        ):
             return  # who tries again and again during an outage has one row a minute
         self._waiting.append(ended)
         waiting = len(self._waiting)

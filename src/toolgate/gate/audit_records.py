@@ -48,11 +48,23 @@ def _second(since_1970: int) -> str:
     return datetime.fromtimestamp(since_1970, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-Ended = tuple[str, str, Principal, str, bool, str, str | None, Mapping[str, str] | None, int, float]
-"""What a row is made of once there is time: request id, transport, caller, name of the tool,
-whether it was allowed, by which rule, error type, ids that the arguments name (by column), when it
-ended in nanoseconds, how many seconds it took. A bare tuple, since one is made for every call;
-making rows of many at once is quicker."""
+class Ended(NamedTuple):
+    """How a call ended; its row is made once there is time: of many at once it is quicker."""
+
+    request_id: str
+    transport: str
+    principal: Principal
+    tool: str
+    """Its name, as far as it can be told."""
+    allowed: bool
+    rule: str
+    error_type: str | None
+    ids: Mapping[str, str] | None
+    """That the arguments name, by column."""
+    nanoseconds: int
+    """When it was."""
+    seconds: float
+    """How long it took."""
 
 
 class Record(NamedTuple):
@@ -90,22 +102,19 @@ new_id = Ids().new
 
 def record_of(ended: Ended) -> Record:
     """The row of a call."""
-    request_id, transport, principal, tool_name, allowed, rule, error_type, ids, when, seconds = (
-        ended
-    )
-    caller = principal.audit_fields._replace(**ids) if ids else principal.audit_fields
+    caller = ended.principal.audit_fields
     return Record(
         new_id(),
-        _stamp(when),
-        request_id,
-        transport,
-        *caller,
-        tool_name,
-        "allow" if allowed else "deny",
-        rule,
-        "success" if error_type is None else "error",
-        error_type,
-        round(seconds * 1000),
+        _stamp(ended.nanoseconds),
+        ended.request_id,
+        ended.transport,
+        *(caller._replace(**ended.ids) if ended.ids else caller),
+        ended.tool,
+        "allow" if ended.allowed else "deny",
+        ended.rule,
+        "success" if ended.error_type is None else "error",
+        ended.error_type,
+        round(ended.seconds * 1000),
     )
 
 

@@ -177,7 +177,7 @@ class Gate:
         if self.log_requests and has_row:
             log_request(ended)
         name = tool.name if tool else None
-        self.metrics.count(name, call.transport, error_type or "success", ended[-1])
+        self.metrics.count(name, call.transport, error_type or "success", ended.seconds)
 
 
 async def fill_from_request(call: Call, tool: AnyTool) -> Any:

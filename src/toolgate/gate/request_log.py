@@ -12,17 +12,16 @@ logger = logging.getLogger("toolgate.requests")
 
 def log_request(ended: Ended) -> None:
     """Who called what, how it ended and how long it took; never what with."""
-    request_id, transport, principal, tool, allowed, rule, error_type, *_, seconds = ended
     logger.info(
         "%s",
-        tool,
+        ended.tool,
         extra={
-            "request_id": request_id,
-            "transport": transport,
-            "principal": principal.id,
-            "decision": "allow" if allowed else "deny",
-            "rule": rule,
-            "status": error_type or "success",
-            "milliseconds": round(seconds * 1000, 1),
+            "request_id": ended.request_id,
+            "transport": ended.transport,
+            "principal": ended.principal.id,
+            "decision": "allow" if ended.allowed else "deny",
+            "rule": ended.rule,
+            "status": ended.error_type or "success",
+            "milliseconds": round(ended.seconds * 1000, 1),
         },
     )

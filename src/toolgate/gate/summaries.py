@@ -39,8 +39,7 @@ class _Summary:
 
     def row(self) -> Record:
         """The row of what was counted since the last one."""
-        ids = None  # of one call, not of all
-        last = (*self.last[:7], ids, *self.last[8:])
+        last = self.last._replace(ids=None)  # they are of one call, not of all
         row = record_of(last)._replace(tool_name=self.tool, times=self.times)
         self.tool, self.times = None, 0
         return row
@@ -64,26 +63,25 @@ class Summaries:
         self._rows += 1
         if self._rows <= MOST_ANONYMOUS_ROWS:
             return True
-        return self.add((*ended[:2], OTHERS, *ended[3:]))
+        return self.add(ended._replace(principal=OTHERS))
 
     def add(self, ended: Ended) -> bool:
         """Count a call; True for the first of a minute, which is to be stored as it is."""
-        _, _, principal, tool, allowed, _, error_type, *_ = ended
-        key = (principal.audit_fields, allowed, error_type)
-        full = len(self._open) >= MOST_ANONYMOUS and principal.kind is Kind.ANONYMOUS
+        key = (ended.principal.audit_fields, ended.allowed, ended.error_type)
+        full = len(self._open) >= MOST_ANONYMOUS and ended.principal.kind is Kind.ANONYMOUS
         if full and key not in self._open:
-            key = (OTHERS.audit_fields, allowed, error_type)
-            ended = (*ended[:2], OTHERS, *ended[3:])
+            key = (OTHERS.audit_fields, ended.allowed, ended.error_type)
+            ended = ended._replace(principal=OTHERS)
         summary = self._open.get(key)
         if summary is None:
             now = time.time()
             if not self._open:
                 self._next_parts = now + PART_SECONDS
-            self._open[key] = _Summary(now + WINDOW, ended, tool)
+            self._open[key] = _Summary(now + WINDOW, ended, ended.tool)
             return True
         summary.times += 1
         summary.last = ended
-        summary.tool = tool if summary.tool in (None, tool) else SEVERAL
+        summary.tool = ended.tool if summary.tool in (None, ended.tool) else SEVERAL
         return False
 
     def due(self, *, all_of_them: bool = False) -> list[Record]:
