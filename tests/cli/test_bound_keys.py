@@ -84,4 +84,19 @@ def test_why_says_what_a_key_is_bound_to(cli: Any, key: Made) -> None:
     told = cli("why", f"key:{key.id}", "artifact.list").out
     assert f"key:{key.id} is bound: with another task_id than t1 nothing is found." in told
     free = cli("why", "agent:worker", "artifact.list", "--json")
-    assert (free.code, free.json["only"]) == (0, {})
+    assert (free.code, free.json["bound"], free.json["only"]) == (0, {}, {})
+    assert "bound" not in cli("why", "agent:worker", "artifact.list").out
+
+
+def test_why_says_that_no_argument_of_a_tool_is_bound(cli: Any, key: Made) -> None:
+    told = cli("why", f"key:{key.id}", "health_check")
+    assert told.code == 0
+    assert (
+        f"key:{key.id} is bound to project p1, task t1, job j1, user alice, but no argument of "
+        "health_check is bound to a project, task, job or user."
+    ) in " ".join(told.out.split())
+    as_json = cli("why", f"key:{key.id}", "health_check", "--json").json
+    bound = {"project": "p1", "task": "t1", "job": "j1", "user": "alice"}
+    assert (as_json["bound"], as_json["only"]) == (bound, {})
+    refused = cli("why", f"key:{key.id}", "get_document")
+    assert (refused.code, "is bound to" in refused.out) == (3, False)

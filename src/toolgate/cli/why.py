@@ -1,6 +1,7 @@
 """`toolgate why`: would it be allowed, and which rule decides."""
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,7 +39,8 @@ def why(
     The exit code is 0 if it may, 3 if not.
     """
     settings = command_settings(ctx, config, data)
-    decision, only, failures = environment.run_async(lambda: _decision(settings, principal, tool))
+    answer = environment.run_async(lambda: _decide(settings, principal, tool))
+    decision = answer.decision
     if as_json:
         say_json(
             {
@@ -48,30 +50,51 @@ def why(
                 "allowed": decision.allowed,
                 "rule": decision.rule,
                 "says": decision.message,
-                "only": only,
-                "failures": failures,
+                "bound": answer.bound,
+                "only": answer.only,
+                "failures": answer.failures,
             }
         )
     else:
         _explain(principal, tool, decision, _rule_text(settings, decision.rule))
-        for argument, own in only.items():
-            say(f"{principal} is bound: with another {argument} than {own} nothing is found.")
-        for problem in failures:
+        if decision.allowed:
+            _explain_binding(principal, tool, answer)
+        for problem in answer.failures:
             say(f"{failure('Failed:')} {problem}.")
     raise typer.Exit(ExitCode.OK if decision.allowed else ExitCode.REFUSED)
 
 
-async def _decision(
-    settings: "Settings", principal: str, tool: str
-) -> "tuple[Decision, dict[str, str], list[str]]":
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that is to be said about a principal and a tool."""
+
+    decision: "Decision"
+    bound: dict[str, str]
+    """The ids that the principal is bound to, by kind."""
+    only: dict[str, str]
+    """The arguments for which only one of these ids is good."""
+    failures: list[str]
+
+
+async def _decide(settings: "Settings", principal: str, name: str) -> Answer:
     from toolgate.app import opened
 
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
-        found = tool_named(app.gate.catalogue, tool)
-        decision = app.gate.policy.decide(who, found)
-        only = found.scope.only(who) if found.scope and decision.allowed else {}
-        return decision, only, list(app.gate.policy.failures)
+        tool = tool_named(app.gate.catalogue, name)
+        decision = app.gate.policy.decide(who, tool)
+        only = tool.scope.only(who) if tool.scope and decision.allowed else {}
+        return Answer(decision, who.scope, only, list(app.gate.policy.failures))
+
+
+def _explain_binding(principal: str, tool: str, answer: Answer) -> None:
+    for argument, own in answer.only.items():
+        say(f"{principal} is bound: with another {argument} than {own} nothing is found.")
+    if answer.bound and not answer.only:
+        ids = ", ".join(f"{kind} {one}" for kind, one in answer.bound.items())
+        *others, last = answer.bound
+        kinds = f"{', '.join(others)} or {last}" if others else last
+        say(f"{principal} is bound to {ids}, but no argument of {tool} is bound to a {kinds}.")
 
 
 def _explain(principal: str, tool: str, decision: "Decision", text: str | None) -> None:
@@ -81,10 +104,10 @@ def _explain(principal: str, tool: str, decision: "Decision", text: str | None) 
         say(f"{failure('Refused:')} {principal} sees {tool}, but may not call it.")
     else:
         say(f"{failure('Hidden:')} for {principal} there is no tool {tool}.")
-    shown = {"rule": decision.rule}
+    lines = {"rule": decision.rule}
     if says := decision.message or NO_TEXT.get(decision.rule):
-        shown["says"] = says
-    definitions(shown)
+        lines["says"] = says
+    definitions(lines)
     if text:
         say()
         say("\n".join(f"    {line}" for line in text.splitlines()))
@@ -98,6 +121,6 @@ def _rule_text(settings: "Settings", rule: str) -> str | None:
     own = rules_in(settings.policy.folder) if settings.policy.folder else {}
     begins = re.compile(rf'^@id\("{re.escape(rule)}"\).*?;[ \t]*$', re.DOTALL | re.MULTILINE)
     for text in (shipped_rules(offers_of(settings)) | own).values():
-        if found := begins.search(text):
-            return found.group()
+        if match := begins.search(text):
+            return match.group()
     return None
