@@ -117,7 +117,7 @@ def test_arguments_that_are_no_object_are_refused(arguments: Any) -> None:
         ({"colour": 5}, "colour must be one of: 'red' or 'blue'", "value"),
         ({"parts": {}}, "parts must be a list", "type"),
         ({"parts": [5]}, "parts[0] must be an object", "type"),
-        ({"tags": []}, "tags must have at least 1 items", "range"),
+        ({"tags": []}, "tags must have at least 1 item", "range"),
         ({"extra": []}, "extra must be an object", "type"),
         ({"parts": [{"name": "n", "value": 0}]}, "parts[0].value must be at least 1", "range"),
         ({"parts": [{"name": "n", "value": 10}]}, "parts[0].value must be at most 9", "range"),

@@ -161,6 +161,14 @@ def _too_short(error: ErrorDetails) -> str:
     return "is required" if least == 1 else f"must have at least {least} characters"
 
 
+def _length(key: str, bound: str, unit: str) -> Callable[[ErrorDetails], str]:
+    def words(error: ErrorDetails) -> str:
+        length = error.get("ctx", {})[key]
+        return f"must have {bound} {length} {unit}{'' if length == 1 else 's'}"
+
+    return words
+
+
 def _says(words: str) -> Callable[[ErrorDetails], str]:
     return lambda _: words
 
@@ -178,13 +186,13 @@ _WORDS: dict[str, tuple[str, Callable[[ErrorDetails], str]]] = {
     "model_attributes_type": ("type", _says("must be an object")),
     "list_type": ("type", _says("must be a list")),
     "string_too_short": ("missing", _too_short),
-    "string_too_long": ("range", _context("max_length", "must have at most {} characters")),
+    "string_too_long": ("range", _length("max_length", "at most", "character")),
     "greater_than_equal": ("range", _context("ge", "must be at least {}")),
     "less_than_equal": ("range", _context("le", "must be at most {}")),
     "greater_than": ("range", _context("gt", "must be greater than {}")),
     "less_than": ("range", _context("lt", "must be less than {}")),
-    "too_long": ("range", _context("max_length", "must have at most {} items")),
-    "too_short": ("range", _context("min_length", "must have at least {} items")),
+    "too_long": ("range", _length("max_length", "at most", "item")),
+    "too_short": ("range", _length("min_length", "at least", "item")),
     "literal_error": ("value", _context("expected", "must be one of: {}")),
     "enum": ("value", _context("expected", "must be one of: {}")),
 }

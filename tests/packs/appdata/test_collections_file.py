@@ -14,7 +14,7 @@ TABLE = 'Write a table [collections.NAME] with description = "What it holds".'
 WRONG = {
     "not TOML": ("[collections.orders\n", "it is not valid TOML: ", "(at line 1, column 20)"),
     "empty": ("", f"collections is required. {TABLE}"),
-    "no collection": ("[collections]\n", f"collections must have at least 1 items. {TABLE}"),
+    "no collection": ("[collections]\n", f"collections must have at least 1 item. {TABLE}"),
     "not a table": (
         '[collections]\norders = "x"\n',
         "collections.orders must be an object.",
@@ -35,8 +35,7 @@ WRONG = {
     ),
     "a key of a field that is unknown": (
         f'{HEAD}fields.total = {{ typ = "number" }}\n',
-        # What is missing comes before what is too much.
-        'collections.orders.fields.total.type is required. Write type = "string".',
+        "collections.orders.fields.total.typ is not a known key. Did you mean 'type'?",
     ),
     "a key of a field that is misspelled": (
         f'{HEAD}fields.total = {{ type = "number", requried = true }}\n',

@@ -134,6 +134,21 @@ async def test_permissions_are_not_read_from_users_that_the_file_does_not_have(
     }
 
 
+async def test_null_is_no_value_of_a_required_field_unless_its_type_names_it(
+    tmp_path: Path,
+) -> None:
+    file = own_file(tmp_path)
+    due = 'due = { type = "string | null", required = true }\n'
+    file.write_text(OWN.replace("note = ", f"{due}note = "), encoding="utf-8")
+    async with opened_kit(tmp_path, writes=True, appdata__collections=file) as kit:
+        nulls = {"total": None, "due": None, "note": None}
+        refused = await kit.call("create_document", collection="orders", data=nulls)
+        told = "data must have a value for 'total', not null (required in orders)"
+        assert_failure(refused, InvalidArguments, {"error": told, "success": False})
+        made = await kit.call("create_document", collection="orders", data=nulls | {"total": 0})
+        assert made.body["success"]
+
+
 async def test_demo_documents_are_not_loaded_and_it_is_said(shop: Kit) -> None:
     with pytest.raises(demo.NotForDemo, match=r"appdata\.collections names your own file"):
         await demo.load_demo(shop.app)

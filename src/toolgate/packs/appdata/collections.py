@@ -40,6 +40,11 @@ class Field:
     description: str
     required: bool = False
 
+    @property
+    def nullable(self) -> bool:
+        """Whether its type names `null`."""
+        return "null" in (one.strip() for one in self.type.split("|"))
+
 
 @dataclass(frozen=True, slots=True)
 class Collection:
@@ -146,8 +151,12 @@ def _collection(name: str, table: CollectionTable) -> Collection:
 
 
 def _first_problem(invalid: ValidationError) -> str:
-    """The first problem: where, which rule, and what to write."""
-    first = invalid.errors(include_url=False)[0]
+    """The first problem: where, which rule, and what to write.
+
+    A key that is not known comes first: it may be a missing one, misspelled.
+    """
+    problems = invalid.errors(include_url=False)
+    first = min(problems, key=lambda one: one["type"] != "extra_forbidden")
     place = tuple(part for part in first["loc"] if part != "[key]")
     where, leaf = dotted_path(place), str(place[-1])
     if first["type"] == "extra_forbidden":

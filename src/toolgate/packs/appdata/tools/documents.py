@@ -241,9 +241,13 @@ async def create_document(ctx: Context[AppDataWorld], args: NewDocument) -> Crea
 
 def _broken_required_rule(data: dict[str, Any], collection: Collection) -> str | None:
     """The rule a document breaks that lacks what each of its collection has."""
-    required = (one.name for one in collection.fields if one.required and one.name != "id")
-    missing = ", ".join(repr(name) for name in required if name not in data)
-    return f"must have {missing} (required in {collection.name})" if missing else None
+    required = [one for one in collection.fields if one.required and one.name != "id"]
+    if missing := ", ".join(repr(one.name) for one in required if one.name not in data):
+        return f"must have {missing} (required in {collection.name})"
+    nulls = (one.name for one in required if data[one.name] is None and not one.nullable)
+    if names := ", ".join(map(repr, nulls)):
+        return f"must have a value for {names}, not null (required in {collection.name})"
+    return None
 
 
 def _document(document_id: str, fields: dict[str, Any]) -> Document:
