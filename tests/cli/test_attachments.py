@@ -21,18 +21,20 @@ from pydantic import Field
 from toolgate.extend import Attachment, HandlerContext, Input, Output, tool
 
 
-class Wanted(Input):
+class ReportName(Input):
     name: str = Field("../report.pdf", description="The name it says it has.")
 
 
 class Report(Output):
     pages: int
-    content: Attachment
+    content: Attachment | None
 
 
 @tool(annotations={"readOnlyHint": True})
-async def get_report(ctx: HandlerContext, args: Wanted) -> Report:
+async def get_report(ctx: HandlerContext, args: ReportName) -> Report:
     """Get the report."""
+    if args.name == "none":
+        return Report(pages=0, content=None)
     attachment = Attachment.of(b"%PDF\\x00", media_type="application/pdf", name=args.name)
     return Report(pages=3, content=attachment)
 
@@ -126,10 +128,24 @@ def test_a_dash_is_standard_output(process: Any, tmp_path: Path) -> None:
     assert called.err == '{"pages":3}\n'
 
 
-def test_nothing_to_save_is_said(call: Any, cli: Any) -> None:
-    called = cli("call", "list_collections", "--save", "x")
-    assert called.code == 0
-    assert "Nothing was saved" in called.err
+def test_a_tool_without_attachments_is_not_called_with_save(call: Any, cli: Any) -> None:
+    refused = cli("call", "list_collections", "--save", "x")
+    assert refused.code == 2
+    assert refused.json["error"] == {
+        "message": "list_collections hands over no attachment.",
+        "hint": "Leave out --save.",
+    }
+    assert cli("audit", "--json").out == ""
+    hidden = cli("call", "get_document", "--save", "x", "--as", "public")
+    assert hidden.code == 3
+    assert "attachment" not in hidden.out + hidden.err
+
+
+def test_nothing_to_save_this_time_is_said_and_is_no_success(call: Any, tmp_path: Path) -> None:
+    called = call("name=none", "--save", "x")
+    assert (called.code, called.json) == (1, {"pages": 0, "content": None})
+    assert "Nothing was saved: get_report handed over no attachment this time." in called.err
+    assert not (tmp_path / "x").exists()
 
 
 @dataclass(frozen=True)

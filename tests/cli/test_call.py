@@ -1,6 +1,7 @@
 """`toolgate call`: the answer on standard output, the verdict in the exit code."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,54 @@ def test_one_tool_is_shown_with_an_example_that_can_be_pasted(cli: Any) -> None:
     assert "Did you mean get_document" in missing.err
     hidden = cli("tools", "show", "get_document", "--as", "public")
     assert (hidden.code, hidden.out) == (2, "")
+
+
+TOOLS = '''
+from pydantic import Field
+
+from toolgate.extend import Attachment, HandlerContext, Input, Output, tool
+
+
+class PictureInput(Input):
+    name: str = Field(description="Whose picture.")
+    sizes: list[int] = Field(description="How large.")
+    grey: bool = Field(default=False, description="Without colours.")
+
+
+class Picture(Output):
+    name: str
+    content: Attachment = Field(description="The picture.")
+
+
+@tool(annotations={"readOnlyHint": True})
+async def get_picture(ctx: HandlerContext, args: PictureInput) -> Picture:
+    """Get a picture."""
+    return Picture(name=args.name, content=Attachment.of(b"x"))
+
+
+tools = [get_picture]
+'''
+
+
+def test_a_tool_without_an_example_is_shown_with_what_it_must_have(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    monkeypatch.setenv("TOOLGATE_EXTEND__TOOLS", "tools.py")
+    shown = cli("tools", "show", "get_picture").out
+    assert "Usage\n  toolgate call get_picture name=STRING sizes=LIST-OF-INTEGER\n" in shown
+    assert "Example" not in shown
+    assert cli("tools", "show", "get_picture", "--json").json["example"] is None
+
+
+def test_an_attachment_is_shown_as_one(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    monkeypatch.setenv("TOOLGATE_EXTEND__TOOLS", "tools.py")
+    shown = cli("tools", "show", "get_picture").out
+    assert re.search(r"^ *content +attachment +yes +The picture\.$", shown, re.MULTILINE)
+    assert "Attachment: content. `toolgate call` saves it with --save FILE." in shown
 
 
 def test_options_may_stand_before_the_subcommand(cli: Any, data: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from toolgate.cli.arguments import read_arguments
 from toolgate.cli.options import ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import note, on_terminal
 from toolgate.cli.principals import As, principal_named
-from toolgate.cli.problems import ExitCode
+from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.progress import progress_line
 from toolgate.cli.saved_files import save_attachment
 
@@ -57,6 +57,7 @@ class CallOptions:
     pairs: list[str]
     json_text: str | None
     dry_run: bool
+    save: bool
     principal: str
 
 
@@ -75,16 +76,17 @@ def call(
 ) -> None:
     """Call a tool and print its result, or an error, as JSON.
 
-    Exit codes: 0 ok, 1 the tool failed, 2 wrong usage (such as unknown tools or wrong arguments),
-    3 refused.
+    Exit codes: 0 ok, 1 the tool failed or handed over nothing to save, 2 wrong usage (such as
+    unknown tools, wrong arguments, or --save where a tool has no attachments), 3 refused.
     """
     settings = command_settings(ctx, config, data)
-    wanted = CallOptions(name, pairs or [], json_text, dry_run, principal)
-    outcome, code = environment.run_async(lambda: _call(settings, wanted))
+    options = CallOptions(name, pairs or [], json_text, dry_run, bool(save), principal)
+    outcome, code = environment.run_async(lambda: _call(settings, options))
     if outcome.attached is None or save_attachment(outcome, save, force=force):
         _print(outcome)
     if save and outcome.attached is None and code is ExitCode.OK:
-        note(f"Nothing was saved: {name} handed over no attachment.")
+        note(f"Nothing was saved: {name} handed over no attachment this time.")
+        code = ExitCode.FAILED
     if dry_run:
         note("dry run: nothing was stored")
     raise typer.Exit(code)
@@ -98,6 +100,9 @@ async def _call(settings: "Settings", options: CallOptions) -> "tuple[Outcome, E
         tool = app.gate.catalogue.find(options.tool)
         schema = tool.input_schema if tool else {}
         who = await principal_named(options.principal, app.keys)
+        allowed = tool is not None and app.gate.policy.decide(who, tool).allowed
+        if options.save and tool and allowed and not tool.attachment:
+            raise Stop(f"{tool.name} hands over no attachment. Leave out --save.")
         with progress_line(options.tool) as report:
             outcome = await app.gate.execute(
                 Call(

@@ -120,7 +120,8 @@ def show(
     from toolgate.transports.http import tool_description
 
     tool = tool_named((tool for tool, _ in listed), name)
-    description = tool_description(tool) | {"example": dict(tool.example)}
+    example = dict(tool.example) if has_example(tool) else None
+    description = tool_description(tool) | {"example": example}
     if as_json or group_options(ctx).as_json:
         return say_json(description)
     say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")
@@ -129,10 +130,15 @@ def show(
     )
     _show_fields("Arguments", tool.input_schema)
     if tool.output_schema:
-        _show_fields("Answer", tool.output_schema)
+        _show_fields("Answer", tool.output_schema, tool.attachment)
     else:
         say("\nAnswer: any JSON")
-    say(f"\nExample\n  {example_line(tool)}\n  {json.dumps(tool.example, ensure_ascii=False)}")
+    if tool.attachment:
+        say(f"\nAttachment: {tool.attachment}. `toolgate call` saves it with --save FILE.")
+    if example is None:
+        say(f"\nUsage\n  {usage_line(tool)}")
+    else:
+        say(f"\nExample\n  {example_line(tool)}\n  {json.dumps(example, ensure_ascii=False)}")
 
 
 def known_tool(settings: "Settings", name: str) -> "AnyTool":
@@ -157,14 +163,14 @@ def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
 def tool_named(tools: "Iterable[AnyTool]", name: str) -> "AnyTool":
     """The tool of this name, in either spelling; else an error with the names that come close."""
     every = list(tools)
-    if found := [tool for tool in every if name in (tool.name, tool.alias)]:
-        return found[0]
+    if matches := [tool for tool in every if name in (tool.name, tool.alias)]:
+        return matches[0]
     near = difflib.get_close_matches(name, [tool.name for tool in every], n=3)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists them."
     raise Stop(f"There is no tool {name!r}. {hint}")
 
 
-def _show_fields(heading: str, schema: dict[str, Any]) -> None:
+def _show_fields(heading: str, schema: dict[str, Any], attachment: str | None = None) -> None:
     fields: dict[str, Any] = schema.get("properties", {})
     say(f"\n{heading}{'' if fields else ': none'}")
     if not fields:
@@ -173,7 +179,12 @@ def _show_fields(heading: str, schema: dict[str, Any]) -> None:
     table(
         ("name", "type", "required", "meaning"),
         [
-            (name, type_of(one), "yes" if name in required else "no", one.get("description", ""))
+            (
+                name,
+                "attachment" if name == attachment else type_of(one),
+                "yes" if name in required else "no",
+                one.get("description", ""),
+            )
             for name, one in fields.items()
         ],
     )
@@ -189,13 +200,28 @@ def type_of(schema: dict[str, Any]) -> str:
     return f"list of {type_of(schema['items'])}" if kind == "array" and "items" in schema else kind
 
 
+def has_example(tool: "AnyTool") -> bool:
+    """Whether its example has all that a call must have; a tool need not declare one."""
+    return all(name in tool.example for name in tool.input_schema.get("required", ()))
+
+
+def usage_line(tool: "AnyTool") -> str:
+    """The command with the arguments that it must have, to be filled in."""
+    fields: dict[str, Any] = tool.input_schema["properties"]
+    required = (
+        f"{name}={type_of(fields[name]).upper().replace(' ', '-')}"
+        for name in tool.input_schema.get("required", ())
+    )
+    return " ".join(["toolgate call", tool.name, *required])
+
+
 def example_line(tool: "AnyTool") -> str:
     """The tool's example as a command to paste."""
     if any(isinstance(value, dict | list) for value in tool.example.values()):
         arguments = json.dumps(tool.example, ensure_ascii=False)
         return f"toolgate call {tool.name} --json {shlex.quote(arguments)}"
-    given = [
+    pairs = [
         f"{key}={value if is_text_argument(tool.input_schema, key) else json.dumps(value)}"
         for key, value in tool.example.items()
     ]
-    return " ".join(["toolgate call", tool.name, *map(shlex.quote, given)])
+    return " ".join(["toolgate call", tool.name, *map(shlex.quote, pairs)])
