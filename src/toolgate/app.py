@@ -18,6 +18,7 @@ from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
 from toolgate.db.schemas import Schema
 from toolgate.document_stores import DocumentStores
+from toolgate.gate.arguments import nearest
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, OpenPack
 from toolgate.gate.cursors import cursors_of
@@ -264,19 +265,27 @@ def _site(
     )
 
 
-def _tool_names(names: Iterable[str], setting: str, catalogue: Catalogue) -> list[str]:
+def _tool_names(
+    names: Iterable[str], setting: str, catalogue: Catalogue, pack_names: Iterable[str] = ()
+) -> list[str]:
     """The tools' own names; a name that is no tool's would silently do nothing."""
-    found = {name: catalogue.find(name) for name in names}
-    if unknown := [name for name, tool in found.items() if tool is None]:
-        raise BadSettings(f"Setting {setting} names {unknown[0]}, which is no tool's name.")
-    return [tool.name for tool in found.values() if tool]
+    tools = {name: catalogue.find(name) for name in names}
+    if unknown := [name for name, tool in tools.items() if tool is None]:
+        near = nearest(unknown[0], [*(tool.name for tool in catalogue), *pack_names])
+        hint = f"Did you mean {near}?" if near else "`toolgate tools` lists them."
+        no_pack = ", and no pack's" if pack_names else ""
+        raise BadSettings(
+            f"Setting {setting} names {unknown[0]}, which is no tool's name{no_pack}. {hint}"
+        )
+    return [tool.name for tool in tools.values() if tool]
 
 
 def _disabled(settings: Settings, catalogue: Catalogue) -> frozenset[str]:
     """The packs, and the tools by their own names, that the settings switch off."""
     named = frozenset(settings.policy.disabled)
-    whole = named & {tool.pack.name for tool in catalogue}
-    return whole.union(_tool_names(named - whole, "policy.disabled", catalogue))
+    pack_names = {tool.pack.name for tool in catalogue}
+    tools = _tool_names(named - pack_names, "policy.disabled", catalogue, pack_names)
+    return (named & pack_names).union(tools)
 
 
 def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -12,9 +12,11 @@ _HOST_PORT = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}", re.ASCII)
 
 
 def _split(value: object) -> object:
-    """A list from the environment is one text with commas."""
+    """A list from the environment is one text with commas, or a list in JSON."""
     if not isinstance(value, str):
         return value
+    if value.lstrip().startswith("[") and isinstance(listed := _read_json(value), list):
+        return cast("list[object]", listed)
     return tuple(word.strip() for word in value.split(",") if word.strip())
 
 

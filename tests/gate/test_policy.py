@@ -152,6 +152,28 @@ async def test_a_setting_that_names_no_tool_is_refused(
             pass
 
 
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"policy__disabled": "get_documnt"}, "and no pack's. Did you mean get_document?"),
+        ({"policy__disabled": "apdata"}, "and no pack's. Did you mean appdata?"),
+        ({"policy__disabled": "xyz"}, "and no pack's. `toolgate tools` lists them."),
+        (
+            {"limits__tool_calls_per_minute": {"get_documnt": 3}},
+            "is no tool's name. Did you mean get_document?",
+        ),
+    ],
+    ids=["a tool", "a pack", "neither", "a limit"],
+)
+async def test_a_setting_that_names_no_tool_is_told_the_nearest(
+    tmp_path: Path, setting: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(BadSettings) as refused:
+        async with opened_kit(tmp_path, **setting):
+            pass
+    assert str(refused.value).endswith(told)
+
+
 @pytest.mark.parametrize("agent", AgentType)
 @pytest.mark.parametrize(("name", "effect", "allowed"), MATRIX, ids=[one[0] for one in MATRIX])
 def test_an_agent_gets_the_tools_of_its_type(

@@ -1,12 +1,14 @@
 """Commands that packs bring along, found when they are typed or listed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from typer import Typer
 from typer.core import TyperGroup
 from typer.main import get_group
+
+from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
     from toolgate.gate.offer import AnyOffer
@@ -21,24 +23,49 @@ class PackCommandGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name."""
-        if found := super().get_command(ctx, cmd_name):
-            return found
+        if command := super().get_command(ctx, cmd_name):
+            return command
         for offer in _packs_with_commands():
             if offer.pack.name == cmd_name:
                 return _group(offer, self.rich_markup_mode)
         return None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments begin with; of a pack without one it is said why."""
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            _check_pack(args[0])
+        return super().resolve_command(ctx, args)
+
+
+def _check_pack(name: str) -> None:
+    """Refuse the name of a pack that cannot have this command now."""
+    from toolgate import packs
+
+    if name not in packs.known_names():
+        return
+    enabled = _enabled()
+    if name in (packs.BUILT_IN if enabled is None else enabled):
+        raise Stop(f"Pack {name!r} has no commands.")
+    raise Stop(
+        f"Pack {name!r} is not enabled, so there are no commands of it. Name it in the setting "
+        "packs.enabled, beside the packs that you have."
+    )
+
 
 def _packs_with_commands() -> "list[AnyOffer]":
     """The packs in use that have commands; those that ship, where the settings cannot be read."""
     from toolgate import packs
+
+    return [offer for offer in packs.offers(_enabled()) if offer.commands]
+
+
+def _enabled() -> Sequence[str] | None:
     from toolgate.settings import BadSettings, read_settings
 
     try:
-        enabled = read_settings().packs.enabled
+        return read_settings().packs.enabled
     except BadSettings:  # the command that is run says so
-        enabled = None
-    return [offer for offer in packs.offers(enabled) if offer.commands]
+        return None
 
 
 def _group(offer: "AnyOffer", markup: Any) -> Any:
