@@ -141,7 +141,7 @@ async def opened(
         site_of = partial(_site, settings, documents, outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, outbound, site_of, offers, worlds, own)
-        tools.fill(lambda principal: app.gate.policy.visible(principal, app.gate.catalogue))
+        tools.fill(app.gate.visible)
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
         async with run_in_background(*_work(app)):

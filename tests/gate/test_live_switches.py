@@ -48,7 +48,7 @@ async def turn(kit: Kit, name: str, *, off: bool) -> bool:
 def seen(kit: Kit) -> set[str]:
     gate = kit.app.gate
     every = {tool.name for offers in PLUGINS for tool in offers.tools}
-    return every & {tool.name for tool in gate.policy.visible(ADMIN, gate.catalogue)}
+    return every & {tool.name for tool in gate.visible(ADMIN)}
 
 
 async def test_a_worker_takes_what_is_new_when_it_looks(kit: Kit) -> None:

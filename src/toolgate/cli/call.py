@@ -138,7 +138,7 @@ def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> E
 
 
 def _suggest(app: "App", who: "Principal", name: str) -> None:
-    visible = [tool.name for tool in app.gate.policy.visible(who, app.gate.catalogue)]
+    visible = [tool.name for tool in app.gate.visible(who)]
     near = difflib.get_close_matches(name, visible, n=3)
     note(f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists the tools.")
 

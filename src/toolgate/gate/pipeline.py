@@ -114,6 +114,10 @@ class Gate:
             has_row = write is not None and await write.end_row(error_type)
             self._note(call, tool, decision, started, error_type, has_row=has_row)
 
+    def visible(self, principal: Principal) -> list[AnyTool]:
+        """The tools that exist for this caller."""
+        return self.policy.visible(principal, self.catalogue)
+
     def refuse(self, call: Call, error: GateError, rule: str) -> Outcome:
         """Answer a request that never became a call (no credentials, unreadable); audited too.
 
@@ -138,7 +142,7 @@ class Gate:
         """The tools to look among for what a caller may have meant: none that it cannot see."""
         if principal.kind is Kind.ANONYMOUS or len(self.catalogue) > MOST_COMPARED:
             return []
-        return [tool.name for tool in self.policy.visible(principal, self.catalogue)]
+        return [tool.name for tool in self.visible(principal)]
 
     def note_uncounted(self, call: Call, error: GateError) -> None:
         """Audit a list that was one too many, or could not be counted, like a call that was."""

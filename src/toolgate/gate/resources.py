@@ -3,12 +3,11 @@
 Reading one is a call of its tool, so policy, limits and audit are the tool's own.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-VARIABLE = re.compile(r"\{(\w+)\}")
+from toolgate.gate.path_templates import VARIABLE, pattern_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +29,5 @@ class Resource:
 
     def arguments_for(self, uri: str) -> dict[str, Any] | None:
         """The call's arguments for this address; None when it is not ours."""
-        parts = VARIABLE.split(self.uri)
-        pattern = "".join(
-            f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)
-        )
-        found = re.fullmatch(pattern, uri)
+        found = pattern_of(self.uri).fullmatch(uri)
         return None if found is None else {**self.arguments, **found.groupdict()}

@@ -18,6 +18,7 @@ from toolgate.gate.dialects import Dialect
 from toolgate.gate.errors import GateError
 from toolgate.gate.from_request import FromRequest
 from toolgate.gate.literals import exact_literals
+from toolgate.gate.path_templates import VARIABLE
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema, without
 from toolgate.gate.scope import MakeNotFound, Scope, scope_of
@@ -104,7 +105,7 @@ class Route:
     @property
     def shape(self) -> str:
         """The path without the names in it: what a request can tell apart."""
-        return re.sub(r"\{\w+\}", "{}", self.path)
+        return VARIABLE.sub("{}", self.path)
 
 
 class ToolLimits(NamedTuple):

@@ -12,13 +12,12 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
+from toolgate.identity.oauth.paths import MCP_PATHS, RESOURCE_METADATA
 from toolgate.sections import ServerSettings
 from toolgate.setting_types import BadSettings
 from toolgate.transports.asgi import Scope, header
 
 ADDRESS = "toolgate.address"
-MCP_PATHS = ("/mcp", "/backend-manager/mcp")
-METADATA = "/.well-known/oauth-protected-resource"
 HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 FORWARDED_PART = re.compile(r'\s*([A-Za-z]+)=(?:"([^"\\]*)"|([^\s";,]*))\s*')
 SCHEMES = ("http", "https")
@@ -44,7 +43,7 @@ class Address:
 
     def metadata_url(self, path: str) -> str:
         """Where a client learns how to get credentials for a path."""
-        return f"{self.base}{METADATA}{path if path in MCP_PATHS else ''}"
+        return f"{self.base}{RESOURCE_METADATA}{path if path in MCP_PATHS else ''}"
 
 
 @lru_cache(maxsize=1024)

@@ -182,11 +182,7 @@ async def send(
 
 async def respond_json(scope: Scope, status: int, body: bytes) -> None:
     """Answer with JSON, without going through those who look at every answer."""
-    to: Send = scope[SEND]
-    length = (b"content-length", b"%d" % len(body))
-    headers = [JSON, length, (REQUEST_ID_HEADER, scope[REQUEST_ID].encode())]
-    await to({"type": "http.response.start", "status": status, "headers": headers})
-    await to({"type": "http.response.body", "body": body})
+    await send(scope[SEND], status, body, [(REQUEST_ID_HEADER, scope[REQUEST_ID].encode())])
 
 
 async def send_json(to: Send, status: int, body: Any, headers: Headers = ()) -> None:

@@ -54,7 +54,7 @@ class ToolRoutes:
         if refused := await count_list_request(self._gate, scope):
             outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
-        visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
+        visible = self._gate.visible(principal_of(scope))
         listed = {"tools": [tool_description(tool) for tool in visible]}
         return await send(to, 200, orjson.dumps(listed), [(b"cache-control", b"private, no-cache")])
 

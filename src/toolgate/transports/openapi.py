@@ -51,7 +51,7 @@ class OpenApi:
         if refused := await count_list_request(self._gate, scope):
             outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
-        visible = self._gate.policy.visible(principal_of(scope), self._gate.catalogue)
+        visible = self._gate.visible(principal_of(scope))
         return await send_json(to, 200, document(visible))
 
 

@@ -24,6 +24,7 @@ from toolgate.gate.errors import (
     UnknownTool,
 )
 from toolgate.gate.from_request import RequestHeaders
+from toolgate.gate.path_templates import VARIABLE, pattern_of
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
@@ -47,7 +48,6 @@ from toolgate.transports.parameters import parameters_of
 
 NO_ROUTE = "There is no such route."
 NO_BODY = "A GET request has no body here. Put the arguments into the query"
-PLACE = re.compile(r"\{(\w+)\}")
 Found = tuple["RoutedTool", re.Match[str]]
 
 
@@ -58,17 +58,14 @@ class RoutedTool:
         assert tool.route is not None
         self.tool = tool
         self.method = tool.route.method
-        parts = PLACE.split(tool.route.path)
-        pattern = "".join(
-            f"(?P<{part}>[^/]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)
-        )
-        self.match = re.compile(pattern).fullmatch
+        pattern = pattern_of(tool.route.path)
+        self.match = pattern.fullmatch
         segments = tool.route.path.split("/")
-        self.rank = [2 if PLACE.fullmatch(one) else int("{" in one) for one in segments]
+        self.rank = [2 if VARIABLE.fullmatch(one) else int("{" in one) for one in segments]
         """Of two routes that match, the lower one has more of fixed text where they differ."""
         self._parameters = parameters_of(tool.input_schema)
         self._header = tool.from_request and tool.from_request.argument
-        left = {*parts[1::2], self._header}
+        left = {*pattern.groupindex, self._header}
         self._in_query = [name for name in self._parameters if name not in left]
 
     def arguments(self, path: dict[str, str], query: bytes) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from toolgate.identity.credentials import Credentials
 from toolgate.identity.guesses import Guesses
 from toolgate.identity.oauth.consent import ToolCounts
 from toolgate.identity.oauth.grant_list import end_former_key
+from toolgate.identity.oauth.paths import MCP_PATHS
 from toolgate.identity.oauth.server import ServerParts, endpoints
 from toolgate.identity.providers import Provider
 from toolgate.identity.upstreams import Upstreams, upstreams_of
 from toolgate.outbound.client import Outbound
 from toolgate.readiness import Readiness
 from toolgate.sections import Settings
-from toolgate.transports.address import MCP_PATHS, Addresses
+from toolgate.transports.address import Addresses
 from toolgate.transports.asgi import (
     ASGIApp,
     Receive,

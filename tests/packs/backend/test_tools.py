@@ -137,9 +137,7 @@ def test_a_namespace_that_is_none_is_refused_before_the_start() -> None:
 async def test_the_three_roles(kit: Kit) -> None:
     seen = {
         holder: {
-            tool.name
-            for tool in kit.app.gate.policy.visible(principal, kit.app.gate.catalogue)
-            if tool.pack.name == "backend"
+            tool.name for tool in kit.app.gate.visible(principal) if tool.pack.name == "backend"
         }
         for holder, principal in (
             ("admin", of_role(Role.ADMIN, "a")),

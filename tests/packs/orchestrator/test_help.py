@@ -28,7 +28,7 @@ async def test_without_a_topic_there_is_an_overview_of_ones_own_tools(kit: Kit) 
 async def test_every_tool_that_a_caller_sees_has_a_page_with_its_schema(kit: Kit) -> None:
     gate = kit.app.gate
     for who in (ADMIN, PM, WORKER):
-        for tool in gate.policy.visible(who, gate.catalogue):
+        for tool in gate.visible(who):
             found = await page(kit, who, topic=tool.name)
             assert found["path"] == f"tools/{tool.name}"
             for argument in tool.input.model_fields:

@@ -191,7 +191,7 @@ def _scope(request: Request) -> str:
 def _resource(request: Request) -> str:
     resource = request.query.get("resource")
     if resource is None:
-        return request.base + paths.RESOURCES[-1]
+        return request.base + paths.MCP_PATHS[-1]
     if "resource" in request.query.repeated or resource not in request.resources:
         message = f"resource must be one of {', '.join(sorted(request.resources))}."
         raise InvalidAuthorizationRequest("invalid_target", message, "oauth-bad-resource")

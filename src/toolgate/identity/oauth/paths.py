@@ -14,5 +14,5 @@ ICON = "/favicon.svg"
 OLD_ICON = "/favicon.ico"
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 SERVER_METADATA = "/.well-known/oauth-authorization-server"
-RESOURCES = ("/mcp", PREFIX)
-"""What tokens are made for; the last one where a client names none."""
+MCP_PATHS = ("/mcp", PREFIX)
+"""Where MCP is: what tokens are made for; the last one where a client names none."""

@@ -1,7 +1,7 @@
 """Which authorization server guards a resource (RFC 9728)."""
 
 from toolgate.identity.oauth.messages import Request, Response, json_response
-from toolgate.identity.oauth.paths import RESOURCES
+from toolgate.identity.oauth.paths import MCP_PATHS
 from toolgate.identity.oauth.scopes import SUPPORTED
 
 
@@ -10,7 +10,7 @@ class ResourceMetadata:
 
     methods = ("GET", "HEAD")
 
-    def __init__(self, path: str = RESOURCES[-1]) -> None:
+    def __init__(self, path: str = MCP_PATHS[-1]) -> None:
         self._path = path
 
     async def __call__(self, request: Request) -> Response:

@@ -130,7 +130,7 @@ def _metadata(parts: ServerParts) -> dict[str, Endpoint]:
         paths.RESOURCE_METADATA: ResourceMetadata(),
         paths.SERVER_METADATA: server,
     }
-    for path in paths.RESOURCES:
+    for path in paths.MCP_PATHS:
         found[paths.RESOURCE_METADATA + path] = ResourceMetadata(path)
         found[paths.SERVER_METADATA + path] = server
     return found

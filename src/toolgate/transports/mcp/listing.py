@@ -50,11 +50,11 @@ def mirrors_headers(tool: AnyTool) -> bool:
 
 def visible_resources(gate: Gate, principal: Principal) -> list[Resource]:
     """The resources whose tools exist for this caller."""
-    names = {tool.name for tool in gate.policy.visible(principal, gate.catalogue)}
+    names = {tool.name for tool in gate.visible(principal)}
     return [one for one in gate.catalogue.resources if one.tool in names]
 
 
 def visible_prompts(gate: Gate, principal: Principal) -> list[Prompt]:
     """The prompts whose tools exist for this caller; one that names none is for everybody."""
-    names = {tool.name for tool in gate.policy.visible(principal, gate.catalogue)}
+    names = {tool.name for tool in gate.visible(principal)}
     return [one for one in gate.catalogue.prompts.values() if names.issuperset(one.tools)]

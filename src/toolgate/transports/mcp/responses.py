@@ -60,7 +60,7 @@ class Responses:
         return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": orjson.Fragment(listed)})
 
     def _list(self, principal: Principal, modern: bool) -> bytes:
-        visible = self._gate.policy.visible(principal, self._gate.catalogue)
+        visible = self._gate.visible(principal)
         result: dict[str, Any] = {
             "tools": [listed_tool(tool, self._underscores) for tool in visible]
         }

@@ -29,9 +29,7 @@ class ToolHandlers:
         self, raw: SdkContext, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         """The tools this caller may see, in the catalogue's order."""
-        visible = self._requests.gate.policy.visible(
-            self._requests.principal(raw), self._requests.gate.catalogue
-        )
+        visible = self._requests.gate.visible(self._requests.principal(raw))
         listed = [listed_tool(tool, self._underscores) for tool in visible]
         return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in listed])
 
