@@ -124,7 +124,7 @@ def settings_page() -> str:
         "environment, and a flag if a command has one. Precedence: flags, the environment, a "
         "`.env` beside the settings file, the settings file. "
         "An unknown name is an error at start that suggests the closest known one. "
-        "In the environment, lists are separated by commas and tables are JSON.",
+        "In the environment, lists are separated by commas or JSON, and tables are JSON.",
         "The settings file is `toolgate.toml` in the working folder, or the one named by "
         "`--config` or `TOOLGATE_CONFIG`. `toolgate init` writes one with every setting. Relative "
         "paths in the file, including the default data folder, are relative to the file's folder; "
