@@ -12,15 +12,15 @@ from pydantic import BaseModel
 def types_within(annotation: Any) -> Iterator[Any]:
     """The annotation, and every type and mark inside it, however deep; each type once."""
     seen: set[Any] = set()
-    found = [annotation]
-    while found:
-        one = found.pop()
+    pending = [annotation]
+    while pending:
+        one = pending.pop()
         if isinstance(one, type) or _is_alias(one):
             if one in seen:
                 continue
             seen.add(one)
         yield one
-        found.extend(_parts(one))
+        pending.extend(_parts(one))
 
 
 def is_optional(annotation: Any, kind: type) -> bool:
@@ -59,5 +59,5 @@ def _is_alias(annotation: Any) -> bool:
 def _value_of(alias: Any) -> Any:
     """What an alias stands for; it may be a text that names types of its module."""
     names = vars(sys.modules[alias.__module__])
-    told = SimpleNamespace(__annotations__={"value": alias.__value__})
-    return get_type_hints(told, names, include_extras=True)["value"]
+    holder = SimpleNamespace(__annotations__={"value": alias.__value__})
+    return get_type_hints(holder, names, include_extras=True)["value"]

@@ -24,32 +24,32 @@ RULES = {TOLD: "value", TOLD_FORMAT: "format"}
 
 def parse(tool: AnyTool, arguments: Any) -> Any:
     """Validate arguments, or raise `InvalidArguments` naming each field and rule."""
-    given: Any = arguments
+    values: Any = arguments
     if not isinstance(arguments, dict):
-        given = _as_object(given)
+        values = _as_object(values)
     if tool.limits.body_bytes is not None:
-        _check_size(tool.name, given, tool.limits.body_bytes)
+        _check_size(tool.name, values, tool.limits.body_bytes)
     try:
-        return tool.read(given)
+        return tool.read(values)
     except ValidationError as invalid:
-        if (fewer := _without_nulls(tool, given, invalid)) is not None:
+        if (fewer := _without_nulls(tool, values, invalid)) is not None:
             return parse(tool, fewer)
         names = list(tool.input.model_fields)
-        found = invalid.errors(include_url=False)
-        problems = [_problem(one, names) for one in found[:MOST_PROBLEMS]]
-        if len(found) > MOST_PROBLEMS:
-            more = f"and {len(found) - MOST_PROBLEMS} more problems"
+        errors = invalid.errors(include_url=False)
+        problems = [_problem(one, names) for one in errors[:MOST_PROBLEMS]]
+        if len(errors) > MOST_PROBLEMS:
+            more = f"and {len(errors) - MOST_PROBLEMS} more problems"
             problems.append(Problem("arguments", "value", more))
         raise InvalidArguments(problems) from None
 
 
-def _check_size(tool: str, given: dict[str, Any], most_bytes: int) -> None:
+def _check_size(tool: str, arguments: dict[str, Any], most_bytes: int) -> None:
     """Refuse arguments over the tool's own limit; counted as JSON, the same on every transport."""
     try:
-        size = len(to_json(given))
+        size = len(to_json(arguments))
     except PydanticSerializationError:  # half of a surrogate pair: its size cannot be told
-        wrong = Problem("arguments", "format", "arguments must be valid Unicode")
-        raise InvalidArguments([wrong]) from None
+        problem = Problem("arguments", "format", "arguments must be valid Unicode")
+        raise InvalidArguments([problem]) from None
     if size > most_bytes:
         raise TooLarge(
             f"The arguments have {size} bytes, over the limit of {most_bytes} of {tool}. Send less."
@@ -57,20 +57,25 @@ def _check_size(tool: str, given: dict[str, Any], most_bytes: int) -> None:
 
 
 def _without_nulls(
-    tool: AnyTool, given: dict[str, Any], invalid: ValidationError
+    tool: AnyTool, arguments: dict[str, Any], invalid: ValidationError
 ) -> dict[str, Any] | None:
     """The arguments without optional ones that are null, if one of these was refused.
 
     Models send null for what they leave out. It is no value of these, so nothing is lost.
     """
     fields = tool.input.model_fields
-    wrong = {str(error["loc"][0]) for error in invalid.errors(include_url=False) if error["loc"]}
+    refused_names = {
+        str(error["loc"][0]) for error in invalid.errors(include_url=False) if error["loc"]
+    }
     left_out = {
         name
-        for name, value in given.items()
-        if value is None and name in wrong and name in fields and not fields[name].is_required()
+        for name, value in arguments.items()
+        if value is None
+        and name in refused_names
+        and name in fields
+        and not fields[name].is_required()
     }
-    return {k: v for k, v in given.items() if k not in left_out} if left_out else None
+    return {k: v for k, v in arguments.items() if k not in left_out} if left_out else None
 
 
 def problem_of(invalid: ValidationError) -> str:

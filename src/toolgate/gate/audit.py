@@ -217,18 +217,18 @@ class AuditLog:
         batch, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
         if not batch:
             return 0
-        made: list[Record] = []
+        records: list[Record] = []
 
         def keep(connection: Connection) -> None:
-            made[:] = [record_of(one) for some in in_batches(batch) for one in some]
-            store_sealed(connection, made)
+            records[:] = [record_of(one) for some in in_batches(batch) for one in some]
+            store_sealed(connection, records)
 
         try:
             await self._commit(keep)
         except BaseException:
             # Rows are made once: by their ids they are known again.
-            self._unstored += made
-            self._waiting = self._waiting if made else batch + self._waiting
+            self._unstored += records
+            self._waiting = self._waiting if records else batch + self._waiting
             raise
         return len(batch)
 
@@ -294,6 +294,6 @@ def _store_unless_committing(connection: Connection, records: Sequence[Record]) 
 def _store_missing(connection: Connection, records: Sequence[Record]) -> None:
     """A batch that failed may be there all the same, if only the answer to its commit was lost."""
     same = select(audit.c.id).where(audit.c.id.in_([one.id for one in records]))
-    found = set(connection.scalars(same))
-    if missing := [one for one in records if one.id not in found]:
+    stored_ids = set(connection.scalars(same))
+    if missing := [one for one in records if one.id not in stored_ids]:
         store_sealed(connection, missing)

@@ -39,8 +39,8 @@ def timestamp(*, seconds: float = 0) -> str:
 
 
 def _stamp(nanoseconds: int) -> str:
-    whole, microseconds = divmod(nanoseconds // 1000, 1_000_000)
-    return f"{_second(whole)}.{microseconds:06}Z"
+    seconds, microseconds = divmod(nanoseconds // 1000, 1_000_000)
+    return f"{_second(seconds)}.{microseconds:06}Z"
 
 
 @lru_cache(maxsize=8)
@@ -185,6 +185,6 @@ def _statement(dialect: str, shared: tuple[str, ...], columns: tuple[str, ...], 
     common = [mark.format(1 + number) for number in range(len(shared))]
     own = [mark.format(1 + len(shared) + number) for number in range(len(columns) * rows)]
     places = [own[first : first + len(columns)] for first in range(0, len(own), len(columns))]
-    listed = ", ".join(f"({', '.join(common + one)})" for one in places)
+    rows_of_values = ", ".join(f"({', '.join(common + one)})" for one in places)
     # Names from our own table, values as parameters.
-    return f"INSERT INTO {audit.name} ({', '.join(shared + columns)}) VALUES {listed}"  # noqa: S608
+    return f"INSERT INTO {audit.name} ({', '.join(shared + columns)}) VALUES {rows_of_values}"  # noqa: S608

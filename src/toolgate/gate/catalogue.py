@@ -109,12 +109,12 @@ class Catalogue:
 
 
 def _by_alias(tools: Iterable[AnyTool]) -> dict[str, AnyTool]:
-    found: dict[str, AnyTool] = {}
+    by_alias: dict[str, AnyTool] = {}
     for tool in tools:
-        if tool.alias in found:
+        if tool.alias in by_alias:
             raise DuplicateTool(f"Two tools are called {tool.name!r}; rename one of them.")
-        found[tool.alias] = tool
-    return found
+        by_alias[tool.alias] = tool
+    return by_alias
 
 
 def _check_routes(tools: Iterable[AnyTool]) -> None:

@@ -33,18 +33,20 @@ class Cursors:
     def make(self, listing: Sequence[Any], position: Sequence[Any]) -> str:
         """The cursor of a list, identified by `listing`, after the row at `position`."""
         content = orjson.dumps(list(position))
-        whole = self._signature(listing, content) + content
-        return base64.urlsafe_b64encode(whole).rstrip(b"=").decode()
+        signed_content = self._signature(listing, content) + content
+        return base64.urlsafe_b64encode(signed_content).rstrip(b"=").decode()
 
     def read(self, listing: Sequence[Any], cursor: str | None) -> list[Any] | None:
         """The position that a cursor of this list names; None without one."""
         if cursor is None:
             return None
         try:
-            whole = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
+            signed_content = base64.b64decode(
+                cursor + "=" * (-len(cursor) % 4), b"-_", validate=True
+            )
         except (binascii.Error, ValueError):
             _refuse(cursor)
-        signature, content = whole[:SIGNATURE_BYTES], whole[SIGNATURE_BYTES:]
+        signature, content = signed_content[:SIGNATURE_BYTES], signed_content[SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(listing, content)):
             _refuse(cursor)
         return cast("list[Any]", orjson.loads(content))
@@ -70,8 +72,8 @@ def _refuse(cursor: str) -> NoReturn:
 
 async def cursors_of(database: Database) -> Cursors:
     """Cursors signed with the database's own key, which every server on it shares."""
-    wanted = select(signing_keys.c.key).where(signing_keys.c.name == NAME)
-    key = await database.read(lambda connection: connection.scalar(wanted))
+    statement = select(signing_keys.c.key).where(signing_keys.c.name == NAME)
+    key = await database.read(lambda connection: connection.scalar(statement))
     if key is None:
         raise LookupError(f"table {signing_keys.name} has no key {NAME!r}")
     return Cursors(key)

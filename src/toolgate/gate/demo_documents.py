@@ -22,13 +22,13 @@ async def store_demo(
     if not documents.joins_transaction:
         message = f"Documents of pack {pack.name} are in Firestore"
         raise NotForDemo(f"{message}, so no demo data was loaded into it.")
-    wanted = {(collection, id) for collection, id, _ in demo}
+    demo_ids = {(collection, id) for collection, id, _ in demo}
     present = {
         (collection, one.id)
-        for collection in {*collections, *(collection for collection, _ in wanted)}
+        for collection in {*collections, *(collection for collection, _ in demo_ids)}
         for one in await documents.query(collection, [], len(demo) + 1)
     }
-    if present - wanted and wanted - present:
+    if present - demo_ids and demo_ids - present:
         message = f"Pack {pack.name} holds documents already"
         raise NotForDemo(f"{message}, so no demo data was loaded into it.")
     stored = 0

@@ -48,7 +48,7 @@ def _status_success(result: Any) -> Body:
 
 
 def _status_schema(schema: Schema) -> Schema:
-    return _wrapped(
+    return _wrap(
         schema,
         "result",
         status={"type": "string", "const": "success", "description": "Always success."},
@@ -71,7 +71,7 @@ def _envelope_success(result: Any) -> Any:
 
 
 def _envelope_schema(schema: Schema) -> Schema:
-    return schema if "pagination" in schema.get("properties", {}) else _wrapped(schema, "data")
+    return schema if "pagination" in schema.get("properties", {}) else _wrap(schema, "data")
 
 
 def _envelope_failure(error: GateError, write: bool) -> Body:
@@ -91,7 +91,7 @@ def _json_rpc_failure(error: GateError, write: bool) -> Body:
     return body
 
 
-def _wrapped(schema: Schema, key: str, **beside: Schema) -> Schema:
+def _wrap(schema: Schema, key: str, **beside: Schema) -> Schema:
     """Put a schema under a key, keeping its definitions at the root."""
     inner = {name: part for name, part in schema.items() if name != "$defs"}
     inner.setdefault("description", "The answer.")

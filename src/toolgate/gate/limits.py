@@ -49,16 +49,18 @@ class Allowances(dict[ToolLimits, Allowance]):
         self._deadlines = {deadlines.seconds: deadlines}
         self._stopping = False
 
-    def __missing__(self, said: ToolLimits) -> Allowance:
+    def __missing__(self, limits: ToolLimits) -> Allowance:
         settings = self._settings
-        most_seconds = settings.slow_seconds if said.slow else settings.seconds
-        self[said] = Allowance(
-            self._slow_turns if said.slow else self._turns,
-            self._within(most_seconds if said.seconds is None else min(said.seconds, most_seconds)),
-            min(said.result_bytes or settings.result_bytes, settings.result_bytes),
-            min(said.result_bytes or settings.attachment_bytes, settings.attachment_bytes),
+        most_seconds = settings.slow_seconds if limits.slow else settings.seconds
+        self[limits] = Allowance(
+            self._slow_turns if limits.slow else self._turns,
+            self._within(
+                most_seconds if limits.seconds is None else min(limits.seconds, most_seconds)
+            ),
+            min(limits.result_bytes or settings.result_bytes, settings.result_bytes),
+            min(limits.result_bytes or settings.attachment_bytes, settings.attachment_bytes),
         )
-        return self[said]
+        return self[limits]
 
     def _within(self, seconds: float) -> Deadlines:
         if seconds not in self._deadlines:

@@ -23,9 +23,11 @@ def exact_literals(
     kind = members.get("type")
     if kind == "definition-ref":
         return _of_definition(members, resolve, within)
-    kept = NO_SCHEMAS if isinstance(kind, str) else ()  # else it is the fields of a model, by name
+    verbatim = (
+        NO_SCHEMAS if isinstance(kind, str) else ()
+    )  # else it is the fields of a model, by name
     walked = {
-        name: one if name in kept else exact_literals(one, resolve, within)
+        name: one if name in verbatim else exact_literals(one, resolve, within)
         for name, one in members.items()
     }
     if kind == "literal" and not all(isinstance(one, str) for one in walked["expected"]):

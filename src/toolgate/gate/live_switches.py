@@ -94,8 +94,8 @@ class LiveSwitches:
     async def read_if_changed(self) -> bool:
         """Take what is new, and tell who listens; whether something was."""
         try:
-            found = await self._database.look_up(NEWEST, {})
-            is_new = (found.epoch or 0) != self.known.epoch
+            row = await self._database.look_up(NEWEST, {})
+            is_new = (row.epoch or 0) != self.known.epoch
             if is_new:
                 async with self._database.time_limit():
                     await self.read()

@@ -151,8 +151,10 @@ def _problems(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str
         yield from (("schema", problem) for problem in _schema_problems(name, offer.schema))
     for tool in offer.tools:
         if tool.route and _is_reserved(tool.route.path):
-            told = f"{tool.name} has the route {tool.route.path}, which the server answers itself"
-            yield "tools", f"{told}. Choose another path"
+            conflict = (
+                f"{tool.name} has the route {tool.route.path}, which the server answers itself"
+            )
+            yield "tools", f"{conflict}. Choose another path"
     yield from _doubles(offer, others)
 
 
@@ -172,11 +174,11 @@ def _is_reserved(path: str) -> bool:
 
 def _doubles(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str, str]]:
     """Prompts and resources that have one name: only one of them would be found."""
-    seen = {key: other.pack.name for other in others for key in _names(other)}
+    holders = {key: other.pack.name for other in others for key in _names(other)}
     for field, name in _names(offer):
-        if holder := seen.get((field, name)):
+        if holder := holders.get((field, name)):
             yield field, f"two are called {name!r}, the first in pack {holder!r}. Rename one"
-        seen[field, name] = offer.pack.name
+        holders[field, name] = offer.pack.name
 
 
 def _names(offer: AnyOffer) -> list[tuple[str, str]]:

@@ -82,8 +82,10 @@ class Gate:
                 raise self._refusal(call, decision)
             if waiting := self.limits.admit(call.principal, tool.name):
                 await waiting
-            given = call.arguments if call.request is None else await fill_from_request(call, tool)
-            args = parse(tool, given)
+            arguments = (
+                call.arguments if call.request is None else await fill_from_request(call, tool)
+            )
+            args = parse(tool, arguments)
             args = args if tool.scope is None else narrow_to_scope(tool.scope, args, call)
             allowed, caller = self.limits.allowances[tool.limits], call.principal.id
             turns, deadlines = allowed.turns, allowed.deadlines
@@ -134,11 +136,11 @@ class Gate:
     def _refusal(self, call: Call, decision: Decision) -> GateError:
         """Why this caller may not call this tool; a hidden tool is as good as none."""
         if not decision.visible:
-            near = nearest(call.tool, self._known(call.principal), MISSPELLED)
+            near = nearest(call.tool, self._visible_names(call.principal), MISSPELLED)
             return UnknownTool(call.tool, near)
         return Forbidden(decision.message or f"Not allowed by rule {decision.rule!r}.")
 
-    def _known(self, principal: Principal) -> list[str]:
+    def _visible_names(self, principal: Principal) -> list[str]:
         """The tools to look among for what a caller may have meant: none that it cannot see."""
         if principal.kind is Kind.ANONYMOUS or len(self.catalogue) > MOST_COMPARED:
             return []
@@ -186,11 +188,11 @@ class Gate:
 
 async def fill_from_request(call: Call, tool: AnyTool) -> Any:
     """The arguments with the one that the request's headers name, where they could be read."""
-    filled = tool.from_request
-    if call.request is None or filled is None or not isinstance(call.arguments, dict):
+    source = tool.from_request
+    if call.request is None or source is None or not isinstance(call.arguments, dict):
         return call.arguments
-    value = await filled.value(tool.world, call.request)
-    return {**cast("dict[str, Any]", call.arguments), filled.argument: value}
+    value = await source.value(tool.world, call.request)
+    return {**cast("dict[str, Any]", call.arguments), source.argument: value}
 
 
 def narrow_to_scope(scope: Scope, args: Any, call: Call) -> Any:
@@ -214,8 +216,8 @@ def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> Gate
             return _timeout_error(error, call)
         case StoreUnavailable() | FetchFailed():
             failures.note(call.request_id, printable(call.tool), error)
-            fetched = isinstance(error, FetchFailed)
-            return error_of_fetch(error) if fetched else Unavailable(str(error))
+            is_fetch = isinstance(error, FetchFailed)
+            return error_of_fetch(error) if is_fetch else Unavailable(str(error))
         case _ if is_outage(error):
             return Unavailable("The database does not answer. Try again later.")
         case AuditUnavailable():

@@ -58,7 +58,7 @@ class Policy:
         self._annotations = {name: one.get("annotations", {}) for name, one in forms.items()}
         self._switches = switches
         self._context = context(switches)
-        self._known: dict[tuple[Any, ...], Decision] = {}
+        self._decisions: dict[tuple[Any, ...], Decision] = {}
         self.failures: dict[str, None] = {}
         """Rules that failed while they were evaluated, and why; each is logged once."""
 
@@ -68,17 +68,17 @@ class Policy:
         assert isinstance(fixed.value, frozenset)
         every = replace(fixed, value=fixed.value | names)
         self._context = context({**self._switches, "disabled": every})
-        self._known.clear()
+        self._decisions.clear()
 
     def decide(self, principal: Principal, tool: AnyTool) -> Decision:
         """The decision for this caller and this tool."""
         key = (principal.shape, tool.shape)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= MOST_CACHED:
-                self._known.clear()
-            known = self._known[key] = self._ask(principal, tool)
-        return known
+        decision = self._decisions.get(key)
+        if decision is None:
+            if len(self._decisions) >= MOST_CACHED:
+                self._decisions.clear()
+            decision = self._decisions[key] = self._ask(principal, tool)
+        return decision
 
     def visible(self, principal: Principal, tools: Iterable[AnyTool]) -> list[AnyTool]:
         """The tools that exist for this caller."""

@@ -40,11 +40,11 @@ def quote(value: str, most: int = MOST_QUOTED) -> str:
     Nothing inside can end the quotes or open a code block: quotes, backticks and every
     invisible character are written as escapes. What is longer than `most` is cut.
     """
-    shown = value if len(value) <= most else value[: most - 1] + "…"
-    return f'"{"".join(_escaped(character) for character in shown)}"'
+    text = value if len(value) <= most else value[: most - 1] + "…"
+    return f'"{"".join(_escape(character) for character in text)}"'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character == "\\":
         return "\\\\"
     if character in '"`':

@@ -29,5 +29,5 @@ class Resource:
 
     def arguments_for(self, uri: str) -> dict[str, Any] | None:
         """The call's arguments for this address; None when it is not ours."""
-        found = pattern_of(self.uri).fullmatch(uri)
-        return None if found is None else {**self.arguments, **found.groupdict()}
+        match = pattern_of(self.uri).fullmatch(uri)
+        return None if match is None else {**self.arguments, **match.groupdict()}

@@ -23,13 +23,13 @@ TYPES = {
     TOOL: "the tool",
 }
 COMPARED = re.compile(r'(\w+\.\w+)\s*(==|!=)\s*("(?:\\.|[^"\\])*")', re.DOTALL)
-Found = re.Match[str]
-Wording = Callable[[Found], str]
+Match = re.Match[str]
+Wording = Callable[[Match], str]
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, options: Iterable[str]) -> str:
     """The name that was probably meant, or else those there are."""
-    names = [one for one in known if one]
+    names = [one for one in options if one]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
         return f"Did you mean {near[0]}?"
@@ -40,42 +40,42 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def reword(error: str, rule: str, words: Vocabulary) -> tuple[str | None, str] | None:
     """Cedar's error in our words, and a pattern for the place in the rule if one is known."""
     if "are not compatible" in error:
-        for found in COMPARED.finditer(rule):
-            if found[1] in words.sets:
-                return re.escape(found[0]), _compared_set(found)
+        for match in COMPARED.finditer(rule):
+            if match[1] in words.sets:
+                return re.escape(match[0]), _compared_set(match)
     for pattern, wording in WORDINGS.items():
-        if found := re.search(pattern, error):
-            word = found.groupdict().get("word")
-            return rf"\b{word}\b" if word else None, wording(found)
+        if match := re.search(pattern, error):
+            word = match.groupdict().get("word")
+            return rf"\b{word}\b" if word else None, wording(match)
     return None
 
 
-def _compared_set(found: Found) -> str:
-    attribute, operator, value = found.groups()
+def _compared_set(match: Match) -> str:
+    attribute, operator, value = match.groups()
     instead = f"{'!' if operator == '!=' else ''}{attribute}.contains({value})"
     return f"{attribute} is a set, which is never equal to a text. Write {instead}."
 
 
-def _unknown_variable(found: Found) -> str:
-    name = found[1]
+def _unknown_variable(match: Match) -> str:
+    name = match[1]
     if difflib.get_close_matches(name, NAMES, n=1, cutoff=SURE):
         return f"there is no variable {name}. {nearest(name, NAMES)}"
     variables = f"The variables are {', '.join(NAMES)}."
     return f'there is no variable {name}. {variables} A text needs quotes: "{name}".'
 
 
-def _unknown_owner(found: Found) -> str:
-    return f"there is no variable {found[1]}. {nearest(found[1], NAMES)}"
+def _unknown_owner(match: Match) -> str:
+    return f"there is no variable {match[1]}. {nearest(match[1], NAMES)}"
 
 
-def _of_types(found: Found) -> str:
-    one, other = sorted(_type(part) for part in found.groups())
+def _of_types(match: Match) -> str:
+    one, other = sorted(_type(part) for part in match.groups())
     return f"{one} is compared with {other}; they are never equal."
 
 
-def _expected(found: Found) -> str:
-    wanted = " or ".join(dict.fromkeys(_type(one) for one in found[1].split(", or ")))
-    return f"{_type(found[2])} stands where {wanted} is needed."
+def _expected(match: Match) -> str:
+    types = " or ".join(dict.fromkeys(_type(one) for one in match[1].split(", or ")))
+    return f"{_type(match[2])} stands where {types} is needed."
 
 
 def _type(cedar: str) -> str:
@@ -84,9 +84,9 @@ def _type(cedar: str) -> str:
     return TYPES.get(cedar, cedar.rpartition("::")[2])
 
 
-def _unexpected(found: Found) -> str:
-    operator = OPERATORS.get(found[1])
-    return f"`{found[1]}` is not expected here." + (f" Write {operator}." if operator else "")
+def _unexpected(match: Match) -> str:
+    operator = OPERATORS.get(match[1])
+    return f"`{match[1]}` is not expected here." + (f" Write {operator}." if operator else "")
 
 
 WORDINGS: dict[str, Wording] = {

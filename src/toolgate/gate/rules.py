@@ -60,8 +60,8 @@ class Rule:
 
     def place(self, word: str | None = None) -> str:
         """Where it is, or where a word of it is."""
-        found = re.search(word, self.text) if word else None
-        before = self.text[: found.start()].count("\n") if found else 0
+        match = re.search(word, self.text) if word else None
+        before = self.text[: match.start()].count("\n") if match else 0
         return f"{self.file}, line {self.line + before}"
 
 
@@ -84,8 +84,8 @@ def shipped_rules(offers: Iterable[AnyOffer]) -> dict[str, str]:
 
 def pack_rules(offer: AnyOffer) -> list[Rule]:
     """The single rules that a pack brings, each confined to it."""
-    found = rules_of({f"{offer.pack.name}/rules.cedar": offer.rules or ""})
-    return [replace(rule, pack=offer.pack.name) for rule in found]
+    rules = rules_of({f"{offer.pack.name}/rules.cedar": offer.rules or ""})
+    return [replace(rule, pack=offer.pack.name) for rule in rules]
 
 
 def rules_in(folder: Path) -> dict[str, str]:
@@ -93,8 +93,8 @@ def rules_in(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
         raise BadPolicy(f"{folder} is not a folder (setting policy.folder).")
     # Whole paths, so that no file takes the place of a built-in one.
-    found = sorted(one for one in folder.resolve().iterdir() if _is_rule_file(one))
-    return {str(file): _text(file) for file in found}
+    files = sorted(one for one in folder.resolve().iterdir() if _is_rule_file(one))
+    return {str(file): _text(file) for file in files}
 
 
 def skipped_in(folder: Path) -> list[Path]:
@@ -148,9 +148,9 @@ def evaluated_form(rule: Rule) -> dict[str, Any]:
 
 def check(rules: Iterable[Rule], words: Vocabulary) -> None:
     """Raise unless every rule can be read, has a name of its own, and can ever apply."""
-    known = cedarpy.Schema.from_str(words.schema())
+    schema = cedarpy.Schema.from_str(words.schema())
     ids: dict[str, Rule] = {}
-    refuse([problem for rule in rules for problem in _problems(rule, words, known, ids)])
+    refuse([problem for rule in rules for problem in _problems(rule, words, schema, ids)])
 
 
 def refuse(problems: Sequence[str]) -> None:
@@ -164,18 +164,18 @@ def refuse(problems: Sequence[str]) -> None:
 def unknown_names(rules: Iterable[Rule], words: Vocabulary, tools: Iterable[AnyTool]) -> list[str]:
     """Where checked rules name a tool, pack, family or namespace that no tool has."""
     every = list(tools)
-    known = {
+    values = {
         ("resource", name): sorted({attribute.value(tool) for tool in every})
         for name, attribute in OF_TOOL.items()
         if attribute.type == "String" and not attribute.values
     }
-    words = replace(words, values=known)
+    words = replace(words, values=values)
     problems = [problem for rule in rules for problem in _never_true(rule, _tree(rule), words)]
     return list(dict.fromkeys(problems))
 
 
 def _problems(
-    rule: Rule, words: Vocabulary, known: cedarpy.Schema, ids: dict[str, Rule]
+    rule: Rule, words: Vocabulary, schema: cedarpy.Schema, ids: dict[str, Rule]
 ) -> list[str]:
     if _is_too_large(rule.text):
         return [_too_large(rule)]
@@ -185,14 +185,19 @@ def _problems(
         return [_too_large(rule)]
     except ValueError as problem:
         return [_worded_error(rule, words, str(problem))]
-    result = cedarpy.validate_policies(rule.text, known)  # pyright: ignore[reportUnknownMemberType]
-    found = sorted(one.error for one in result.errors)
-    reasons = [one for one in found if FOLLOWS not in one] or found
-    told = [*(_worded_error(rule, words, one) for one in reasons), *_never_true(rule, tree, words)]
+    result = cedarpy.validate_policies(rule.text, schema)  # pyright: ignore[reportUnknownMemberType]
+    errors = sorted(one.error for one in result.errors)
+    reasons = [one for one in errors if FOLLOWS not in one] or errors
+    problems = [
+        *(_worded_error(rule, words, one) for one in reasons),
+        *_never_true(rule, tree, words),
+    ]
     id_ = tree.get("annotations", {}).get("id")
     if id_ is not None and (first := ids.setdefault(id_, rule)) is not rule:
-        told.append(f'{rule.place()}: @id("{id_}") is taken by {first.place()}. Choose another.')
-    return list(dict.fromkeys(told))
+        problems.append(
+            f'{rule.place()}: @id("{id_}") is taken by {first.place()}. Choose another.'
+        )
+    return list(dict.fromkeys(problems))
 
 
 def _is_too_large(text: str) -> bool:
@@ -231,8 +236,8 @@ def _worded_error(rule: Rule, words: Vocabulary, error: str) -> str:
         place = rule.place(rf"\b{unknown[1]}\b")
         return f"{place}: there is no entity type {unknown[1]}. {near}"
     why = re.sub(r"^for policy `[^`]*`, ", "", error).rstrip(".")
-    word, told = reword(why, rule.text, words) or (None, f"{why}.")
-    return f"{rule.place(word)}: {told}"
+    word, sentence = reword(why, rule.text, words) or (None, f"{why}.")
+    return f"{rule.place(word)}: {sentence}"
 
 
 def _no_attribute(rule: Rule, words: Vocabulary, variable: str, name: str) -> str:

@@ -65,10 +65,10 @@ class Scope:
         """
         own: dict[str, str] = {}
         for name, bound in self.only(principal).items():
-            given = getattr(args, name)
-            if given is None:
+            value = getattr(args, name)
+            if value is None:
                 own[name] = bound
-            elif given != bound:
+            elif value != bound:
                 return None
         return args.model_copy(update=own) if own else args
 
@@ -76,9 +76,9 @@ class Scope:
         """The ids as the columns of an audit row; of two of a kind, the first."""
         ids: dict[str, str] = {}
         for name, kind in self.fields.items():
-            given = getattr(args, name)
-            if given is not None and kind in AUDITED:
-                ids.setdefault(f"{kind}_id", printable(given))
+            value = getattr(args, name)
+            if value is not None and kind in AUDITED:
+                ids.setdefault(f"{kind}_id", printable(value))
         return ids
 
 
@@ -110,8 +110,8 @@ def has_scope_ids(model: type[BaseModel]) -> bool:
 def _scoped_fields(tool: str, model: type[BaseModel]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for name, field in model.model_fields.items():
-        whole: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else None
-        annotation = whole or field.annotation
+        annotated: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else None
+        annotation = annotated or field.annotation
         marks = _marks(annotation)
         if not marks:
             continue

@@ -159,18 +159,18 @@ def _newest(connection: Connection) -> tuple[int, bytes]:
 
     Where more seals are there than noted, as a server of an older version leaves them, the last.
     """
-    noted = select(audit_head.c.number, audit_head.c.hash)
+    head = select(audit_head.c.number, audit_head.c.hash)
     last = select(audit_seals.c.number, audit_seals.c.hash).order_by(audit_seals.c.number.desc())
-    found = [connection.execute(one.limit(1)).first() for one in (noted, last)]
-    known = [(one.number, bytes(one.hash)) for one in found if one]
-    return max(known, key=lambda one: one[0], default=(0, BEGINNING))
+    rows = [connection.execute(one.limit(1)).first() for one in (head, last)]
+    candidates = [(one.number, bytes(one.hash)) for one in rows if one]
+    return max(candidates, key=lambda one: one[0], default=(0, BEGINNING))
 
 
 def _ready() -> tuple[ColumnElement[bool], ...]:
     """Rows without a seal whose call has ended, or will not end any more."""
     long_ago = timestamp(seconds=-UNFINISHED_SECONDS)
-    ended = audit.c.error_type.is_distinct_from(STARTED) | (audit.c.created_at < long_ago)
-    return (audit.c.seal.is_(None), ended)
+    has_ended = audit.c.error_type.is_distinct_from(STARTED) | (audit.c.created_at < long_ago)
+    return (audit.c.seal.is_(None), has_ended)
 
 
 def digest(row: Mapping[Any, Any]) -> bytes:
@@ -186,8 +186,8 @@ def digests(row: Mapping[Any, Any]) -> set[bytes]:
     """
     if any(row[name] != value for name, value in ADDED.items()):
         return {digest(row)}
-    named = {name: row[name] for name in sorted(FIRST)}
-    return {digest(row), _hash([row[name] for name in FIRST]), _hash(named)}
+    by_name = {name: row[name] for name in sorted(FIRST)}
+    return {digest(row), _hash([row[name] for name in FIRST]), _hash(by_name)}
 
 
 def _hash(content: list[Any] | dict[str, Any]) -> bytes:

@@ -52,8 +52,8 @@ class WindowCounter:
 
     def _shared_key(self, key: Hashable, most_keys: int) -> Hashable:
         """Which key to count under when the table is full; who was here before has some room."""
-        known = key in self._before and len(self._counts) < 2 * most_keys
-        return key if known else OVERFLOW
+        is_known = key in self._before and len(self._counts) < 2 * most_keys
+        return key if is_known else OVERFLOW
 
     def _start_minute(self, minute: int) -> None:
         """Begin another minute; what is older than the one before does not count any more."""

@@ -173,24 +173,26 @@ class Tool(Generic[In, Out, World]):
         object.__setattr__(self, "scope", scope_of(self.name, self.input, self.not_found))
         try:
             attachment = self._attachment_field()
-        except BadAttachment as wrong:
-            raise BadDeclaration(f"{self.name} {wrong}.") from None
+        except BadAttachment as problem:
+            raise BadDeclaration(f"{self.name} {problem}.") from None
         if attachment and self.effect is not Effect.READ:
-            told = f"{self.name} writes, and an attachment is fetched by calling a tool again"
-            raise BadDeclaration(f"{told}: hand it over by a tool that reads.")
+            conflict = f"{self.name} writes, and an attachment is fetched by calling a tool again"
+            raise BadDeclaration(f"{conflict}: hand it over by a tool that reads.")
         object.__setattr__(self, "attachment", attachment)
 
     def _attachment_field(self) -> str | None:
         return attachment_field(self.output)
 
     def bind(
-        self, world: World, apart: frozenset[Target], filled: FromRequest[World] | None
+        self, world: World, apart: frozenset[Target], from_request: FromRequest[World] | None
     ) -> Self:
         """The tool with the ports it uses; what it writes to a target of `apart` cannot join."""
-        if filled and (self.route is None or filled.argument not in self.input.model_fields):
-            filled = None
+        if from_request and (
+            self.route is None or from_request.argument not in self.input.model_fields
+        ):
+            from_request = None
         atomic = not self.writes & apart
-        return replace(self, world=world, atomic=atomic, from_request=filled)
+        return replace(self, world=world, atomic=atomic, from_request=from_request)
 
     def read(self, arguments: dict[str, Any]) -> In:
         """The typed arguments; raises Pydantic's error, or `InvalidArguments`.

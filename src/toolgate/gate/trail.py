@@ -28,15 +28,15 @@ async def rows(
     also by the OAuth client, the key or the grant that acts for it, or that the row is about. A key
     or a client may be given by its name, too.
     """
-    wanted = select(audit)
+    statement = select(audit)
     if tool is not None:
-        wanted = wanted.where(audit.c.tool_name == tool)
+        statement = statement.where(audit.c.tool_name == tool)
     if principal is not None:
-        wanted = wanted.where(_is(principal))
+        statement = statement.where(_is(principal))
     if after:
-        following = wanted.where(audit.c.seq > after).order_by(audit.c.seq).limit(limit)
+        following = statement.where(audit.c.seq > after).order_by(audit.c.seq).limit(limit)
         return await database.read(lambda connection: _rows(connection, following))
-    newest = wanted.order_by(audit.c.seq.desc()).limit(limit)
+    newest = statement.order_by(audit.c.seq.desc()).limit(limit)
     return (await database.read(lambda connection: _rows(connection, newest)))[::-1]
 
 
@@ -61,29 +61,29 @@ def _is(principal: str) -> Any:
     )
 
 
-def _rows(connection: Connection, wanted: Select[Any]) -> list[Row]:
-    found = [dict(row) for row in connection.execute(wanted).mappings()]
-    key_names = _names(connection, keys, {_key_id(row) for row in found})
-    client_names = _names(connection, clients, {row["client_id"] for row in found})
-    for row in found:
+def _rows(connection: Connection, statement: Select[Any]) -> list[Row]:
+    rows = [dict(row) for row in connection.execute(statement).mappings()]
+    key_names = _names(connection, keys, {_key_id(row) for row in rows})
+    client_names = _names(connection, clients, {row["client_id"] for row in rows})
+    for row in rows:
         row["key_name"] = key_names.get(_key_id(row))
         row["client_name"] = client_names.get(row["client_id"])
-    return found
+    return rows
 
 
 def _key_id(row: Row) -> str | None:
-    for named in (row["subject_id"], row["client_id"] or ""):
-        kind, _, key_id = named.partition(":")
+    for subject in (row["subject_id"], row["client_id"] or ""):
+        kind, _, key_id = subject.partition(":")
         if kind == "key":
             return key_id
     return None
 
 
 def _names(connection: Connection, table: Table, ids: set[str | None]) -> dict[str | None, str]:
-    known = sorted(one for one in ids if one is not None)
+    sorted_ids = sorted(one for one in ids if one is not None)
     names: dict[str | None, str] = {}
-    for first in range(0, len(known), MOST_IDS):
-        some = table.c.id.in_(known[first : first + MOST_IDS])
+    for first in range(0, len(sorted_ids), MOST_IDS):
+        some = table.c.id.in_(sorted_ids[first : first + MOST_IDS])
         for row in connection.execute(select(table.c.id, table.c.name).where(some)):
             names[row.id] = row.name
     return names

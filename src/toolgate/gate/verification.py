@@ -61,7 +61,7 @@ class _Verification:
         # Asked for first: what others add meanwhile makes neither look too great.
         last_row = self._last_row()
         newest = self._connection.execute(select(audit_head.c.number, audit_head.c.hash)).first()
-        noted = bytes(newest.hash) if newest else None
+        head_hash = bytes(newest.hash) if newest else None
         at_newest = BEGINNING
         for seal in _seals(self._connection):
             self._follow(seal)
@@ -70,7 +70,7 @@ class _Verification:
         self._missing("seal", self._number, newest.number if newest else 0)
         if newest is None:
             self._find("note of the newest seal removed", self._number)
-        elif newest.number <= self._number and noted != at_newest:
+        elif newest.number <= self._number and head_hash != at_newest:
             self._find("seal changed", newest.number)
         unsealed = self._loose()
         self._missing("row", self._newest_row(), last_row)
@@ -97,19 +97,21 @@ class _Verification:
             self._noted_seal = number
 
     def _check_rows(self, seal: RowMapping) -> list[Finding]:
-        whole = len(seal["entries"]) // ENTRY.size * ENTRY.size
-        sealed: dict[int, bytes] = dict(ENTRY.iter_unpack(seal["entries"][:whole]))
+        complete_bytes = len(seal["entries"]) // ENTRY.size * ENTRY.size
+        sealed: dict[int, bytes] = dict(ENTRY.iter_unpack(seal["entries"][:complete_bytes]))
         self._last_sealed = max(self._last_sealed, *sealed, 0)
         mine = select(audit).where(audit.c.seq.in_(sealed) | (audit.c.seal == seal["number"]))
         rows = {row["seq"]: row for row in self._connection.execute(mine).mappings()}
-        known = set(sealed.values())
+        sealed_digests = set(sealed.values())
         findings: list[Finding] = []
         for seq, right in sealed.items():
             row = rows.get(seq)
             if row is None:
                 findings.append(Finding("row removed", seq))
             elif right not in (now := digests(row)):
-                findings.append(Finding("row reordered" if now & known else "row changed", seq))
+                findings.append(
+                    Finding("row reordered" if now & sealed_digests else "row changed", seq)
+                )
             elif row["seal"] != seal["number"]:
                 findings.append(Finding("row taken out of its seal", seq))
         findings += [Finding("row added", seq) for seq in rows if seq not in sealed]
