@@ -12,16 +12,16 @@ Schema = dict[str, Any]
 
 def read_arguments(pairs: Sequence[str], text: str | None, schema: Schema) -> Any:
     """The arguments: those given as JSON (`-` reads standard input), over them each `key=value`."""
-    whole: Any = _parsed(sys.stdin.read() if text == "-" else text or "")
-    named = dict(_split(pair, schema) for pair in pairs)
-    if not named:
-        return whole
-    if not isinstance(whole, dict):
+    arguments: Any = _parse_json(sys.stdin.read() if text == "-" else text or "")
+    from_pairs = dict(_split(pair, schema) for pair in pairs)
+    if not from_pairs:
+        return arguments
+    if not isinstance(arguments, dict):
         raise Stop("--json must be an object when there are key=value arguments too.")
-    return cast(Schema, whole) | named
+    return cast(Schema, arguments) | from_pairs
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     if not text.strip():
         return {}
     try:

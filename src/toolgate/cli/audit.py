@@ -95,16 +95,16 @@ async def _show(
     from toolgate.gate.trail import count, rows
 
     async with environment.database(settings, existing=True) as database:
-        found = await rows(database, limit=limit, **only)
+        entries = await rows(database, limit=limit, **only)
         if only["tool"] and not await rows(database, limit=1, tool=only["tool"]):
             known_tool(settings, only["tool"])
-        if found or show is not _show_table:
-            show(found)
+        if entries or show is not _show_table:
+            show(entries)
         else:
             say(_empty_text(only, await count(database)))
         if follow:
             # Row numbers begin at 1; without a row yet, everything is new.
-            await _follow(database, only, found[-1]["seq"] if found else 0, show)
+            await _follow(database, only, entries[-1]["seq"] if entries else 0, show)
 
 
 async def _follow(database: "Database", only: dict[str, Any], after: int, show: Show) -> None:
@@ -117,9 +117,9 @@ async def _follow(database: "Database", only: dict[str, Any], after: int, show: 
             with anyio.move_on_after(LOOK_SECONDS):
                 await anext(received)
                 return
-            if found := await rows(database, after=after, limit=BATCH, **only):
-                show(found)
-                after = found[-1]["seq"]
+            if entries := await rows(database, after=after, limit=BATCH, **only):
+                show(entries)
+                after = entries[-1]["seq"]
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -155,16 +155,16 @@ def _who(row: Row) -> str:
 
 
 def _outcome(row: Row) -> str:
-    refused = row["decision"] == "deny"
-    outcome = f"refused: {row['rule']}" if refused else row["error_type"] or "ok"
+    is_refusal = row["decision"] == "deny"
+    outcome = f"refused: {row['rule']}" if is_refusal else row["error_type"] or "ok"
     return outcome if row["times"] == 1 else f"{outcome}, {row['times']} times"
 
 
 def _empty_text(only: dict[str, Any], total: int) -> str:
     if not total:
         return "No calls yet."
-    wanted = " ".join(f"--{name} {printable(value)}" for name, value in only.items() if value)
-    return f"No rows for {wanted} (of {total})."
+    options = " ".join(f"--{name} {printable(value)}" for name, value in only.items() if value)
+    return f"No rows for {options} (of {total})."
 
 
 def _show_table(rows: list[Row]) -> None:
@@ -196,28 +196,28 @@ def verify(
     Record the head elsewhere and pass it with --head later: that proves that nothing up to it
     was removed or replaced as a whole.
     """
-    noted = _hash(head) if head is not None else None
+    head_hash = _hash(head) if head is not None else None
     settings = command_settings(ctx, config, data)
-    verdict = environment.run_async(lambda: _verify(settings, noted))
+    verdict = environment.run_async(lambda: _verify(settings, head_hash))
     intact = not verdict.findings
     if as_json or group_options(ctx).as_json:
         say_json({"intact": intact} | asdict(verdict))
     else:
-        _print_verdict(verdict, noted=noted is not None)
+        _print_verdict(verdict, with_head=head_hash is not None)
     raise typer.Exit(ExitCode.OK if intact else ExitCode.FAILED)
 
 
 def _hash(text: str) -> bytes:
     """A head as `verify` prints it."""
     try:
-        noted = bytes.fromhex(text.strip())
+        digest = bytes.fromhex(text.strip())
     except ValueError:
-        noted = b""
-    if len(noted) != HASH_BYTES:
+        digest = b""
+    if len(digest) != HASH_BYTES:
         raise Stop(
             f"--head {text!r} is not a hash. Give the 64 digits that `audit verify` printed."
         )
-    return noted
+    return digest
 
 
 async def _verify(settings: "Settings", head: bytes | None) -> "Verdict":
@@ -227,7 +227,7 @@ async def _verify(settings: "Settings", head: bytes | None) -> "Verdict":
         return await verify(database, head)
 
 
-def _print_verdict(verdict: "Verdict", *, noted: bool) -> None:
+def _print_verdict(verdict: "Verdict", *, with_head: bool) -> None:
     from toolgate.gate.verification import NOT_IN_CHAIN
 
     if verdict.findings:
@@ -242,7 +242,7 @@ def _print_verdict(verdict: "Verdict", *, noted: bool) -> None:
         "unsealed": f"{verdict.unsealed}{waiting}",
         "head": verdict.head,
     }
-    if noted:
+    if with_head:
         at = verdict.noted_seal
         details["noted"] = "not in the chain" if at is None else f"at seal {at}"
     definitions(details)

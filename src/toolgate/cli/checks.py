@@ -46,8 +46,10 @@ EXTRAS = {"postgres": "psycopg", "firestore": "google.cloud.firestore", "redis":
 
 def failed_check(name: str, error: Exception) -> CheckResult:
     """A failure in the words of the command line."""
-    known = explain(error)
-    return CheckResult(name, State.FAIL, known[0] if known else f"{type(error).__name__}: {error}")
+    explanation = explain(error)
+    return CheckResult(
+        name, State.FAIL, explanation[0] if explanation else f"{type(error).__name__}: {error}"
+    )
 
 
 def check_file(config: Path | None) -> CheckResult:
@@ -99,9 +101,9 @@ async def check_modes(settings: "Settings", config: Path | None) -> CheckResult:
         await database.close()
     except Exception:
         file = None  # the check of the database says what is wrong with its address
-    if found := readable_by_others(settings.data, file):
-        modes = f"chmod {'700' if found[0].is_dir() else '600'} {found[0]}"
-        message = f"{', '.join(map(str, found))} can be read by others on this machine."
+    if paths := readable_by_others(settings.data, file):
+        modes = f"chmod {'700' if paths[0].is_dir() else '600'} {paths[0]}"
+        message = f"{', '.join(map(str, paths))} can be read by others on this machine."
         return CheckResult(
             "file modes", State.FAIL, f"{message} Run `{modes}`, or start the server again."
         )
@@ -144,7 +146,7 @@ def check_certificate(settings: "Settings", now: datetime) -> CheckResult:
     from toolgate.certificates import examine, files_in, names_for
 
     server = settings.server
-    found, end = examine(settings.data, names_for(server.host, server.allowed_hosts), now)
+    problems, end = examine(settings.data, names_for(server.host, server.allowed_hosts), now)
     files = files_in(settings.data)
     if end is None:
         return CheckResult(
@@ -153,10 +155,10 @@ def check_certificate(settings: "Settings", now: datetime) -> CheckResult:
     if readable := [one for one in (files.key, files.ca_key) if _readable_by_others(one)]:
         message = f"{readable[0]} can be read by others. Run `chmod 600 {readable[0]}`."
         return CheckResult("certificate", State.FAIL, message)
-    if found:
+    if problems:
         state = State.FAIL if end <= now else State.WARN
         message = (
-            f"{files.certificate}: {'; '.join(found)}. Restart the server to create a new one."
+            f"{files.certificate}: {'; '.join(problems)}. Restart the server to create a new one."
         )
         return CheckResult("certificate", state, message)
     names = ", ".join(names_for(server.host, server.allowed_hosts))
@@ -176,15 +178,15 @@ def check_extras(settings: "Settings") -> CheckResult:
         "firestore": uses_firestore(settings),
         "redis": "redis" in settings.limits.store,
     }
-    there = {name for name, module in EXTRAS.items() if _installed(module)}
-    missing = [name for name, wanted in needed.items() if wanted and name not in there]
+    there = {name for name, module in EXTRAS.items() if _is_installed(module)}
+    missing = [name for name, is_needed in needed.items() if is_needed and name not in there]
     if missing:
         message = f"The settings need {', '.join(missing)}."
         return CheckResult(
             "extras", State.FAIL, f"{message} Install toolgate[{','.join(missing)}]."
         )
-    listed = [f"{name} {'installed' if name in there else 'not installed'}" for name in EXTRAS]
-    return CheckResult("extras", State.OK, f"{', '.join(listed)}.")
+    states = [f"{name} {'installed' if name in there else 'not installed'}" for name in EXTRAS]
+    return CheckResult("extras", State.OK, f"{', '.join(states)}.")
 
 
 def check_own_tools(settings: "Settings") -> CheckResult:
@@ -195,8 +197,8 @@ def check_own_tools(settings: "Settings") -> CheckResult:
     try:
         catalogue, many = every_tool(settings)
     except Exception as error:
-        found = failed_check("own tools", error)
-        return CheckResult(found.name, found.state, " ".join(found.message.split()))
+        result = failed_check("own tools", error)
+        return CheckResult(result.name, result.state, " ".join(result.message.split()))
     replaced = ", ".join(catalogue.replaced)
     instead = f", in place of the built-in {replaced}" if replaced else ""
     count = "1 tool" if many == 1 else f"{many} tools"
@@ -232,7 +234,7 @@ def check_rules(settings: "Settings") -> CheckResult:
     return CheckResult("rules", State.OK, f"valid: {', '.join(['built-in', *bringing, *own])}.")
 
 
-def _installed(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:

@@ -54,8 +54,8 @@ class ClientConfig:
 
     def content(self, name: str) -> Entry:
         """The file's content, if there was nothing else in it."""
-        whole: Entry = {self.section: {name: self.entry}}
-        return whole | {"inputs": self.inputs} if self.inputs else whole
+        entry: Entry = {self.section: {name: self.entry}}
+        return entry | {"inputs": self.inputs} if self.inputs else entry
 
 
 def add_to_claude_code(name: str, url: str, key: str | None = "${TOOLGATE_KEY}") -> str:
@@ -124,7 +124,7 @@ def cursor(server: ServerDetails) -> ClientConfig:
         file=Path(".cursor/mcp.json"),
         section="mcpServers",
         entry={"url": server.url, **server.headers(key)},
-        hint=_sentences(sign_in or _from_variable(server), _trusted(server)),
+        hint=_sentences(sign_in or _from_variable(server), _trust_advice(server)),
     )
 
 
@@ -144,7 +144,7 @@ def vscode(server: ServerDetails) -> ClientConfig:
         section="servers",
         entry={"type": "http", "url": server.url, **server.headers(key)},
         inputs=[] if server.key or server.signs_in else [ask],
-        hint=_sentences(_vscode_hint(server), _trusted(server)),
+        hint=_sentences(_vscode_hint(server), _trust_advice(server)),
     )
 
 
@@ -162,11 +162,11 @@ CLIENTS = {
 }
 
 
-def _sentences(*said: str | None) -> str:
-    return " ".join(one for one in said if one)
+def _sentences(*sentences: str | None) -> str:
+    return " ".join(one for one in sentences if one)
 
 
-def _trusted(server: ServerDetails) -> str:
+def _trust_advice(server: ServerDetails) -> str:
     if server.ca is None:
         return ""
     return f"This machine has to trust {server.ca}; `toolgate serve` prints the command."
@@ -197,7 +197,7 @@ def write(client: ClientConfig, name: str) -> bool:
 
     file = client.file.resolve()  # a link stays a link
     before = file.read_text(encoding="utf-8-sig") if file.exists() else ""
-    after = _merged(before, client, name)
+    after = _merge(before, client, name)
     if after is None:
         return False
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -221,7 +221,7 @@ def _servers(text: str, client: ClientConfig) -> Entry:
     return _object(content.get(client.section, {}), client.file, client.section)
 
 
-def _merged(before: str, client: ClientConfig, name: str) -> str | None:
+def _merge(before: str, client: ClientConfig, name: str) -> str | None:
     """The file's new text; None when nothing has to change."""
     content = _read(before, client.file)
     servers = _servers(before, client)

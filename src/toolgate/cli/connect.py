@@ -62,7 +62,7 @@ def connect(
         raise Stop("--key and --sign-in exclude each other. Use one of them.")
     settings = command_settings(ctx, config, data)
     endpoint = _endpoint(settings, url)
-    found = CLIENTS[client](
+    client_config = CLIENTS[client](
         ServerDetails(
             name=name,
             url=endpoint,
@@ -74,26 +74,26 @@ def connect(
             signs_in=sign_in,
         )
     )
-    written = write(found, name) if write_it else None
+    written = write(client_config, name) if write_it else None
     if as_json:
-        say_json(_as_json(found, name, written))
+        say_json(_as_json(client_config, name, written))
     elif written is None:
-        _print(found, name)
+        _print(client_config, name)
     else:
-        say(f"{'Wrote' if written else 'Nothing to change in'} {found.file}.")
-    if found.hint and not as_json:
-        note(found.hint)
-    if "--data" in found.entry.get("args", ()):
+        say(f"{'Wrote' if written else 'Nothing to change in'} {client_config.file}.")
+    if client_config.hint and not as_json:
+        note(client_config.hint)
+    if "--data" in client_config.entry.get("args", ()):
         _warn_of_variables(settings)
         _warn_without_data(settings)
 
 
 def _endpoint(settings: "Settings", url: str | None) -> str:
-    whole = url or url_of(settings.server)
-    if not whole.startswith(("http://", "https://")):
-        raise Stop(f"--url {whole!r} is not a URL. Write it like http://127.0.0.1:8765.")
-    whole = whole.rstrip("/")
-    return whole if whole.endswith("/mcp") else f"{whole}/mcp"
+    address = url or url_of(settings.server)
+    if not address.startswith(("http://", "https://")):
+        raise Stop(f"--url {address!r} is not a URL. Write it like http://127.0.0.1:8765.")
+    address = address.rstrip("/")
+    return address if address.endswith("/mcp") else f"{address}/mcp"
 
 
 def _command() -> str:

@@ -34,27 +34,27 @@ def doctor(
 
     try:
         settings = command_settings(ctx, config, data)
-    except BadSettings as wrong:
-        found = [CheckResult("settings", State.FAIL, str(wrong))]
+    except BadSettings as problem:
+        results = [CheckResult("settings", State.FAIL, str(problem))]
     else:
-        found = environment.run_async(lambda: _examine(settings, config))
+        results = environment.run_async(lambda: _examine(settings, config))
     if as_json:
-        say_json([{"check": one.name, "state": one.state, "says": one.message} for one in found])
+        say_json([{"check": one.name, "state": one.state, "says": one.message} for one in results])
     else:
-        _print_results(found)
-    failed = any(one.state is State.FAIL for one in found)
+        _print_results(results)
+    failed = any(one.state is State.FAIL for one in results)
     raise typer.Exit(ExitCode.FAILED if failed else ExitCode.OK)
 
 
 async def _examine(settings: "Settings", config: Path | None) -> list[CheckResult]:
     server = running_server(settings)
-    found = [
+    results = [
         checks.check_file(config),
         checks.check_data(settings, server),
         await checks.check_modes(settings, config),
     ]
-    found += [one async for one in stores.check_database(settings, server)]
-    found += [
+    results += [one async for one in stores.check_database(settings, server)]
+    results += [
         await stores.check_counters(settings),
         await stores.check_store(settings),
         checks.check_rules(settings),
@@ -63,11 +63,11 @@ async def _examine(settings: "Settings", config: Path | None) -> list[CheckResul
         checks.check_extras(settings),
     ]
     if settings.server.https:
-        found.append(checks.check_certificate(settings, datetime.now(UTC)))
-    return found
+        results.append(checks.check_certificate(settings, datetime.now(UTC)))
+    return results
 
 
-def _print_results(found: list[CheckResult]) -> None:
-    width = max(len(one.name) for one in found)
-    for one in found:
+def _print_results(results: list[CheckResult]) -> None:
+    width = max(len(one.name) for one in results)
+    for one in results:
         say(f"{COLOURS[one.state](one.state.ljust(4))}  {one.name.ljust(width)}  {one.message}")

@@ -60,28 +60,28 @@ def openapi(
 
     methods = _check_options(only, role, output, force)
     try:
-        made = import_operations(_parse(spec, _read(spec)), methods, role)
-    except BadDocument as wrong:
-        raise Stop(f"{spec}: {wrong}") from None
-    _keep_good(made)
-    for line in made.notes:
+        result = import_operations(_parse(spec, _read(spec)), methods, role)
+    except BadDocument as problem:
+        raise Stop(f"{spec}: {problem}") from None
+    _keep_good(result)
+    for line in result.notes:
         note(printable(line))
-    if not made.tools:
+    if not result.tools:
         raise Stop(f"{spec} has no operation that can become a tool, so nothing was written.")
-    output.write_text(_file(spec, made), encoding="utf-8")
-    count = "1 tool" if len(made.tools) == 1 else f"{len(made.tools)} tools"
+    output.write_text(_file(spec, result), encoding="utf-8")
+    count = "1 tool" if len(result.tools) == 1 else f"{len(result.tools)} tools"
     say(f'{success("Done:")} {count} in {output}. Review it, then set extend.tools = "{output}".')
-    if made.base:
-        say(f"The document names the address {printable(made.base)} (setting extend.base_url).")
+    if result.base:
+        say(f"The document names the address {printable(result.base)} (setting extend.base_url).")
 
 
 def _check_options(only: str, role: str, output: Path, force: bool) -> list[str]:
     from toolgate.gate.principal import Role
 
     methods = [word.strip().upper() for word in only.split(",") if word.strip()]
-    known = EVERY.split(",")
-    if wrong := [one for one in methods if one not in known]:
-        raise Stop(f"There is no method {wrong[0]!r}. Methods: {', '.join(known)}.")
+    options = EVERY.split(",")
+    if unknown := [one for one in methods if one not in options]:
+        raise Stop(f"There is no method {unknown[0]!r}. Methods: {', '.join(options)}.")
     if role not in list(Role):
         raise Stop(f"There is no role {role!r}. Roles: {', '.join(Role)}.")
     if output.suffix not in FORMS:
@@ -118,12 +118,12 @@ def _fetch(url: str) -> bytes:
             return await outbound.fetch(url, limits, address_policy=AddressPolicy.PROXIED)
 
     try:
-        fetched = run_async(fetch)
-    except FetchFailed as wrong:
-        raise Stop(f"{url} cannot be read: {wrong} Save the document as a file.") from None
-    if fetched.status != OK:
-        raise Stop(f"{url} answered {fetched.status}. Save the document as a file.")
-    return fetched.body
+        response = run_async(fetch)
+    except FetchFailed as problem:
+        raise Stop(f"{url} cannot be read: {problem} Save the document as a file.") from None
+    if response.status != OK:
+        raise Stop(f"{url} answered {response.status}. Save the document as a file.")
+    return response.body
 
 
 def _parse(spec: str, text: bytes) -> Any:
@@ -135,28 +135,28 @@ def _parse(spec: str, text: bytes) -> Any:
         pass
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as wrong:
-        why = " ".join(str(wrong).split())
+    except (yaml.YAMLError, RecursionError, ValueError) as problem:
+        why = " ".join(str(problem).split())
         raise Stop(f"{spec} is neither JSON nor YAML: {printable(why)}.") from None
 
 
-def _keep_good(made: "ImportResult") -> None:
+def _keep_good(result: "ImportResult") -> None:
     """Leave out what would be refused when the file is loaded, and say why."""
     from toolgate.extend.declarations import Entry
     from toolgate.extend.validation import EntryValidator
     from toolgate.sections import ExtendSettings
 
     settings = ExtendSettings(base_url="http://localhost")
-    kept: list[dict[str, Any]] = []
-    for tool in made.tools:
+    good: list[dict[str, Any]] = []
+    for tool in result.tools:
         checking = EntryValidator(Entry(tool, 1), settings)
         if checking.tool():
-            kept.append(tool)
-        made.notes += [f"{tool['method']} {tool['path']}: {why}" for _, why in checking.problems]
-    made.tools = kept
+            good.append(tool)
+        result.notes += [f"{tool['method']} {tool['path']}: {why}" for _, why in checking.problems]
+    result.tools = good
 
 
-def _file(spec: str, made: "ImportResult") -> str:
+def _file(spec: str, result: "ImportResult") -> str:
     import yaml
 
     class Plain(yaml.SafeDumper):
@@ -166,8 +166,8 @@ def _file(spec: str, made: "ImportResult") -> str:
             """No reference to another tool's lines."""
             return True
 
-    head = [f"# Made from {printable(made.title or spec)}. Review it before you use it."]
-    if made.base:
-        head.append(f"# The document's address (setting extend.base_url): {made.base}")
-    body = yaml.dump(made.tools, Dumper=Plain, sort_keys=False, allow_unicode=True, width=100)
+    head = [f"# Made from {printable(result.title or spec)}. Review it before you use it."]
+    if result.base:
+        head.append(f"# The document's address (setting extend.base_url): {result.base}")
+    body = yaml.dump(result.tools, Dumper=Plain, sort_keys=False, allow_unicode=True, width=100)
     return "\n".join(head) + "\n\n" + body

@@ -44,11 +44,11 @@ def commented_settings() -> str:
         if dot and before != section:
             section = before
             lines.append(f"\n[{section}]\n")
-        lines.append(f"# {field.description}\n# {key} = {_shown(field)}\n")
+        lines.append(f"# {field.description}\n# {key} = {_default_text(field)}\n")
     return "\n".join(lines).replace("\n\n\n", "\n\n")
 
 
-def _shown(field: Any) -> str:
+def _default_text(field: Any) -> str:
     default = field.get_default(call_default_factory=True)
     if default is None:
         return '"…"'

@@ -30,14 +30,14 @@ async def check_integrity(database: "Database", file: Path) -> CheckResult:
 
     try:
         with _progress(file):
-            found = await database.read(_look)
+            answer = await database.read(_look)
     except DatabaseError as error:
         if not is_corrupt(error):
             raise
-        found = str(error.orig)
-    if found == "ok":
+        answer = str(error.orig)
+    if answer == "ok":
         return CheckResult(NAME, State.OK, f"{file} is intact.")
-    why = " ".join(found.split())
+    why = " ".join(answer.split())
     return CheckResult(
         NAME, State.FAIL, f"{file} is corrupt: {why}. {STEP.replace('FILE', str(file))}"
     )

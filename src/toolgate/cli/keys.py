@@ -75,27 +75,29 @@ def create(
 
     An agent whose key is bound to a project, task or job finds no other.
     """
-    bound = _bound(agent, project=project, task=task, job=job)
-    wanted = _role_or_agent(role, agent) | {
+    bound = _bound_ids(agent, project=project, task=task, job=job)
+    options = _role_or_agent(role, agent) | {
         "bound": bound,
         "user_id": user,
         "name": _check_name(name),
         "days": days(expires) if expires else None,
     }
     settings = command_settings(ctx, config, data)
-    made = environment.run_async(lambda: _create(settings, wanted))
+    new_key = environment.run_async(lambda: _create(settings, options))
     if as_json:
-        named = {"name": made.name} if made.name else {}
-        return say_json({"id": made.id, "key": made.key, "role": made.role} | named | bound)
-    whose = f"{made.role}, user {user}" if user else made.role
+        label = {"name": new_key.name} if new_key.name else {}
+        return say_json(
+            {"id": new_key.id, "key": new_key.key, "role": new_key.role} | label | bound
+        )
+    whose = f"{new_key.role}, user {user}" if user else new_key.role
     details = {
-        "Key": strong(made.key),
-        "Id": made.id,
+        "Key": strong(new_key.key),
+        "Id": new_key.id,
         "For": whose,
         "Expires": expires or "never",
     }
     details |= {"Bound to": _bound_text(bound)} if bound else {}
-    definitions(details | ({"Name": made.name} if made.name else {}))
+    definitions(details | ({"Name": new_key.name} if new_key.name else {}))
     say("\nKeep the key now: only its hash is stored, so it cannot be shown again.")
 
 
@@ -107,16 +109,16 @@ def _check_name(name: str | None) -> str | None:
     return name.strip()
 
 
-def _bound(agent: str | None, **given: str | None) -> dict[str, str]:
+def _bound_ids(agent: str | None, **options: str | None) -> dict[str, str]:
     """The ids that the key is bound to, by column."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value is None:
             continue
         if agent is None:
             raise Stop(f"--{option} is for the key of an agent. Use --agent (pm, pa, worker).")
         if not value.strip() or len(value) > LONGEST_ID or not value.isprintable():
             raise Stop(f"--{option} takes an id of 1 to {LONGEST_ID} printable characters.")
-    return {f"{option}_id": value for option, value in given.items() if value is not None}
+    return {f"{option}_id": value for option, value in options.items() if value is not None}
 
 
 def _bound_text(row: dict[str, Any]) -> str:
@@ -144,12 +146,12 @@ def _role_or_agent(role: str | None, agent: str | None) -> dict[str, Any]:
 
 def days(text: str) -> float:
     """`90d`, `12h` or `30m` in days."""
-    found = DURATION.fullmatch(text)
-    if not found:
+    match = DURATION.fullmatch(text)
+    if not match:
         raise Stop(
             f"--expires {text!r} is not a duration. Write days, hours or minutes: 90d, 12h, 30m."
         )
-    return int(found[1]) / IN_A_DAY[found[2]]
+    return int(match[1]) / IN_A_DAY[match[2]]
 
 
 async def _create(settings: "Settings", options: dict[str, Any]) -> "NewKey":

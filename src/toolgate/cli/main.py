@@ -46,15 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors become a sentence on standard error, or JSON where it was asked."""
     logs.log_defects_only()
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = commands()(given, prog_name="toolgate", standalone_mode=False)
+        code = commands()(words, prog_name="toolgate", standalone_mode=False)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         return READER_GONE
     except Exception as error:
-        return _report(error, as_json=_wants_json(given))
+        return _report(error, as_json=_wants_json(words))
     return code if isinstance(code, int) else ExitCode.OK
 
 
@@ -96,18 +96,18 @@ def _root(ctx: typer.Context, version: Version = False) -> None:
     help_when_alone(ctx)
 
 
-def _wants_json(given: Sequence[str]) -> bool:
+def _wants_json(words: Sequence[str]) -> bool:
     """Whether JSON was asked for; what `call` prints always is."""
-    return "--json" in given or given[:1] == ["call"]
+    return "--json" in words or words[:1] == ["call"]
 
 
 def _report(error: Exception, *, as_json: bool) -> int:
-    known = explain(error)
-    if known is None:
+    explanation = explain(error)
+    if explanation is None:
         logger.debug("defect", exc_info=error)
         kind = type(error).__name__
-        known = f"Something went wrong on our side ({kind}: {error}).", ExitCode.FAILED
-    sentence, code = known
+        explanation = f"Something went wrong on our side ({kind}: {error}).", ExitCode.FAILED
+    sentence, code = explanation
     if as_json:
         message, hint = split_advice(sentence)
         say_json({"error": {"message": message} | ({"hint": hint} if hint else {})})

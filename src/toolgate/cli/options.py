@@ -51,5 +51,7 @@ def command_settings(
     from toolgate.settings import read_settings
 
     before = group_options(ctx)
-    named = {name.replace("__", "."): value for name, value in flags.items()}
-    return read_settings(flags={"data": data or before.data} | named, file=config or before.config)
+    by_name = {name.replace("__", "."): value for name, value in flags.items()}
+    return read_settings(
+        flags={"data": data or before.data} | by_name, file=config or before.config
+    )

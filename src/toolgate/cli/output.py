@@ -80,17 +80,17 @@ def _rich_table(columns: Sequence[str], cells: list[list[str]], widths: list[int
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=None, padding=(0, len(GAP), 0, 0), header_style="bold")
+    grid = Table(box=None, padding=(0, len(GAP), 0, 0), header_style="bold")
     for heading in columns[:-1]:
-        shown.add_column(heading, no_wrap=True)
-    shown.add_column(columns[-1], overflow="fold")
+        grid.add_column(heading, no_wrap=True)
+    grid.add_column(columns[-1], overflow="fold")
     for row in cells:
-        shown.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(Text(cell) for cell in row))
     # Ids must stay in one piece to be copied, so a very narrow terminal wraps whole lines.
     least = sum(widths[:-1]) + len(GAP) * len(columns) + min(widths[-1], LEAST_WRAPPED)
     console = Console()
     console.width = max(console.width, least)
-    console.print(shown)
+    console.print(grid)
 
 
 def _plain_table(columns: Sequence[str], cells: list[list[str]], widths: list[int]) -> None:

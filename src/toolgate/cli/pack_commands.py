@@ -43,7 +43,7 @@ def _check_pack(name: str) -> None:
 
     if name not in packs.known_names():
         return
-    enabled = _enabled()
+    enabled = _enabled_packs()
     if name in (packs.BUILT_IN if enabled is None else enabled):
         raise Stop(f"Pack {name!r} has no commands.")
     raise Stop(
@@ -56,10 +56,10 @@ def _packs_with_commands() -> "list[AnyOffer]":
     """The packs in use that have commands; those that ship, where the settings cannot be read."""
     from toolgate import packs
 
-    return [offer for offer in packs.offers(_enabled()) if offer.commands]
+    return [offer for offer in packs.offers(_enabled_packs()) if offer.commands]
 
 
-def _enabled() -> Sequence[str] | None:
+def _enabled_packs() -> Sequence[str] | None:
     from toolgate.settings import BadSettings, read_settings
 
     try:

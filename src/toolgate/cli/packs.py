@@ -25,14 +25,14 @@ def packs(
 
     settings = command_settings(ctx, config, data)
     enabled = {offer.pack.name: offer for offer in packs.offers(settings.packs.enabled)}
-    rows = [_described(name, source, enabled.get(name)) for name, source in packs.sources()]
+    rows = [_describe(name, source, enabled.get(name)) for name, source in packs.sources()]
     if as_json:
         return say_json({"packs": rows})
     columns = ("name", "from", "enabled", "tools", "tokens", "summary")
-    table(columns, ([_shown(row[column]) for column in columns] for row in rows))
+    table(columns, ([_cell(row[column]) for column in columns] for row in rows))
 
 
-def _described(name: str, source: str, offer: "AnyOffer | None") -> dict[str, Any]:
+def _describe(name: str, source: str, offer: "AnyOffer | None") -> dict[str, Any]:
     """One pack; of those that are not enabled only the name is known, they are not imported."""
     return {
         "name": name,
@@ -54,7 +54,7 @@ def _tokens(offer: "AnyOffer") -> int:
     return sum(map(len, entries)) // BYTES_A_TOKEN
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else value

@@ -48,12 +48,12 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
 
 
 async def _holder(key_id: str, keys: "Keys") -> "Principal":
-    found = next((row for row in await keys.list() if row["id"] == key_id), None)
-    if found is None:
+    key = next((row for row in await keys.list() if row["id"] == key_id), None)
+    if key is None:
         raise Stop(f"There is no key {key_id}. `toolgate keys list` shows them.")
     holder = await keys.holder(key_id)
     if holder is None:
-        state = key_state(found)
+        state = key_state(key)
         raise Stop(f"Key {key_id} is {state}. `toolgate keys list` shows them.", ExitCode.REFUSED)
     return holder
 

@@ -24,17 +24,17 @@ def progress_line(tool: str) -> "Generator[Report | None]":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    said = TextColumn("{task.description}", markup=False)
+    text = TextColumn("{task.description}", markup=False)
     bar = Progress(
-        said, BarColumn(), TaskProgressColumn(), console=Console(stderr=True), transient=True
+        text, BarColumn(), TaskProgressColumn(), console=Console(stderr=True), transient=True
     )
-    shown = bar.add_task(printable(tool), total=None)
+    task = bar.add_task(printable(tool), total=None)
 
     async def report(done: float, total: float | None, message: str | None) -> None:
         bar.start()
-        bar.update(shown, completed=done, total=total)
+        bar.update(task, completed=done, total=total)
         if message is not None:
-            bar.update(shown, description=printable(message))
+            bar.update(task, description=printable(message))
 
     try:
         yield report

@@ -78,8 +78,8 @@ def _failing_parts(refusal: "HTTPError") -> tuple[str, ...]:
         body: Any = json.load(refusal)
     except ValueError:
         return ()
-    named = cast("dict[str, Any]", body).get("failing") if isinstance(body, dict) else None
-    return tuple(map(str, cast("list[Any]", named))) if isinstance(named, list) else ()
+    parts = cast("dict[str, Any]", body).get("failing") if isinstance(body, dict) else None
+    return tuple(map(str, cast("list[Any]", parts))) if isinstance(parts, list) else ()
 
 
 def _tls_context(data: Path) -> "SSLContext":

@@ -161,16 +161,16 @@ async def _load_demo(app: "App") -> int | None:
 async def _first_key(app: "App") -> str | None:
     if app.settings.admin_key:
         return None
-    made = await app.keys.create_first(audit_note("keys.create"))
-    if made is None:
+    new_key = await app.keys.create_first(audit_note("keys.create"))
+    if new_key is None:
         return None
     if not on_terminal():
         try:
-            _write_key(app.settings, made.key)
+            _write_key(app.settings, new_key.key)
         except OSError:  # nobody would ever know it; the next start makes another
-            await app.keys.revoke(made.id, audit_note("keys.revoke"))
+            await app.keys.revoke(new_key.id, audit_note("keys.revoke"))
             raise
-    return made.key
+    return new_key.key
 
 
 def _write_key(settings: "Settings", key: str) -> None:
@@ -183,17 +183,17 @@ def _greet(settings: "Settings", bound: socket.socket, report: StartReport, demo
     from importlib.metadata import version
 
     url = url_of(settings.server, bound.getsockname()[1])
-    shown = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_demo_text(report)}"}
+    lines = {"URL": url, "MCP": f"{url}/mcp", "Data": f"{settings.data}{_demo_text(report)}"}
     if report.key:
-        shown["Key"] = _key_text(settings, report.key)
+        lines["Key"] = _key_text(settings, report.key)
     if settings.extend.tools:
         files = ", ".join(map(str, settings.extend.tools))
-        shown["Tools"] = f"{files}  ({_own_tools_text(settings, report)})"
+        lines["Tools"] = f"{files}  ({_own_tools_text(settings, report)})"
     if settings.policy.read_only:
-        shown["Mode"] = "read-only: every write is refused"
+        lines["Mode"] = "read-only: every write is refused"
     say(strong(f"toolgate {version('toolgate')}"))
     say()
-    definitions(shown)
+    definitions(lines)
     _tell_trust(settings)
     more = "" if report.key else "; `toolgate keys create --role admin` makes another"
     say(f"\nCall a tool (TOOLGATE_KEY is your key{more}):")

@@ -94,10 +94,10 @@ def _may_create_data(
     from toolgate.sections import Settings
     from toolgate.settings import file_used, variables_in_use
 
-    before, named = group_options(ctx), set(variables_in_use(Settings).values())
-    if "database.url" in named:
+    before, from_variables = group_options(ctx), set(variables_in_use(Settings).values())
+    if "database.url" in from_variables:
         return True
-    if data or before.data or "data" in named:
+    if data or before.data or "data" in from_variables:
         return False
     return bool(admin_key or file_used(config or before.config))
 
@@ -106,14 +106,14 @@ def _endpoint(url: str) -> str:
     """The MCP endpoint of a server's address."""
     from urllib.parse import urlsplit
 
-    wrong = f"--url {url!r} is not a URL. Write it like http://127.0.0.1:8765."
+    message = f"--url {url!r} is not a URL. Write it like http://127.0.0.1:8765."
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        raise Stop(wrong) from None
+        raise Stop(message) from None
     if not fits:
-        raise Stop(wrong)
+        raise Stop(message)
     if parts.username is not None:
         raise Stop("--url must not contain a user name or password. Give the key with --key.")
     path = parts.path if parts.path not in ("", "/") else "/mcp"

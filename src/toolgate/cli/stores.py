@@ -109,10 +109,10 @@ async def check_database(
             for check in _without_file(settings, file, server):
                 yield check
             return
-        whole = await check_integrity(database, file) if file else None
-        if whole:
-            yield whole
-        if not whole or whole.state is State.OK:
+        integrity = await check_integrity(database, file) if file else None
+        if integrity:
+            yield integrity
+        if not integrity or integrity.state is State.OK:
             async for check in _inside(settings, database):
                 yield check
     except Exception as error:
@@ -125,8 +125,8 @@ def _without_file(
     settings: "Settings", file: Path, server: "RunningServer | None"
 ) -> list[CheckResult]:
     if server is None:
-        made = CheckResult("database", State.OK, f"{file} will be created at the first start.")
-        return [made, _keys(settings, [])]
+        result = CheckResult("database", State.OK, f"{file} will be created at the first start.")
+        return [result, _keys(settings, [])]
     if server.has_lost_database:
         message = f"{file} is gone, and the toolgate at {server.url} has lost its database."
         step = "Stop it, restore the file from a backup, and start it again."
@@ -153,16 +153,16 @@ async def _schema(settings: "Settings", database: "Database") -> CheckResult:
     behind = await pending_upgrades(database, schemas_of(offers_of(settings)))
     if not behind:
         return CheckResult("database", State.OK, f"{what}; schema {has}.")
-    found, needs = behind[0]
-    if found is not None and found > needs:
+    revision, needs = behind[0]
+    if revision is not None and revision > needs:
         message = (
-            f"{what}; schema {found} is newer than this version of toolgate supports ({needs})."
+            f"{what}; schema {revision} is newer than this version of toolgate supports ({needs})."
         )
         return CheckResult("database", State.FAIL, f"{message} Install a newer toolgate.")
     state = State.FAIL if has and database.dialect != "sqlite" else State.WARN
     step = "Run `toolgate db upgrade`."
     return CheckResult(
-        "database", state, f"{what}; schema {found or 'none'}, needs {needs}. {step}"
+        "database", state, f"{what}; schema {revision or 'none'}, needs {needs}. {step}"
     )
 
 
@@ -201,10 +201,10 @@ async def _writing(database: "Database") -> CheckResult:
     return CheckResult(name, State.OK, "a test row was written and removed.")
 
 
-def _keys(settings: "Settings", known: list[dict[str, object]]) -> CheckResult:
+def _keys(settings: "Settings", rows: list[dict[str, object]]) -> CheckResult:
     if settings.admin_key:
         return CheckResult("admin key", State.OK, "set by a setting.")
-    good = sum(1 for row in known if row["role"] == "admin" and key_state(row) == IN_FORCE)
+    good = sum(1 for row in rows if row["role"] == "admin" and key_state(row) == IN_FORCE)
     if good:
         return CheckResult("admin key", State.OK, f"{good} in force.")
     return CheckResult("admin key", State.WARN, "none; the next `toolgate serve` creates one.")

@@ -40,11 +40,11 @@ def off(
     settings = command_settings(ctx, config, data)
     catalogue, _ = every_tool(settings)
     packs = {tool.pack.name for tool in catalogue}
-    known = name if name in packs else tool_named(catalogue, name).name
-    changed = environment.run_async(lambda: _switch(settings, known, off=True))
+    full_name = name if name in packs else tool_named(catalogue, name).name
+    changed = environment.run_async(lambda: _switch(settings, full_name, off=True))
     if as_json:
-        return say_json({"name": known, "off": True, "changed": changed})
-    say(f"{known} is switched off{'' if changed else ' already'}.")
+        return say_json({"name": full_name, "off": True, "changed": changed})
+    say(f"{full_name} is switched off{'' if changed else ' already'}.")
 
 
 def on(
@@ -92,9 +92,9 @@ async def _on(settings: "Settings", name: str) -> str | None:
 
     A tool that is no longer installed can be switched on, too.
     """
-    listed = await _read(settings)
-    found = [one for one in listed.names if name in (one, one.replace(".", "_"))]
-    return found[0] if found and await _switch(settings, found[0], off=False) else None
+    live = await _read(settings)
+    matches = [one for one in live.names if name in (one, one.replace(".", "_"))]
+    return matches[0] if matches and await _switch(settings, matches[0], off=False) else None
 
 
 def list_(

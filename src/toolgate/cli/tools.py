@@ -85,17 +85,17 @@ async def _visible(settings: "Settings", principal: str) -> "tuple[Listed, Colle
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
         every = [(tool, app.gate.policy.decide(who, tool)) for tool in app.gate.catalogue]
-        seen = [(tool, decision) for tool, decision in every if decision.visible]
-        return seen, app.gate.catalogue.replaced.keys()
+        visible = [(tool, decision) for tool, decision in every if decision.visible]
+        return visible, app.gate.catalogue.replaced.keys()
 
 
 def _filter(listed: "Listed", pack: str | None, role: str | None) -> "Listed":
     from toolgate import packs
     from toolgate.gate.principal import Role
 
-    known = {*packs.known_names(), *(tool.pack.name for tool, _ in listed)}
-    if pack and pack not in known:
-        raise Stop(f"There is no pack {pack!r}. Packs: {', '.join(sorted(known))}.")
+    names = {*packs.known_names(), *(tool.pack.name for tool, _ in listed)}
+    if pack and pack not in names:
+        raise Stop(f"There is no pack {pack!r}. Packs: {', '.join(sorted(names))}.")
     if role and role not in list(Role):
         raise Stop(f"There is no role {role!r}. Roles: {', '.join(Role)}.")
     return [

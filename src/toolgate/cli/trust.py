@@ -15,14 +15,14 @@ BY_FAMILY = {"debian": DEBIAN, "ubuntu": DEBIAN, "fedora": FEDORA, "rhel": FEDOR
 
 def trust_command(ca: Path, system: str = sys.platform, families: str | None = None) -> str:
     """The command for this operating system."""
-    whole = ca.absolute()
+    path = ca.absolute()
     if system == "win32":
-        return WINDOWS.format(ca=whole)
+        return WINDOWS.format(ca=path)
     if system == "darwin":
-        return MACOS.format(ca=shlex.quote(str(whole)))
-    known = (families if families is not None else _families()).split()
-    found = next((BY_FAMILY[one] for one in known if one in BY_FAMILY), f"sudo {OTHER}")
-    return found.format(ca=shlex.quote(str(whole)))
+        return MACOS.format(ca=shlex.quote(str(path)))
+    names = (families if families is not None else _families()).split()
+    command = next((BY_FAMILY[one] for one in names if one in BY_FAMILY), f"sudo {OTHER}")
+    return command.format(ca=shlex.quote(str(path)))
 
 
 def _families() -> str:
