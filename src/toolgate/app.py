@@ -22,6 +22,7 @@ from toolgate.gate.arguments import nearest
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, OpenPack
 from toolgate.gate.cursors import cursors_of
+from toolgate.gate.epochs import Epoch
 from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
@@ -137,10 +138,11 @@ async def opened(
         stack.push_async_callback(outbound.close)
         own = _own(settings)
         tools = ToolDirectory()
-        shared = {"cursors": await cursors_of(database), "tools": tools}
+        epoch = Epoch()
+        shared = {"cursors": await cursors_of(database), "tools": tools, "epoch": epoch}
         site_of = partial(_site, settings, documents, outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
-        app = _assemble(settings, documents, outbound, site_of, offers, worlds, own)
+        app = _assemble(settings, documents, outbound, site_of, offers, worlds, own, epoch)
         tools.fill(app.gate.visible)
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
@@ -187,6 +189,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     offers: Sequence[AnyOffer],
     worlds: Mapping[str, OpenPack],
     own: "OwnTools | None",
+    epoch: Epoch,
 ) -> App:
     # Both say at once what is wrong with settings that are used later.
     Addresses(settings.server)
@@ -206,7 +209,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
         audit=AuditLog(database),
         database=database,
         metrics=Metrics(),
-        switches=LiveSwitches(database, policy, catalogue),
+        switches=LiveSwitches(database, policy, catalogue, epoch=epoch),
         log_requests=settings.log.requests,
     )
     _watch_rules(settings, catalogue)

@@ -6,9 +6,11 @@ These names are kept; where they are defined is not. docs/how-to/write-a-pack.md
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
 from toolgate.db.transactions import Transaction
+from toolgate.gate.access_checks import AccessCheck, AccessRequest
 from toolgate.gate.attachments import Attachment
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS, Dialect
+from toolgate.gate.epochs import Epoch
 from toolgate.gate.errors import (
     Conflict,
     Forbidden,
@@ -65,6 +67,8 @@ __all__ = [
     "JSON_RPC",
     "SENTENCE",
     "STATUS",
+    "AccessCheck",
+    "AccessRequest",
     "AddressPolicy",
     "AgentType",
     "Attachment",
@@ -76,6 +80,7 @@ __all__ = [
     "DocumentExists",
     "DocumentStore",
     "Effect",
+    "Epoch",
     "Family",
     "FetchFailed",
     "FetchedResponse",

@@ -44,6 +44,8 @@ Paths = Annotated[tuple[Path, ...], BeforeValidator(split_paths)]
 HostPorts = Annotated[Words, AfterValidator(_host_ports)]
 Numbers = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_read_json)]
 
+TextLists = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_json)]
+
 
 class BadSettings(ValueError):
     """A setting is unknown or wrong; the message names it and what to write instead."""

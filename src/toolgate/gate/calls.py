@@ -13,7 +13,6 @@ from toolgate.gate.errors import printable
 from toolgate.gate.from_request import RequestHeaders
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
-from toolgate.gate.scope import OUT_OF_SCOPE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,8 +39,8 @@ class Call:
     """The HTTP request to a tool's own route, which may fill in an argument."""
     ids: Mapping[str, str] | None = None
     """The scope ids that the arguments name, for the audit; known once they are parsed."""
-    out_of_scope: bool = False
-    """Whether one of them is not the caller's."""
+    refused_by: str | None = None
+    """The rule that refused it once its arguments were known."""
 
 
 def context_of(call: Call, tool: AnyTool, tx: Transaction | None = None) -> Context[Any]:
@@ -64,8 +63,8 @@ def ended_now(
         call.transport,
         call.principal,
         tool.name if tool else printable(call.tool),
-        decision.allowed and not call.out_of_scope,
-        OUT_OF_SCOPE if call.out_of_scope else decision.rule,
+        decision.allowed and call.refused_by is None,
+        call.refused_by or decision.rule,
         error_type,
         call.ids,
         time.time_ns(),

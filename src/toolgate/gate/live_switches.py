@@ -20,6 +20,7 @@ from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import switches
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.catalogue import Catalogue
+from toolgate.gate.epochs import Epoch
 from toolgate.gate.errors import Unavailable
 from toolgate.gate.operators import note_operator
 from toolgate.gate.policy import Policy
@@ -58,6 +59,7 @@ class LiveSwitches:
         policy: Policy,
         catalogue: Catalogue,
         pause: Callable[[], Awaitable[None]] = pause_between_reads,
+        epoch: Epoch | None = None,
     ) -> None:
         self._database = database
         self._policy = policy
@@ -66,6 +68,7 @@ class LiveSwitches:
         self._outage = Outage(logger, "Reading the switches")
         self._checking = anyio.Lock()
         self.known = SwitchedOff()
+        self.epoch = epoch or Epoch()
         self.unread = False
         """Whether the table could not be read; writes are refused meanwhile."""
 
@@ -80,6 +83,7 @@ class LiveSwitches:
     async def read(self) -> None:
         """Take what the table says; raises what the database raises."""
         self.known = await self._database.read(switched_off)
+        self.epoch.number = self.known.epoch
         self._policy.disable(self.known.names)
 
     async def run(self) -> None:
@@ -93,6 +97,7 @@ class LiveSwitches:
 
     async def read_if_changed(self) -> bool:
         """Take what is new, and tell who listens; whether something was."""
+        before = self.known.names
         try:
             row = await self._database.look_up(NEWEST, {})
             is_new = (row.epoch or 0) != self.known.epoch
@@ -105,7 +110,7 @@ class LiveSwitches:
             return False
         self.unread = False
         self._outage.note_success()
-        if is_new:
+        if self.known.names != before:
             names = ", ".join(sorted(self.known.names)) or "nothing"
             logger.warning("Switched off by an operator: %s.", names)
             await self._catalogue.announce()
@@ -144,6 +149,11 @@ def store_switches(connection: Connection, source: str, names: Iterable[str]) ->
     changed = update(switches).where(switches.c.name == source).values(row)
     if not connection.execute(changed).rowcount:
         connection.execute(insert(switches), [{"name": source, **row}])
+
+
+def count_change(connection: Connection, source: str) -> None:
+    """Let every worker know within a second that rules of this source have changed."""
+    store_switches(connection, source, ())
 
 
 def _lock(connection: Connection) -> None:

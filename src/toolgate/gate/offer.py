@@ -9,8 +9,10 @@ from typing import Any, Generic, TypeVar
 
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
+from toolgate.gate.access_checks import AccessCheck
 from toolgate.gate.context import World
 from toolgate.gate.cursors import Cursors
+from toolgate.gate.epochs import Epoch
 from toolgate.gate.from_request import FromRequest
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
@@ -39,6 +41,8 @@ class Site:
     """Makes and reads the cursors of lists."""
     tools: ToolDirectory
     """Which tools a caller sees, while calls are answered."""
+    epoch: Epoch
+    """Counts up when an operator has changed a switch, or a rule of a pack."""
 
 
 class NotForDemo(RuntimeError):
@@ -76,6 +80,8 @@ class Offer(Generic[World, Settings]):
     """`module:function` of its command group, imported only when it is typed."""
     from_request: FromRequest[World] | None = None
     """The argument that an HTTP request fills in from its headers."""
+    access: AccessCheck[World] | None = None
+    """Its own say on a call of its tools, once the arguments are known."""
 
 
 AnyOffer = Offer[Any, Any]

@@ -1,7 +1,7 @@
 """The path of every call. Read this file first.
 
 transport -> identity
-  -> catalogue -> policy -> limits -> parse -> scope -> handler -> audit
+  -> catalogue -> policy -> limits -> parse -> scope -> access -> handler -> audit
   -> dialect -> transport
 """
 
@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
+from toolgate.gate.access_checks import AccessRequest
 from toolgate.gate.arguments import nearest, parse
 from toolgate.gate.attached_results import outcome_with_attachment
 from toolgate.gate.audit import AuditLog, AuditUnavailable
@@ -37,7 +38,7 @@ from toolgate.gate.outcomes import Outcome, outcome_of_error, outcome_of_result
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.request_log import log_request
-from toolgate.gate.scope import Scope
+from toolgate.gate.scope import OUT_OF_SCOPE, Scope
 from toolgate.gate.tool import Effect
 from toolgate.gate.writes import Write
 from toolgate.outbound.responses import FetchFailed
@@ -67,7 +68,7 @@ class Gate:
     failures: FailureLog = field(default_factory=FailureLog)
     log_requests: bool = False
 
-    async def execute(self, call: Call) -> Outcome:
+    async def execute(self, call: Call) -> Outcome:  # noqa: C901 (one branch for each stage)
         """Answer the call. Failures are answers too; only cancellation is raised."""
         started = time.perf_counter()
         tool = self.catalogue.find(call.tool)
@@ -87,6 +88,8 @@ class Gate:
             )
             args = parse(tool, arguments)
             args = args if tool.scope is None else narrow_to_scope(tool.scope, args, call)
+            if tool.access is not None:
+                await check_access(tool, args, call)
             allowed, caller = self.limits.allowances[tool.limits], call.principal.id
             turns, deadlines = allowed.turns, allowed.deadlines
             if tool.effect is Effect.READ:
@@ -200,9 +203,18 @@ def narrow_to_scope(scope: Scope, args: Any, call: Call) -> Any:
     call.ids = scope.audit_ids(args)
     narrowed = scope.narrow(args, call.principal)
     if narrowed is None:
-        call.out_of_scope = True
+        call.refused_by = OUT_OF_SCOPE
         raise scope.not_found(args)
     return narrowed
+
+
+async def check_access(tool: AnyTool, args: Any, call: Call) -> None:
+    """Raise where a rule of the tool's pack refuses this call; only the audit names the rule."""
+    if tool.access is not None:
+        request = AccessRequest(call.principal, tool.name, args, call.ids or {})
+        call.refused_by = await tool.access(tool.world, request)
+    if call.refused_by is not None:
+        raise Forbidden("Access rules do not allow this call.")
 
 
 def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> GateError:

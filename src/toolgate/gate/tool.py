@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
+from toolgate.gate.access_checks import AccessCheck
 from toolgate.gate.attachments import Attachment, BadAttachment, attachment_field
 from toolgate.gate.attributes import Attribute, words
 from toolgate.gate.context import Context, World
@@ -161,6 +162,8 @@ class Tool(Generic[In, Out, World]):
     """Whether all it writes joins one transaction with its audit row."""
     from_request: FromRequest[World] | None = None
     """The argument that a request to its route fills in."""
+    access: AccessCheck[World] | None = None
+    """Its pack's own say on a call."""
     not_found: str | MakeNotFound | None = None
     """What it raises for an id that does not exist; said where an argument is a scope id."""
     scope: Scope | None = field(init=False, default=None)
@@ -184,7 +187,11 @@ class Tool(Generic[In, Out, World]):
         return attachment_field(self.output)
 
     def bind(
-        self, world: World, apart: frozenset[Target], from_request: FromRequest[World] | None
+        self,
+        world: World,
+        apart: frozenset[Target],
+        from_request: FromRequest[World] | None,
+        access: AccessCheck[World] | None = None,
     ) -> Self:
         """The tool with the ports it uses; what it writes to a target of `apart` cannot join."""
         if from_request and (
@@ -192,7 +199,7 @@ class Tool(Generic[In, Out, World]):
         ):
             from_request = None
         atomic = not self.writes & apart
-        return replace(self, world=world, atomic=atomic, from_request=from_request)
+        return replace(self, world=world, atomic=atomic, from_request=from_request, access=access)
 
     def read(self, arguments: dict[str, Any]) -> In:
         """The typed arguments; raises Pydantic's error, or `InvalidArguments`.

@@ -5,10 +5,12 @@ from contextlib import asynccontextmanager
 
 from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
-from toolgate.packs.orchestrator import demo
+from toolgate.packs.orchestrator import access_check, demo
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
+from toolgate.packs.orchestrator.sql.access_rules import SqlAccessRules
+from toolgate.packs.orchestrator.sql.administration import SqlAdministration
 from toolgate.packs.orchestrator.sql.records import SqlRecords
 from toolgate.packs.orchestrator.sql.skills import SqlSkills
 from toolgate.packs.orchestrator.sql.tables import metadata, preferences, settings
@@ -17,20 +19,27 @@ from toolgate.packs.orchestrator.sql.work import SqlWork
 from toolgate.packs.orchestrator.tools import help as help_tools
 from toolgate.packs.orchestrator.tools import preferences as preference_tools
 from toolgate.packs.orchestrator.tools import projects, skills, system_settings, tasks
+from toolgate.packs.orchestrator.tools.operator import FAMILIES as OPERATOR_FAMILIES
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
-FAMILIES = (skills, help_tools, tasks, system_settings, preference_tools, projects)
+FAMILIES = (
+    *(one.family for one in (skills, help_tools, tasks, system_settings, preference_tools)),
+    projects.family,
+    *OPERATOR_FAMILIES,
+)
 
 
 @asynccontextmanager
-async def opened(site: Site, _: OrchestratorSettings) -> AsyncGenerator[OrchestratorWorld]:
+async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[OrchestratorWorld]:
     """The pack's ports."""
     yield OrchestratorWorld(
         settings=SqlRecords(site.database, settings, changed=hand_over),
         preferences=SqlRecords(site.database, preferences),
         work=SqlWork(site.database),
+        administration=SqlAdministration(site.database),
+        access_rules=SqlAccessRules(site.database, site.epoch),
         skills=SqlSkills(site.database),
-        content_audit=ContentAudit(),
+        content_audit=ContentAudit(section.patterns),
         cursors=site.cursors,
         tools=site.tools,
     )
@@ -38,11 +47,12 @@ async def opened(site: Site, _: OrchestratorSettings) -> AsyncGenerator[Orchestr
 
 OFFER = Offer(
     pack=ORCHESTRATOR,
-    tools=tuple(tool for module in FAMILIES for tool in module.family.tools),
+    tools=tuple(tool for family in FAMILIES for tool in family.tools),
     settings=OrchestratorSettings,
     open=opened,
     schema=Schema(
         metadata, "toolgate.packs.orchestrator.migrations", version_table="orchestrator_version"
     ),
     demo=demo.load,
+    access=access_check.check,
 )

@@ -1,7 +1,37 @@
 """Settings of pack `orchestrator`."""
 
-from toolgate.setting_types import Section
+import re
+from typing import cast, get_args
+
+from pydantic import Field, field_validator
+
+from toolgate.packs.orchestrator.skills.patterns import Category
+from toolgate.setting_types import Section, TextLists
 
 
 class OrchestratorSettings(Section):
     """Pack `orchestrator`."""
+
+    skill_patterns: TextLists = Field(
+        default={},
+        description="More patterns that no skill may hold, as regular expressions by category "
+        "(`instruction_override`, `secret_bypass`, `hidden_instructions`).",
+    )
+
+    @field_validator("skill_patterns")
+    @classmethod
+    def _compile(cls, given: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for category, patterns in given.items():
+            if category not in get_args(Category):
+                raise ValueError(f"{category!r} is none of {', '.join(get_args(Category))}")
+            for pattern in patterns:
+                try:
+                    re.compile(pattern)
+                except re.error as problem:
+                    raise ValueError(f"{pattern!r} is no regular expression: {problem}") from None
+        return given
+
+    @property
+    def patterns(self) -> dict[Category, tuple[str, ...]]:
+        """The same, by categories that are known to be right."""
+        return cast("dict[Category, tuple[str, ...]]", self.skill_patterns)

@@ -1,5 +1,6 @@
 """The closed lists of pack `orchestrator`, and which status of a task or job follows which."""
 
+import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
@@ -41,3 +42,5 @@ CLOSED: tuple[TaskStatus, ...] = tuple(one for one, next_ in TASK_MOVES.items() 
 """States that a task does not leave."""
 ENDED: tuple[JobStatus, ...] = tuple(one for one, next_ in JOB_MOVES.items() if not next_)
 """States that a job does not leave."""
+HANDLE = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+"""Ids of users and groups, and slugs of projects."""

@@ -31,6 +31,10 @@ class Work(Protocol):
         """One job."""
         ...
 
+    def job_now(self, job: Row) -> Row:
+        """A job as it is now: one that runs past its lease has lost it."""
+        ...
+
     async def move_task(
         self, tx: Transaction, viewer: Viewer, task_id: str, to: TaskStatus, reason: str | None
     ) -> Row | None:

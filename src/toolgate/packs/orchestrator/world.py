@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from toolgate.gate.cursors import Cursors
 from toolgate.gate.tool_directory import ToolDirectory
+from toolgate.packs.orchestrator.access_rules import AccessRules
+from toolgate.packs.orchestrator.administration import Administration
 from toolgate.packs.orchestrator.records import Records
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.skills.store import Skills
@@ -17,6 +19,8 @@ class OrchestratorWorld:
     settings: Records
     preferences: Records
     work: Work
+    administration: Administration
+    access_rules: AccessRules
     skills: Skills
     content_audit: ContentAudit
     cursors: Cursors

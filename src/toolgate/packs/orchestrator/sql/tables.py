@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from toolgate.db.tables import NAMES, Sequence, Time
+from toolgate.packs.orchestrator.access_rules import RULE_EFFECTS, SUBJECT_TYPES
 from toolgate.packs.orchestrator.vocabulary import (
     JOB_STATUSES,
     MEMBER_ROLES,
@@ -218,4 +219,23 @@ skill_versions = Table(
     Column("scope_id", Words, nullable=False),
     Column("changed_by", Words, nullable=False),
     Column("changed_at", Time, nullable=False),
+)
+
+access_rules = Table(
+    "orchestrator_access_rules",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("subject_type", String(8), nullable=False),
+    # Empty for `system`, which is everybody.
+    Column("subject_id", Words, nullable=False),
+    Column("action", Words, nullable=False),
+    Column("resource_pattern", Words, nullable=False),
+    Column("effect", String(8), nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("conditions", JSON),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+    Column("updated_by", Words, nullable=False),
+    _one_of("effect", RULE_EFFECTS),
+    _one_of("subject_type", SUBJECT_TYPES),
 )

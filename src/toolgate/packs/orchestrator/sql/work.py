@@ -64,6 +64,10 @@ class SqlWork:
         found = await self._first(_job(viewer, job_id))
         return None if found is None else as_of(found, timestamp())
 
+    def job_now(self, job: Row) -> Row:
+        """A job as it is now: one that runs past its lease has lost it."""
+        return as_of(job, timestamp())
+
     async def move_task(
         self, tx: Transaction, viewer: Viewer, task_id: str, to: TaskStatus, reason: str | None
     ) -> Row | None:

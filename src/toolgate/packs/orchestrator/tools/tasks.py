@@ -90,7 +90,7 @@ class Job(Output):
 )
 async def get_task(ctx: Ctx, args: ByTask) -> Task:
     """Read one task."""
-    return _task(await ctx.world.work.task(viewer_of(ctx.principal), args.task_id))
+    return task_of(await ctx.world.work.task(viewer_of(ctx.principal), args.task_id))
 
 
 @family.tool(
@@ -111,7 +111,7 @@ async def update_task(ctx: Ctx, args: TaskMove) -> Task:
     """
     viewer = viewer_of(ctx.principal)
     moved = await ctx.world.work.move_task(ctx.tx, viewer, args.task_id, args.status, args.reason)
-    return _task(moved)
+    return task_of(moved)
 
 
 @family.tool(
@@ -124,7 +124,7 @@ async def update_task(ctx: Ctx, args: TaskMove) -> Task:
 )
 async def get_job(ctx: Ctx, args: ByJob) -> Job:
     """Read one job, with what the node was given and gave back."""
-    return _job(await ctx.world.work.job(viewer_of(ctx.principal), args.job_id))
+    return job_of(await ctx.world.work.job(viewer_of(ctx.principal), args.job_id))
 
 
 @family.tool(
@@ -144,17 +144,19 @@ async def update_job(ctx: Ctx, args: JobMove) -> Job:
     stay. The same status again changes nothing.
     """
     viewer = viewer_of(ctx.principal)
-    return _job(await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status))
+    return job_of(await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status))
 
 
-def _task(row: Row | None) -> Task:
+def task_of(row: Row | None) -> Task:
+    """A task as an answer shows it; raises where there is none."""
     if row is None:
         raise NotFound(NO_TASK)
     shown = {name: row[name] for name in Task.model_fields if name in row}
     return Task(closed=row["status"] in CLOSED, **shown)
 
 
-def _job(row: Row | None) -> Job:
+def job_of(row: Row | None) -> Job:
+    """A job as an answer shows it; raises where there is none."""
     if row is None:
         raise NotFound(NO_JOB)
     return Job(**{name: row[name] for name in Job.model_fields})

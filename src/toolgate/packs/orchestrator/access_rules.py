@@ -1,0 +1,173 @@
+"""Access rules: what agents may do, within what their type allows.
+
+A rule names a subject, an action and a pattern of resources, and allows or denies. One that denies
+outweighs all that allow, whatever their priorities; what no rule allows is denied. Priority decides
+which of several rules is named. Every database begins with one rule that allows agents all their
+tools; without it, each permission has to be given.
+"""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal, Protocol, get_args
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from toolgate.db.transactions import Transaction
+from toolgate.gate.audit_records import timestamp
+from toolgate.gate.principal import AgentType
+from toolgate.gate.tool import Input
+
+logger = logging.getLogger(__name__)
+
+Action = Literal["mcp.tool.invoke"]
+RuleEffect = Literal["allow", "deny"]
+SubjectType = Literal["system", "user", "group", "project", "task", "agent"]
+RULE_EFFECTS: tuple[RuleEffect, ...] = get_args(RuleEffect)
+SUBJECT_TYPES: tuple[SubjectType, ...] = get_args(SubjectType)
+INVOKE: Action = "mcp.tool.invoke"
+RESOURCE_TYPES: Mapping[Action, str] = {INVOKE: "mcp.tool"}
+"""What the patterns of an action are compared with."""
+
+EVERYTHING = "00000000-0000-4000-8000-0000000000f1"
+"""The rule that every database begins with."""
+NO_RULE = "no-access-rule-allows"
+MOST_PATTERN, MOST_STARS = 256, 4
+MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
+"""Python alone would take many more spellings."""
+
+Subject = tuple[SubjectType, str]
+Scalar = str | int | bool
+
+
+def _moment(value: str) -> str:
+    """In the one form that can be compared as text."""
+    try:
+        moment = datetime.fromisoformat(value) if MOMENT.fullmatch(value) else None
+    except ValueError:  # the 30th of February
+        moment = None
+    if moment is None:
+        raise ValueError("must be a moment in UTC, such as 2026-12-31T18:00:00Z")
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
+
+
+class Conditions(Input):
+    """When a rule applies; each that is given must hold."""
+
+    agent_types: list[Literal["pm", "pa", "worker"]] | None = Field(
+        default=None, description="The caller is an agent of one of these types.", min_length=1
+    )
+    arguments: dict[str, list[Scalar]] | None = Field(
+        default=None, description="Each of these arguments is given, and one of these values."
+    )
+    not_before: Moment | None = Field(default=None, description="From this moment on, in UTC.")
+    not_after: Moment | None = Field(default=None, description="Until this moment, in UTC.")
+
+    def hold(self, agent_type: AgentType | None, arguments: Any, now: str) -> bool:
+        """Whether all of them are met."""
+        if self.agent_types is not None and agent_type not in self.agent_types:
+            return False
+        if self.not_before is not None and now < self.not_before:
+            return False
+        if self.not_after is not None and now > self.not_after:
+            return False
+        return all(
+            _is_one_of(getattr(arguments, name, None), values)
+            for name, values in (self.arguments or {}).items()
+        )
+
+
+def _is_one_of(given: Any, values: Sequence[Scalar]) -> bool:
+    """Compared with their types: 1 is not true."""
+    return any(type(given) is type(value) and given == value for value in values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRule:
+    """One rule."""
+
+    id: str
+    subject: Subject
+    """Of type `system` it is everybody, and the id is empty."""
+    action: Action
+    pattern: "re.Pattern[str]"
+    effect: RuleEffect
+    priority: int
+    conditions: Conditions
+
+    @property
+    def rank(self) -> tuple[bool, int, str]:
+        """The first rule that applies decides: those that deny come first."""
+        return (self.effect != "deny", -self.priority, self.id)
+
+
+def compiled(pattern: str) -> "re.Pattern[str]":
+    """A pattern of resources: as it stands, with `*` for any characters."""
+    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.DOTALL)
+
+
+def rule_of(row: Mapping[str, Any]) -> AccessRule:
+    """A stored rule; one that cannot be read denies everything, so that nothing slips through."""
+    try:
+        return AccessRule(
+            id=row["id"],
+            subject=(row["subject_type"], row["subject_id"]),
+            action=row["action"],
+            pattern=compiled(row["resource_pattern"]),
+            effect=row["effect"],
+            priority=row["priority"],
+            conditions=Conditions.model_validate(row["conditions"] or {}),
+        )
+    except ValidationError as problem:
+        why = str(problem).replace("\n", " ")
+        logger.error("Access rule %s cannot be read, so all is denied: %s", row["id"], why)  # noqa: TRY400 (no traceback)
+        return AccessRule(
+            id=row["id"],
+            subject=("system", ""),
+            action=INVOKE,
+            pattern=compiled("*"),
+            effect="deny",
+            priority=0,
+            conditions=Conditions(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What somebody is about to do."""
+
+    subjects: frozenset[Subject]
+    agent_type: AgentType | None
+    arguments: Any
+
+
+def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
+    """The rule that refuses an attempt, as the audit names it; rules are in order of rank."""
+    now = timestamp()
+    for rule in rules:
+        if rule.subject in attempt.subjects and rule.conditions.hold(
+            attempt.agent_type, attempt.arguments, now
+        ):
+            return None if rule.effect == "allow" else f"access-rule:{rule.id}"
+    return NO_RULE
+
+
+class AccessRules(Protocol):
+    """The rules in force, and what they need to know of a caller."""
+
+    async def about(self, action: Action, resource: str) -> Sequence[AccessRule]:
+        """The rules whose pattern fits a resource, in order of rank."""
+        ...
+
+    async def groups_of(self, user_id: str) -> Sequence[str]:
+        """The groups of a user."""
+        ...
+
+    async def changed(self, tx: Transaction) -> None:
+        """Let every worker read the rules again, once the transaction is committed."""
+        ...

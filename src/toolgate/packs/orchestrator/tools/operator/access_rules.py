@@ -1,0 +1,234 @@
+"""Access rules: what single agents, users, groups, projects and tasks may do."""
+
+import uuid
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from toolgate.gate.arguments import nearest
+from toolgate.gate.errors import InvalidArguments, NotFound, Problem
+from toolgate.gate.fields import Whole
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.access_rules import (
+    INVOKE,
+    MOST_PATTERN,
+    MOST_STARS,
+    RESOURCE_TYPES,
+    Action,
+    Conditions,
+    RuleEffect,
+    SubjectType,
+    compiled,
+)
+from toolgate.packs.orchestrator.administration import Kind
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.tools.operator.lists import Ctx, Removed, listed, needed, shown
+from toolgate.packs.orchestrator.work import Row
+
+family = Family("operator_access", ORCHESTRATOR)
+
+RULE = "00000000-0000-4000-8000-0000000000f1"
+SUBJECT_KINDS: dict[SubjectType, Kind] = {
+    "user": "user",
+    "group": "group",
+    "project": "project",
+    "task": "task",
+}
+Pattern = Annotated[str, Field(min_length=1, max_length=MOST_PATTERN)]
+Priority = Annotated[Whole, Field(ge=-1_000_000, le=1_000_000)]
+
+
+class NewRule(Input):
+    """A rule to be created."""
+
+    effect: RuleEffect = Field(description="Whether it allows or denies.")
+    subject_type: SubjectType = Field(
+        default="system",
+        description="Whom it is about: `system` is every agent, `agent` a type (pm, pa, worker) "
+        "or one key.",
+    )
+    subject_id: str = Field(
+        default="",
+        max_length=MOST_ID,
+        description="The id of the subject; empty for `system`. For `agent` pm, pa, worker or "
+        "key:ID.",
+    )
+    action: Action = Field(default=INVOKE, description="What is done.")
+    resource_pattern: Pattern = Field(
+        description="With what: a tool's name, `*` for any characters, such as `sandbox.*`."
+    )
+    priority: Priority = Field(
+        default=0, description="Of several rules that apply, the highest is named in the audit."
+    )
+    conditions: Conditions | None = Field(default=None, description="When it applies.")
+
+
+class RuleChange(Input):
+    """What is changed; what is left out stays."""
+
+    rule_id: Uuid = Field(description="The rule's id.")
+    effect: RuleEffect | None = Field(default=None, description="Whether it allows or denies.")
+    resource_pattern: Pattern | None = Field(default=None, description="With what.")
+    priority: Priority | None = Field(default=None, description="Its priority.")
+    conditions: Conditions | None = Field(
+        default=None, description="When it applies; `{}` for always."
+    )
+
+
+class ByRule(Input):
+    """Which rule."""
+
+    rule_id: Uuid = Field(description="The rule's id.")
+
+
+class Rule(Output):
+    """An access rule."""
+
+    id: str = Field(description="Its id; the audit names it as `access-rule:ID`.")
+    effect: RuleEffect = Field(description="Whether it allows or denies.")
+    subject_type: SubjectType = Field(description="Whom it is about.")
+    subject_id: str = Field(description="The id of the subject; empty for `system`.")
+    action: str = Field(description="What is done.")
+    resource_type: str = Field(description="What the pattern is compared with.")
+    resource_pattern: str = Field(description="With what.")
+    priority: int = Field(description="Its priority.")
+    conditions: dict[str, Any] = Field(description="When it applies; empty for always.")
+    created_at: str = Field(description="When it was created, ISO 8601.")
+    updated_at: str = Field(description="When it was changed last, ISO 8601.")
+    updated_by: str = Field(description="Who changed it last.")
+
+
+class Rules(Output):
+    """A page of access rules."""
+
+    entries: list[Rule] = Field(description="The rules, oldest first.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+@family.tool(
+    "operator.access_rule.create",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Create an access rule",
+    example={
+        "effect": "deny",
+        "subject_type": "agent",
+        "subject_id": "pa",
+        "resource_pattern": "db.preference.*",
+    },
+)
+async def create(ctx: Ctx, args: NewRule) -> Rule:
+    """Create a rule on what agents may do; in force on every server within a second.
+
+    A rule that denies outweighs all that allow. What no rule allows is denied.
+    """
+    _check_pattern(ctx, args.resource_pattern)
+    await _check_subject(ctx, args.subject_type, args.subject_id)
+    row = {
+        **args.model_dump(exclude={"conditions"}),
+        "id": str(uuid.uuid4()),
+        "conditions": _stored(args.conditions),
+        "updated_by": ctx.principal.id,
+    }
+    rule = await ctx.world.administration.create(ctx.tx, "access_rule", row)
+    await ctx.world.access_rules.changed(ctx.tx)
+    return _rule(rule or row)
+
+
+@family.tool(
+    "operator.access_rule.update",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    idempotent=True,
+    title="Update an access rule",
+    example={"rule_id": RULE, "priority": 10},
+)
+async def update(ctx: Ctx, args: RuleChange) -> Rule:
+    """Change a rule; what is left out stays as it is."""
+    values: dict[str, Any] = {
+        name: value
+        for name in ("effect", "resource_pattern", "priority")
+        if (value := getattr(args, name)) is not None
+    }
+    if args.resource_pattern is not None:
+        _check_pattern(ctx, args.resource_pattern)
+    if args.conditions is not None:
+        values["conditions"] = _stored(args.conditions)
+    old = await needed(ctx, "access_rule", id=args.rule_id)
+    values["updated_by"] = ctx.principal.id
+    key = {"id": args.rule_id}
+    rule = await ctx.world.administration.update(ctx.tx, "access_rule", key, values)
+    await ctx.world.access_rules.changed(ctx.tx)
+    return _rule(rule or old)
+
+
+@family.tool(
+    "operator.access_rule.delete",
+    role=Role.ADMIN,
+    effect=Effect.DESTROY,
+    writes=[Target.TABLES],
+    title="Delete an access rule",
+    example={"rule_id": RULE},
+)
+async def delete(ctx: Ctx, args: ByRule) -> Removed:
+    """Delete a rule. Without any that allows, agents can do nothing."""
+    if not await ctx.world.administration.delete(ctx.tx, "access_rule", {"id": args.rule_id}):
+        raise NotFound(f"There is no access rule {args.rule_id!r}.")
+    await ctx.world.access_rules.changed(ctx.tx)
+    return Removed()
+
+
+@family.tool(
+    "operator.access_rule.list", role=Role.ADMIN, effect=Effect.READ, title="List access rules"
+)
+async def list_(ctx: Ctx, args: Paged) -> Rules:
+    """List the access rules, oldest first."""
+    rows, more = await listed(ctx, "access_rule", args, {})
+    return Rules(entries=[_rule(row) for row in rows], **more)
+
+
+def _check_pattern(ctx: Ctx, pattern: str) -> None:
+    """A pattern that no tool fits would silently do nothing."""
+    if pattern.count("*") > MOST_STARS:
+        message = f"resource_pattern may have {MOST_STARS} stars at most"
+        raise InvalidArguments([Problem("resource_pattern", "format", message)])
+    names = [tool.name for tool in ctx.world.tools.visible(ctx.principal)]
+    fits = compiled(pattern)
+    if not any(fits.fullmatch(name) for name in names):
+        near = nearest(pattern.rstrip("*").rstrip("."), names)
+        hint = f". Did you mean {near}?" if near else ""
+        message = f"resource_pattern fits no tool{hint}"
+        raise InvalidArguments([Problem("resource_pattern", "value", message)])
+
+
+async def _check_subject(ctx: Ctx, subject_type: SubjectType, subject_id: str) -> None:
+    if subject_type == "system":
+        if subject_id:
+            message = "subject_id must be empty where subject_type is system"
+            raise InvalidArguments([Problem("subject_id", "value", message)])
+    elif subject_type == "agent":
+        if subject_id not in ("pm", "pa", "worker") and not subject_id.startswith("key:"):
+            message = "subject_id must be pm, pa, worker or key:ID where subject_type is agent"
+            raise InvalidArguments([Problem("subject_id", "value", message)])
+    else:
+        await needed(ctx, SUBJECT_KINDS[subject_type], id=subject_id)
+
+
+def _stored(conditions: Conditions | None) -> dict[str, Any] | None:
+    return conditions.model_dump(exclude_none=True) if conditions else None
+
+
+def _rule(row: Row) -> Rule:
+    return shown(
+        Rule,
+        {
+            **row,
+            "resource_type": RESOURCE_TYPES[row["action"]],
+            "conditions": row["conditions"] or {},
+        },
+    )

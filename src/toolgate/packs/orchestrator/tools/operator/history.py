@@ -1,0 +1,130 @@
+"""What was before: changes of settings and preferences, versions of skills."""
+
+from typing import Any
+
+import orjson
+from pydantic import Field
+
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Output
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.records import SETTING
+from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, shown
+from toolgate.packs.orchestrator.tools.values import Key
+from toolgate.packs.orchestrator.vocabulary import ScopeType
+from toolgate.packs.orchestrator.work import Row
+
+family = Family("operator_history", ORCHESTRATOR)
+
+SKILL = "00000000-0000-4000-8000-0000000000d1"
+
+
+class SettingHistory(Paged):
+    """Which setting."""
+
+    key: Key = Field(description="The setting's key.")
+
+
+class PreferenceHistory(Paged):
+    """Which preference."""
+
+    scope_type: ScopeType = Field(description="The kind of scope.")
+    scope_id: str = Field(
+        default="", max_length=MOST_ID, description="The id of the scope; empty for `system`."
+    )
+    key: Key = Field(description="The preference's key.")
+
+
+class SkillHistory(Paged):
+    """Which skill."""
+
+    skill_id: Uuid = Field(description="The skill's id; one that was deleted has versions too.")
+
+
+class Change(Output):
+    """One change of a setting or preference."""
+
+    version: int = Field(description="The version that it made.")
+    old: Any = Field(description="The value before; null before it was created.")
+    new: Any = Field(description="The value after; null after it was deleted.")
+    changed_by: str = Field(description="Who changed it.")
+    reason: str | None = Field(description="Why.")
+    changed_at: str = Field(description="When, ISO 8601.")
+
+
+class Changes(Output):
+    """A page of changes."""
+
+    entries: list[Change] = Field(description="The changes, oldest first.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+class Version(Output):
+    """One version of a skill."""
+
+    version: int = Field(description="Its number.")
+    name: str = Field(description="The skill's name.")
+    content: str = Field(description="Its text.")
+    scope: str = Field(description="Whom it was for.")
+    scope_id: str = Field(description="The id of the user, group or project; empty for global.")
+    changed_by: str = Field(description="Who stored it.")
+    changed_at: str = Field(description="When, ISO 8601.")
+
+
+class Versions(Output):
+    """A page of versions."""
+
+    entries: list[Version] = Field(description="The versions, oldest first.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+@family.tool(
+    "operator.system_setting.history",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Show how a system setting was changed",
+    example={"key": "models.cache.max_bytes"},
+)
+async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
+    """Show every change of a system setting, oldest first."""
+    where = {"scope_type": SETTING, "scope_id": "", "key": args.key}
+    rows, more = await listed(ctx, "change", args, where)
+    return Changes(entries=[_change(row) for row in rows], **more)
+
+
+@family.tool(
+    "operator.preference.history",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Show how a preference was changed",
+    example={"scope_type": "system", "key": "language.preferred"},
+)
+async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
+    """Show every change of a preference, oldest first."""
+    where = {"scope_type": args.scope_type, "scope_id": args.scope_id, "key": args.key}
+    rows, more = await listed(ctx, "change", args, where)
+    return Changes(entries=[_change(row) for row in rows], **more)
+
+
+@family.tool(
+    "operator.skill.versions",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Show the versions of a skill",
+    example={"skill_id": SKILL},
+)
+async def skill(ctx: Ctx, args: SkillHistory) -> Versions:
+    """Show every version of a skill, oldest first, also of one that was deleted."""
+    rows, more = await listed(ctx, "skill_version", args, {"skill_id": args.skill_id})
+    return Versions(entries=[shown(Version, row) for row in rows], **more)
+
+
+def _change(row: Row) -> Change:
+    values = {
+        name: None if row[name] is None else orjson.loads(row[name]) for name in ("old", "new")
+    }
+    return shown(Change, {**row, **values})

@@ -1,0 +1,233 @@
+"""Tasks and jobs: what agents are to do, and who does it."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue
+
+from toolgate.gate.audit_records import timestamp
+from toolgate.gate.errors import NotFound
+from toolgate.gate.fields import Whole
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.tools.operator.lists import (
+    Ctx,
+    Handle,
+    Text,
+    listed,
+    needed,
+)
+from toolgate.packs.orchestrator.tools.tasks import NO_JOB, Job, Task, job_of, task_of
+from toolgate.packs.orchestrator.vocabulary import JobStatus, TaskStatus
+
+family = Family("operator_work", ORCHESTRATOR)
+
+MOST_DEPENDENCIES = 100
+MOST_SECONDS = 10_800
+TASK = "00000000-0000-4000-8000-0000000000b1"
+JOB = "00000000-0000-4000-8000-0000000000c2"
+
+
+class NewTask(Input):
+    """A task to be created."""
+
+    prompt: Text = Field(description="What is to be done.")
+    user_id: Handle | None = Field(default=None, description="The user whose task it is.")
+    project_id: Uuid | None = Field(default=None, description="The project it belongs to.")
+    acceptance_criteria: JsonValue = Field(default=None, description="When it is done.")
+    depends_on: Annotated[list[Uuid], Field(max_length=MOST_DEPENDENCIES)] = Field(
+        default=[], description="Tasks that have to be completed before."
+    )
+
+
+class TasksListed(Paged):
+    """Which tasks."""
+
+    status: TaskStatus | None = Field(default=None, description="Of this status only.")
+    user_id: Handle | None = Field(default=None, description="Of this user only.")
+    project_id: Uuid | None = Field(default=None, description="Of this project only.")
+
+
+class Summary(Input):
+    """What came of a task."""
+
+    task_id: Uuid = Field(description="The task's id.")
+    summary: Text = Field(description="What came of it.")
+
+
+class NewJob(Input):
+    """A job to be created."""
+
+    task_id: Uuid = Field(description="The task it is for.")
+    payload: JsonValue = Field(default=None, description="What the node is given.")
+
+
+class JobsListed(Paged):
+    """Which jobs."""
+
+    status: JobStatus | None = Field(default=None, description="Of this stored status only.")
+    task_id: Uuid | None = Field(default=None, description="Of this task only.")
+
+
+class Lease(Input):
+    """A node takes a job."""
+
+    job_id: Uuid = Field(description="The job's id.")
+    node_id: Handle = Field(description="The node that does it.")
+    seconds: Whole = Field(
+        default=3600, ge=1, le=MOST_SECONDS, description="How long it may keep it."
+    )
+
+
+class End(Input):
+    """How a job ended."""
+
+    job_id: Uuid = Field(description="The job's id.")
+    status: Literal["completed", "failed"] = Field(description="How it ended.")
+    result: JsonValue = Field(default=None, description="What the node gave back.")
+
+
+class Tasks(Output):
+    """A page of tasks."""
+
+    entries: list[Task] = Field(description="The tasks, oldest first.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+class Jobs(Output):
+    """A page of jobs."""
+
+    entries: list[Job] = Field(description="The jobs, oldest first.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+@family.tool(
+    "operator.task.create",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Create a task",
+    example={"prompt": "Write the imprint.", "user_id": "alice"},
+)
+async def create_task(ctx: Ctx, args: NewTask) -> Task:
+    """Create a task that is pending. Canceling one that it depends on cancels it too."""
+    store = ctx.world.administration
+    if args.user_id is not None:
+        await needed(ctx, "user", id=args.user_id)
+    if args.project_id is not None:
+        await needed(ctx, "project", id=args.project_id)
+    for one in args.depends_on:
+        await needed(ctx, "task", id=one)
+    row: dict[str, Any] = {
+        "id": str(uuid.uuid4()),
+        "status": "pending",
+        "prompt": args.prompt,
+        "acceptance_criteria": args.acceptance_criteria,
+        "created_by": args.user_id,
+        "project_id": args.project_id,
+    }
+    stored = await store.create(ctx.tx, "task", row)
+    for one in dict.fromkeys(args.depends_on):
+        link = {"task_id": row["id"], "depends_on": one}
+        await store.create(ctx.tx, "dependency", link)
+    return task_of(stored)
+
+
+@family.tool("operator.task.list", role=Role.ADMIN, effect=Effect.READ, title="List tasks")
+async def list_tasks(ctx: Ctx, args: TasksListed) -> Tasks:
+    """List all tasks, oldest first."""
+    where = {
+        "status": args.status,
+        "created_by": args.user_id,
+        "project_id": args.project_id,
+    }
+    rows, more = await listed(ctx, "task", args, where)
+    return Tasks(entries=[task_of(row) for row in rows], **more)
+
+
+@family.tool(
+    "operator.task.summarize",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    idempotent=True,
+    title="Say what came of a task",
+    example={"task_id": TASK, "summary": "The start page is built."},
+)
+async def summarize(ctx: Ctx, args: Summary) -> Task:
+    """Store what came of a task, for those who read it later."""
+    await needed(ctx, "task", id=args.task_id)
+    values = {"summary": args.summary}
+    key = {"id": args.task_id}
+    return task_of(await ctx.world.administration.update(ctx.tx, "task", key, values))
+
+
+@family.tool(
+    "operator.job.create",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Create a job",
+    example={"task_id": TASK, "payload": {"steps": ["test"]}},
+)
+async def create_job(ctx: Ctx, args: NewJob) -> Job:
+    """Create a job of a task, queued until a node takes it."""
+    await needed(ctx, "task", id=args.task_id)
+    row = {"id": str(uuid.uuid4()), "status": "queued", **args.model_dump()}
+    return job_of(await ctx.world.administration.create(ctx.tx, "job", row))
+
+
+@family.tool("operator.job.list", role=Role.ADMIN, effect=Effect.READ, title="List jobs")
+async def list_jobs(ctx: Ctx, args: JobsListed) -> Jobs:
+    """List all jobs, oldest first; one whose lease has run out is shown so."""
+    where = {"status": args.status, "task_id": args.task_id}
+    rows, more = await listed(ctx, "job", args, where)
+    return Jobs(entries=[job_of(ctx.world.work.job_now(row)) for row in rows], **more)
+
+
+@family.tool(
+    "operator.job.lease",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="Lease a job to a node",
+    example={"job_id": JOB, "node_id": "worker-01"},
+)
+async def lease(ctx: Ctx, args: Lease) -> Job:
+    """Let a node run a queued job for some time; past that the lease has expired."""
+    viewer = viewer_of(ctx.principal)
+    moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, "running")
+    if moved is None:
+        raise NotFound(NO_JOB)
+    until = datetime.fromisoformat(timestamp()) + timedelta(seconds=args.seconds)
+    values = {
+        "node_id": args.node_id,
+        "lease_expires_at": until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    }
+    key = {"id": args.job_id}
+    return job_of(await ctx.world.administration.update(ctx.tx, "job", key, values))
+
+
+@family.tool(
+    "operator.job.finish",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],
+    title="End a job with its result",
+    example={"job_id": JOB, "status": "completed", "result": {"passed": 12}},
+)
+async def finish(ctx: Ctx, args: End) -> Job:
+    """End a running job, and keep what the node gave back."""
+    viewer = viewer_of(ctx.principal)
+    moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status)
+    if moved is None:
+        raise NotFound(NO_JOB)
+    key, values = {"id": args.job_id}, {"result": args.result}
+    return job_of(await ctx.world.administration.update(ctx.tx, "job", key, values))
