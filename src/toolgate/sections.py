@@ -127,6 +127,12 @@ class LimitSettings(Section):
         ge=1024,
         description="Largest attachment of a result, in bytes before base64.",
     )
+    unsent_attachment_bytes: int = Field(
+        default=64 * 1024 * 1024,
+        ge=1024,
+        description="Bytes of attachments per process that clients have not read yet. One caller "
+        "holds about half of them at most; past it the answer is 429.",
+    )
     concurrency: int = Field(
         default=64, ge=1, description="Concurrent calls per process; further ones wait."
     )

@@ -93,8 +93,22 @@ async def test_who_asks_for_bytes_gets_them_alone(
         ("*/*", True),
         ("application/json, image/png", True),
         ("image/jpeg", True),
+        ("application/octet-stream;q=0", True),
+        ("image/png; Q=0.000 , text/html", True),
+        ("image/png;q=0.001", False),
+        ("image/png, application/json;q=0", False),
     ],
-    ids=["the type", "one of several", "any", "JSON too", "another type"],
+    ids=[
+        "the type",
+        "one of several",
+        "any",
+        "JSON too",
+        "another type",
+        "not bytes",
+        "not the type",
+        "the type, if need be",
+        "not JSON",
+    ],
 )
 async def test_json_is_answered_unless_the_type_is_named(
     web: Web, accept: str, in_json: bool

@@ -43,8 +43,16 @@ async def outcome_with_attachment(
     if len(raw) > allowed.result_bytes:
         raise result_too_large(raw, allowed.result_bytes)
     _check_size(attachment, allowed.attachment_bytes)
-    data = b"" if uri is not None else await _read(attachment)
-    attached = Attached(attachment, data, uri, tool.attachment, fields)
+    if uri is not None:
+        attached = Attached(attachment, b"", uri, tool.attachment, fields)
+    else:
+        lease = allowed.unsent.take(call.principal.id, attachment.size)
+        try:
+            data = await _read(attachment)
+        except BaseException:
+            lease.release()
+            raise
+        attached = Attached(attachment, data, None, tool.attachment, fields, lease)
     return Outcome(body=body, raw=raw, attached=attached)
 
 

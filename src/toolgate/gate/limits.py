@@ -19,6 +19,7 @@ from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.sliding_window import WindowCounter
 from toolgate.gate.tool import ToolLimits
 from toolgate.gate.turns import SharedTurns, Turns
+from toolgate.gate.unsent import UnsentBytes
 from toolgate.sections import LimitSettings
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ class Allowance(NamedTuple):
     result_bytes: int
     attachment_bytes: int
     """Before base64; the tool's `result_bytes` lowers it too."""
+    unsent: UnsentBytes
+    """Room for attachments, shared by all tools."""
 
 
 class Allowances(dict[ToolLimits, Allowance]):
@@ -46,6 +49,7 @@ class Allowances(dict[ToolLimits, Allowance]):
         self._settings = settings
         self._turns = turns
         self._slow_turns = SharedTurns(settings.slow_concurrency)
+        self._unsent = UnsentBytes(settings.unsent_attachment_bytes)
         self._deadlines = {deadlines.seconds: deadlines}
         self._stopping = False
 
@@ -59,6 +63,7 @@ class Allowances(dict[ToolLimits, Allowance]):
             ),
             min(limits.result_bytes or settings.result_bytes, settings.result_bytes),
             min(limits.result_bytes or settings.attachment_bytes, settings.attachment_bytes),
+            self._unsent,
         )
         return self[limits]
 

@@ -11,6 +11,7 @@ from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import GateError, ResultTooLarge
 from toolgate.gate.tool import Effect, Output
+from toolgate.gate.unsent import Lease
 
 TOO_MANY_BITS = "Integer exceeds 64-bit range"
 """How orjson says it."""
@@ -28,6 +29,8 @@ class Attached:
     field: str
     result: dict[str, Any]
     """The part of the body that the field belongs to, and is left out of."""
+    lease: Lease | None = None
+    """The room that the bytes take; who sends them gives it back when that is done."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,12 +1,13 @@
 """JSON-RPC 2.0 at `POST /rpc`: the method is a tool's name, params are its arguments."""
 
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import orjson
 
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
-from toolgate.gate.outcomes import Outcome, inline_attachment
+from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     Headers,
@@ -22,12 +23,23 @@ from toolgate.transports.asgi import (
     send,
     send_json,
 )
+from toolgate.transports.attachments import body_with_place, send_in_json
 from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_request, failure
 from toolgate.transports.refusals import refuse_unreadable
 
 TRANSPORT = "rpc"
 MOST_IN_A_BATCH = 100
 Response = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Noted:
+    """What answering the messages of a request has shown."""
+
+    refused: list[RateLimited | None] = field(default_factory=list["RateLimited | None"])
+    """For each, how it was one too many, if so."""
+    attached: Attached | None = None
+    """The attachment of a message that came alone."""
 
 
 class Rpc:
@@ -46,9 +58,11 @@ class Rpc:
             message = parse_json(body)
         except GateError as problem:
             return await self._unreadable(scope, to, problem)
-        refused: list[RateLimited | None] = []
-        answers = await self._respond(scope, message, refused)
-        status, headers = _status(refused)
+        noted = Noted()
+        answers = await self._respond(scope, message, noted)
+        if noted.attached is not None:
+            return await send_in_json(to, answers, noted.attached)
+        status, headers = _status(noted.refused)
         if answers is None:
             return await send(to, status or 204, b"", headers)
         await send(to, status or 200, orjson.dumps(answers), headers)
@@ -63,42 +77,40 @@ class Rpc:
         await send_json(to, 200, failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
 
     async def _respond(
-        self, scope: Scope, message: Any, refused: list[RateLimited | None]
+        self, scope: Scope, message: Any, noted: Noted
     ) -> Response | list[Response] | None:
         if not isinstance(message, list):
-            return await self._one(scope, message, refused, alone=True)
+            return await self._one(scope, message, noted, alone=True)
         batch = cast("list[Any]", message)
         if not 1 <= len(batch) <= MOST_IN_A_BATCH:
             text = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
-            return self._invalid(scope, text, refused)
-        answers = [await self._one(scope, one, refused) for one in batch]
+            return self._invalid(scope, text, noted)
+        answers = [await self._one(scope, one, noted) for one in batch]
         return [one for one in answers if one is not None] or None
 
     async def _one(
-        self,
-        scope: Scope,
-        message: Any,
-        refused: list[RateLimited | None],
-        *,
-        alone: bool = False,
+        self, scope: Scope, message: Any, noted: Noted, *, alone: bool = False
     ) -> Response | None:
-        """Answer one message, and note whether it was one too many."""
+        """Answer one message, and note what the response as a whole depends on."""
         if problem := broken_request(message):
-            return self._invalid(scope, f"Invalid Request: {problem}", refused)
+            return self._invalid(scope, f"Invalid Request: {problem}", noted)
         request = cast(Response, message)
         call = self._to_call(scope, request["method"], request.get("params"), batched=not alone)
         outcome = await self._gate.execute(call)
-        refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
+        noted.refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
         if "id" not in request:
             return None
+        if outcome.attached is not None:
+            noted.attached = outcome.attached
+            return {"jsonrpc": "2.0", "id": request["id"], "result": body_with_place(outcome)}
         if outcome.error is None:
-            return {"jsonrpc": "2.0", "id": request["id"], "result": inline_attachment(outcome)}
+            return {"jsonrpc": "2.0", "id": request["id"], "result": outcome.body}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
 
-    def _invalid(self, scope: Scope, message: str, refused: list[RateLimited | None]) -> Response:
+    def _invalid(self, scope: Scope, message: str, noted: Noted) -> Response:
         """Refuse what is no request; audited and counted."""
         error = self._refuse(scope, InvalidArguments([]))
-        refused.append(error if isinstance(error, RateLimited) else None)
+        noted.refused.append(error if isinstance(error, RateLimited) else None)
         if isinstance(error, RateLimited):
             return failure(None, error.rpc, error.message)
         return failure(None, INVALID_REQUEST, message)

@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from toolgate.gate.attachments import call_of
 from toolgate.gate.errors import printable
 from toolgate.gate.resources import Resource
+from toolgate.transports.attachments import hold
 from toolgate.transports.mcp.listing import visible_resources
 from toolgate.transports.mcp.sdk_requests import Requests, SdkContext
 
@@ -56,6 +57,8 @@ class ResourceHandlers:
         if outcome.error:
             raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
         if (attached := outcome.attached) is not None:
+            if raw.request is not None:
+                hold(raw.request.scope, attached)
             blob = b64encode(attached.data).decode()
             kind = attached.attachment.content_type
             content = types.BlobResourceContents(uri=params.uri, mime_type=kind, blob=blob)

@@ -35,6 +35,7 @@ from toolgate.transports.asgi import (
     request_id_of,
     send_json,
 )
+from toolgate.transports.attachments import held_until_sent, in_pieces
 from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
 from toolgate.transports.mcp.sdk_requests import Caller, SdkContext
@@ -148,6 +149,10 @@ class Sessions:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request whose body `receive` gives in one piece."""
+        with held_until_sent(scope):
+            await self._serve(scope, receive, in_pieces(send))
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = principal_of(scope)
         # A grant is a caller of its own: another client of the same person gets none of its
         # sessions. The SDK binds a session to this user, and answers everybody else with 404.
