@@ -82,37 +82,37 @@ class Credentials:
         database may have been asked. Raises `InsufficientScope` for a token that is good, but not
         for tools.
         """
-        known = await self._find(credential, oldest)
-        if known is None or (known.resource is not None and known.resource not in resources):
+        valid = await self._find(credential, oldest)
+        if valid is None or (valid.resource is not None and valid.resource not in resources):
             return None
-        if not known.scoped:
+        if not valid.scoped:
             raise InsufficientScope
-        return known
+        return valid
 
     async def holder(self, credential: str, oldest: float | None = None) -> Principal | None:
         """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
-        known = await self._find(credential, oldest)
-        return known.principal if known and known.scoped else None
+        valid = await self._find(credential, oldest)
+        return valid.principal if valid and valid.scoped else None
 
     async def _find(self, credential: str, oldest: float | None = None) -> ValidCredential | None:
         """What is known of it from a moment ago, or else what the database says."""
         if self._revocations != self.keys.revocations:
             self.forget()
         digest, now = opaque.digest(credential), time.monotonic()
-        kept = self._remembered.get(digest)
+        cached = self._remembered.get(digest)
         stale = 0.0 if oldest is None else REMEMBERED_SECONDS - oldest
-        if kept and kept.until > now + stale:
-            return kept
+        if cached and cached.until > now + stale:
+            return cached
         before = (self.keys.revocations, self.forgotten)
-        found = await self._look_up(credential, now + REMEMBERED_SECONDS)
-        if found is None:
+        valid = await self._look_up(credential, now + REMEMBERED_SECONDS)
+        if valid is None:
             return None
         if before != (self.keys.revocations, self.forgotten):
-            return replace(found, until=0.0)  # it may have ended while it was looked up
+            return replace(valid, until=0.0)  # it may have ended while it was looked up
         if len(self._remembered) >= MOST_REMEMBERED:
             self._remembered.clear()
-        self._remembered[digest] = found
-        return found
+        self._remembered[digest] = valid
+        return valid
 
     def forget(self) -> None:
         """Ask the database again about every credential."""

@@ -20,9 +20,9 @@ from toolgate.identity.oauth import opaque
 PURPOSE = "credential"
 MOST_REMEMBERED = 10_000
 
-Seen = tuple[str, bytes]
+Attempt = tuple[str, bytes]
 """A peer, and the digest of a credential that came from it."""
-Found = TypeVar("Found")
+Holder = TypeVar("Holder")
 
 
 class Unusable(Exception):
@@ -42,15 +42,15 @@ class Guesses:
     def __init__(self, limits: Limits, origin: Callable[[str], Awaitable[Actor | None]]) -> None:
         self._limits = limits
         self._origin = origin
-        self._good: dict[Seen, None] = {}
-        self._wrong: dict[Seen, None] = {}
+        self._good: dict[Attempt, None] = {}
+        self._wrong: dict[Attempt, None] = {}
         """A client that repeats one wrong credential guesses only once."""
         self._in_flight: dict[str, Counter[bytes]] = {}
         """By peer: what is being looked up now, and how many requests wait for each of them."""
 
     async def look_up(
-        self, credential: str, peer: str, find: Callable[[str], Awaitable[Found | None]]
-    ) -> Found | None:
+        self, credential: str, peer: str, find: Callable[[str], Awaitable[Holder | None]]
+    ) -> Holder | None:
         """What `find` says of a credential; None is a wrong one, and counted.
 
         Raises `Unusable` for one that is not wrong, but not good either, and `RateLimited` where
@@ -58,32 +58,32 @@ class Guesses:
         looked up may turn out wrong, so those count too: otherwise all that are sent at once
         would be looked up before the first is counted.
         """
-        seen = (peer, opaque.digest(credential))
-        if seen in self._good:
-            return await self._find(seen, credential, find)
-        with self._in_flight_lookup(seen) as others:
+        attempt = (peer, opaque.digest(credential))
+        if attempt in self._good:
+            return await self._find(attempt, credential, find)
+        with self._in_flight_lookup(attempt) as others:
             most, limits = self._limits.settings.guesses_per_minute, self._limits.peers
             await limits.check(PURPOSE, peer, most, besides=others)
-            return await self._find(seen, credential, find)
+            return await self._find(attempt, credential, find)
 
     async def _find(
-        self, seen: Seen, credential: str, find: Callable[[str], Awaitable[Found | None]]
-    ) -> Found | None:
+        self, attempt: Attempt, credential: str, find: Callable[[str], Awaitable[Holder | None]]
+    ) -> Holder | None:
         try:
-            found = await find(credential)
+            holder = await find(credential)
         except InsufficientScope:
-            _remember(self._good, seen)
+            _remember(self._good, attempt)
             raise
-        if found is not None:
-            _remember(self._good, seen)
-            return found
-        self._good.pop(seen, None)
-        if seen in self._wrong:
+        if holder is not None:
+            _remember(self._good, attempt)
+            return holder
+        self._good.pop(attempt, None)
+        if attempt in self._wrong:
             return None
         if actor := await self._origin(credential):
             raise Unusable(actor)
-        if seen not in self._wrong:
-            await self._count(seen)
+        if attempt not in self._wrong:
+            await self._count(attempt)
         return None
 
     def note_issued(self, credential: str, peer: str) -> None:
@@ -91,9 +91,9 @@ class Guesses:
         _remember(self._good, (peer, opaque.digest(credential)))
 
     @contextmanager
-    def _in_flight_lookup(self, seen: Seen) -> Generator[int]:
+    def _in_flight_lookup(self, attempt: Attempt) -> Generator[int]:
         """While it lasts, a look-up is in flight; how many of other credentials were before it."""
-        peer, digest = seen
+        peer, digest = attempt
         pending = self._in_flight.setdefault(peer, Counter())
         pending[digest] += 1
         try:
@@ -105,19 +105,19 @@ class Guesses:
             if not pending:
                 self._in_flight.pop(peer, None)
 
-    async def _count(self, seen: Seen) -> None:
-        _remember(self._wrong, seen)  # before anything is awaited, so that it is counted once
+    async def _count(self, attempt: Attempt) -> None:
+        _remember(self._wrong, attempt)  # before anything is awaited, so that it is counted once
         most = self._limits.settings.guesses_per_minute
         try:
-            await self._limits.peers.admit(PURPOSE, seen[0], most)
-        except GateError as refused:
-            self._wrong.pop(seen, None)
-            if not isinstance(refused, RateLimited):  # reached meanwhile: the next one is refused
+            await self._limits.peers.admit(PURPOSE, attempt[0], most)
+        except GateError as error:
+            self._wrong.pop(attempt, None)
+            if not isinstance(error, RateLimited):  # reached meanwhile: the next one is refused
                 raise
 
 
-def _remember(table: dict[Seen, None], seen: Seen) -> None:
+def _remember(table: dict[Attempt, None], attempt: Attempt) -> None:
     """Keep it; the oldest go where there are too many."""
-    if seen not in table and len(table) >= MOST_REMEMBERED:
+    if attempt not in table and len(table) >= MOST_REMEMBERED:
         del table[next(iter(table))]
-    table[seen] = None
+    table[attempt] = None

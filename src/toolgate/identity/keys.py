@@ -145,10 +145,10 @@ class Keys:
         row = {"id": key_id, "hash": _hash(key), "role": role, "created_at": timestamp()}
 
         def keep(connection: Connection) -> bool:
-            made = _insert_first(connection, row)
-            if made and note:
+            new_key = _insert_first(connection, row)
+            if new_key and note:
                 note(connection, key_id)
-            return made
+            return new_key
 
         return NewKey(key_id, key, role) if await self._database.write(keep) else None
 
@@ -159,22 +159,22 @@ class Keys:
 
     async def list(self) -> list[dict[str, Any]]:
         """Every key's row without its hash, oldest first."""
-        shown = [column for column in keys.c if column.name != "hash"]
-        every = select(*shown).order_by(keys.c.created_at, keys.c.id)
+        columns = [column for column in keys.c if column.name != "hash"]
+        every = select(*columns).order_by(keys.c.created_at, keys.c.id)
         return await self._database.read(
             lambda connection: [dict(row) for row in connection.execute(every).mappings()]
         )
 
     async def revoke(self, key_id: str, note: Note | None = None) -> None:
         """End a key at once; raise `UnknownKey` when there is none."""
-        ended = (
+        statement = (
             update(keys)
             .where(keys.c.id == key_id, keys.c.revoked_at.is_(None))
             .values(revoked_at=timestamp())
         )
 
         def end(connection: Connection) -> None:
-            if not connection.execute(ended).rowcount:
+            if not connection.execute(statement).rowcount:
                 raise UnknownKey(key_id)
             if note:
                 note(connection, key_id)

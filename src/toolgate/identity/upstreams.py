@@ -64,8 +64,8 @@ def _provider(sign_in: SignInSettings, fetcher: JsonFetcher) -> Provider | None:
                 return OidcProvider(issuer, client, secret, fetcher=fetcher)
     except BadSettings:
         raise
-    except ValueError as wrong:
-        raise BadSettings(str(wrong)) from wrong
+    except ValueError as problem:
+        raise BadSettings(str(problem)) from problem
 
 
 def _set(sign_in: SignInSettings, name: str) -> str:

@@ -84,21 +84,21 @@ class AuthorizationEndpoint:
                 self._admin_client(admin, target) if admin else await self._clients.find(client_id)
             )
         except BadClient as bad:
-            fetched = is_document(client_id) and self._clients.reads_documents
-            then = NO_DOCUMENT if fetched else HOW_TO_SIGN_IN
+            by_document = is_document(client_id) and self._clients.reads_documents
+            then = NO_DOCUMENT if by_document else HOW_TO_SIGN_IN
             return error_page(request, str(bad), "oauth-unknown-client", then=then)
-        if refused := _bad_redirect(request, client, target):
-            return refused
+        if refusal := _bad_redirect(request, client, target):
+            return refusal
         try:
-            asked = _read_request(request, client, target)
-        except InvalidAuthorizationRequest as wrong:
-            error = {"error": wrong.error, "error_description": str(wrong)}
+            authorization = _read_request(request, client, target)
+        except InvalidAuthorizationRequest as problem:
+            error = {"error": problem.error, "error_description": str(problem)}
             state = None if "state" in query.repeated else query.get("state")
-            known = {"state": state, "iss": request.base}
-            return redirect(with_parameters(target, error | known), rule=wrong.rule)
+            parameters = {"state": state, "iss": request.base}
+            return redirect(with_parameters(target, error | parameters), rule=problem.rule)
         if admin is not None:
-            return await self._allow_at_once(request, asked, admin)
-        return await self._begin(request, asked)
+            return await self._allow_at_once(request, authorization, admin)
+        return await self._begin(request, authorization)
 
     def _admin_client(self, admin: Principal, target: str) -> Client:
         """The client of somebody who knows an admin key; it is answered on this machine."""
@@ -107,26 +107,26 @@ class AuthorizationEndpoint:
         return Client(id=admin.id, name="a client with an admin key", redirect_uris=(target,))
 
     async def _allow_at_once(
-        self, request: Request, asked: AuthorizationRequest, admin: Principal
+        self, request: Request, authorization: AuthorizationRequest, admin: Principal
     ) -> Response:
         """The key in the request is proof and consent in one; PKCE and the code are as always."""
         subject = subject_of(admin, self._keys)
-        code = await self._grants.allow_at_once(asked, subject, request.note)
-        parameters = {"code": code, "state": asked.state, "iss": request.base}
-        return redirect(with_parameters(asked.redirect_uri, parameters))
+        code = await self._grants.allow_at_once(authorization, subject, request.note)
+        parameters = {"code": code, "state": authorization.state, "iss": request.base}
+        return redirect(with_parameters(authorization.redirect_uri, parameters))
 
-    async def _begin(self, request: Request, asked: AuthorizationRequest) -> Response:
-        sign_in = await self._sign_ins.begin(asked, request.peer)
+    async def _begin(self, request: Request, authorization: AuthorizationRequest) -> Response:
+        sign_in = await self._sign_ins.begin(authorization, request.peer)
         cookie = browser.cookie(request, sign_in)
         if self._provider is None:
             here = with_parameters(request.base + paths.SIGN_IN, {"request": sign_in.id})
             return redirect(here, cookie)
         try:
-            begun = await self._provider.begin(sign_in.state, request.base + paths.CALLBACK)
+            beginning = await self._provider.begin(sign_in.state, request.base + paths.CALLBACK)
         except SignInFailed as failed:
             return error_page(request, str(failed), "oauth-sign-in-failed", status=502)
-        await self._sign_ins.remember(sign_in, begun.remembered)
-        return redirect(begun.url, cookie)
+        await self._sign_ins.remember(sign_in, beginning.remembered)
+        return redirect(beginning.url, cookie)
 
 
 def _bad_redirect(request: Request, client: Client, target: str) -> Response | None:

@@ -39,8 +39,8 @@ async def find_sign_in(
 
 def forgery_refusal(request: Request, sign_in: SignIn) -> Response | None:
     """A refusal, unless the form is one that this browser was shown."""
-    given = request.form.get("form_token") or ""
-    if hmac.compare_digest(given.encode(), sign_in.form_token.encode()):
+    form_token = request.form.get("form_token") or ""
+    if hmac.compare_digest(form_token.encode(), sign_in.form_token.encode()):
         return None
     return error_page(request, FORGED, "oauth-forged-form", status=403)
 

@@ -34,8 +34,8 @@ class CallbackEndpoint:
             await self._sign_ins.end(sign_in)
             status = 502 if isinstance(failed, ProviderUnavailable) else 403
             return error_page(request, str(failed), "oauth-sign-in-failed", status=status)
-        shown = profile.email or profile.name or profile.uid
-        subject = Subject(shown=shown, user_id=profile.uid)
+        label = profile.email or profile.name or profile.uid
+        subject = Subject(shown=label, user_id=profile.uid)
         return await browser.redirect_to_consent(request, self._sign_ins, sign_in, subject)
 
     async def _profile(self, request: Request, sign_in: SignIn) -> Profile:

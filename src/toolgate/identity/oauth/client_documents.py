@@ -38,23 +38,23 @@ class ClientDocuments:
 
     async def client(self, client_id: str) -> Client:
         """The client whose document is at `client_id`; raise `BadClient` when it cannot be used."""
-        known = self._remembered.get(client_id)
-        if known and known[0] > self._clock():
-            return known[1]
+        remembered = self._remembered.get(client_id)
+        if remembered and remembered[0] > self._clock():
+            return remembered[1]
         self._check_id(client_id)
         return await self._asking.run(client_id, lambda: self._fetch(client_id))
 
     async def _fetch(self, client_id: str) -> Client:
         try:
-            fetched = await self._fetcher.get(client_id)
+            document = await self._fetcher.get(client_id)
         except FetchFailed as problem:
             raise BadClient(f"The client's document could not be fetched: {problem}") from problem
-        client = client_from_document(client_id, fetched.body)
-        self._remember(client, fetched)
+        client = client_from_document(client_id, document.body)
+        self._remember(client, document)
         return client
 
-    def _remember(self, client: Client, fetched: JsonObject) -> None:
-        seconds = LEAST_SECONDS if fetched.fresh_seconds is None else fetched.fresh_seconds
+    def _remember(self, client: Client, document: JsonObject) -> None:
+        seconds = LEAST_SECONDS if document.fresh_seconds is None else document.fresh_seconds
         until = self._clock() + min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
         self._remembered.pop(client.id, None)
         if len(self._remembered) >= MOST_REMEMBERED:
@@ -91,46 +91,46 @@ def client_from_document(client_id: str, document: dict[str, Any]) -> Client:
     )
 
 
-def _name(given: object, client_id: str) -> str:
-    if given is not None and not isinstance(given, str):
+def _name(value: object, client_id: str) -> str:
+    if value is not None and not isinstance(value, str):
         raise BadClient("client_name in the client's document must be a text.")
-    return shown_name(given or "") or printable(urlsplit(client_id).hostname or client_id)
+    return shown_name(value or "") or printable(urlsplit(client_id).hostname or client_id)
 
 
-def _uri(given: object) -> str | None:
+def _uri(value: object) -> str | None:
     """The client's home page; one that cannot be shown safely is left out."""
     try:
-        parts = _split("client_uri", given)
+        parts = _split("client_uri", value)
     except BadClient:
         return None
-    return str(given) if parts.scheme == "https" and parts.hostname else None
+    return str(value) if parts.scheme == "https" and parts.hostname else None
 
 
-def _redirects(given: object) -> tuple[str, ...]:
-    if not isinstance(given, list) or not 1 <= len(cast("list[Any]", given)) <= MOST_REDIRECTS:
+def _redirects(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not 1 <= len(cast("list[Any]", value)) <= MOST_REDIRECTS:
         raise BadClient(f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses.")
-    return tuple(_redirect(one) for one in cast("list[Any]", given))
+    return tuple(_redirect(one) for one in cast("list[Any]", value))
 
 
-def _redirect(given: object) -> str:
+def _redirect(value: object) -> str:
     """An address that answers may be sent to, by the rules of registration."""
-    rule = broken_rule(given) if isinstance(given, str) else "must be texts"
+    rule = broken_rule(value) if isinstance(value, str) else "must be texts"
     if rule:
         raise BadClient(f"redirect_uris {rule}.")
-    return str(given)
+    return str(value)
 
 
-def _split(field: str, given: object) -> SplitResult:
+def _split(field: str, value: object) -> SplitResult:
     """The parts of an address that every reader reads alike."""
-    if not isinstance(given, str) or not given or len(given) > MOST_ADDRESS:
+    if not isinstance(value, str) or not value or len(value) > MOST_ADDRESS:
         raise BadClient(f"{field} must be an address of at most {MOST_ADDRESS} characters.")
-    if not given.isascii() or not given.isprintable() or set(given) & set(' \\"<>^`{|}'):
+    if not value.isascii() or not value.isprintable() or set(value) & set(' \\"<>^`{|}'):
         raise BadClient(f"{field} must not have spaces or characters that need escaping.")
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(value)
         _ = parts.port
     except ValueError:
         raise BadClient(f"{field} must be a valid address.") from None
-    if "#" in given or parts.username is not None or parts.password is not None:
+    if "#" in value or parts.username is not None or parts.password is not None:
         raise BadClient(f"{field} must not have a fragment, a user or a password.")
     return parts

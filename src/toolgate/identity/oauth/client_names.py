@@ -14,18 +14,18 @@ BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters that show nothing."""
 
 
-def shown_name(given: str) -> str:
+def shown_name(claimed_name: str) -> str:
     """The name as it is shown; empty where nothing of it can be."""
-    if ADDRESS.search(given):
+    if ADDRESS.search(claimed_name):
         return ""
-    kept: list[str] = []
+    letters: list[str] = []
     marks = 0
-    for letter in unicodedata.normalize("NFC", given):
+    for letter in unicodedata.normalize("NFC", claimed_name):
         kind = unicodedata.category(letter)
         marks = marks + 1 if kind in ("Mn", "Me") else 0
         if kind[0] == "C" or kind in ("Zl", "Zp") or letter in BLANK_LETTERS:
-            kept.append(" ")
+            letters.append(" ")
         elif marks <= MOST_MARKS:
-            kept.append(letter)
-    name = " ".join("".join(kept).split())
+            letters.append(letter)
+    name = " ".join("".join(letters).split())
     return name if len(name) <= MOST_SHOWN else name[: MOST_SHOWN - 1].rstrip() + "…"

@@ -87,11 +87,11 @@ class Clients:
         peer: str = "",
     ) -> Client:
         """Keep a new client."""
-        made = Client(
+        client = Client(
             id=f"mcp_{secrets.token_hex(16)}", name=name, redirect_uris=redirect_uris, uri=uri
         )
         row: dict[str, Any] = {
-            "id": made.id,
+            "id": client.id,
             "name": name,
             "redirect_uris": list(redirect_uris),
             "uri": uri,
@@ -104,10 +104,10 @@ class Clients:
             delete_expired(connection, clients)
             make_room(connection, clients, MAY_GO, MOST_NEVER_USED)
             connection.execute(insert(clients), [row])
-            note(connection, REGISTERED, replace(ANONYMOUS, client_id=made.id))
+            note(connection, REGISTERED, replace(ANONYMOUS, client_id=client.id))
 
         await self._database.write(keep)
-        return made
+        return client
 
 
 def extend_client(connection: Connection, client_id: str, seconds: float) -> None:

@@ -56,13 +56,13 @@ class ConsentPage:
     async def __call__(self, request: Request) -> Response:
         """Show the page, or read what it sends."""
         posted = request.method == "POST"
-        given = request.form if posted else request.query
-        sign_in = await browser.find_sign_in(request, self._sign_ins, given.get("request"))
+        parameters = request.form if posted else request.query
+        sign_in = await browser.find_sign_in(request, self._sign_ins, parameters.get("request"))
         if isinstance(sign_in, Response):
             return sign_in
         if sign_in.subject is None:
             return error_page(request, "Sign in first.", "oauth-not-signed-in", status=403)
-        token = given.get("form_token") or ""
+        token = parameters.get("form_token") or ""
         if not sign_in.may_decide(token):
             return error_page(request, browser.FORGED, "oauth-forged-form", status=403)
         if posted:
@@ -98,20 +98,21 @@ class ConsentPage:
     ) -> Response:
         if not await self._grants.is_key_in_force(subject):
             return error_page(request, KEY_ENDED, "oauth-key-ended", status=403)
-        asked = sign_in.asked
+        authorization = sign_in.asked
+        client_id = authorization.client_id
         principal = await self._principal(subject)
-        reads_only = scopes.is_read_only(asked.scope)
+        reads_only = scopes.is_read_only(authorization.scope)
         counts = self._count_tools(replace(principal, read_only=reads_only))
         return page(
             request,
             "consent",
-            leads_to=redirects.origin(asked.redirect_uri),
+            leads_to=redirects.origin(authorization.redirect_uri),
             action=paths.CONSENT,
             sign_in=sign_in.id,
             form_token=token,
-            client=asked.client_name,
-            described_by=urlsplit(asked.client_id).netloc if is_document(asked.client_id) else None,
-            place=redirects.describe(asked.redirect_uri),
+            client=authorization.client_name,
+            described_by=urlsplit(client_id).netloc if is_document(client_id) else None,
+            place=redirects.describe(authorization.redirect_uri),
             person=subject.shown,
             admin=Role.ADMIN in principal.roles,
             reads_only=reads_only,
@@ -122,17 +123,17 @@ class ConsentPage:
 
     async def _principal(self, subject: Subject) -> Principal:
         """Who signed in, with the roles they have now."""
-        found = await self._database.read(
+        principal = await self._database.read(
             lambda connection: principal_of(connection, subject.user_id, subject.key_id), quick=True
         )
-        return await self._credentials.with_admin_role(found)
+        return await self._credentials.with_admin_role(principal)
 
 
 def duration_in_words(seconds: float) -> str:
     """A length of time, in the largest unit that fits it evenly."""
-    whole = max(1, round(seconds))
+    total = max(1, round(seconds))
     for name, size in UNITS:
-        number, rest = divmod(whole, size)
+        number, rest = divmod(total, size)
         if not rest:
             return f"{number} {name}{'' if number == 1 else 's'}"
     raise AssertionError("a second always fits")
@@ -149,5 +150,5 @@ def _redirect_to_client(
 
     After Allow the browser keeps its cookie, so that who goes back can still choose Deny.
     """
-    given = {**parameters, "state": sign_in.asked.state, "iss": request.base}
-    return redirect(with_parameters(sign_in.asked.redirect_uri, given), *headers, rule=rule)
+    query = {**parameters, "state": sign_in.asked.state, "iss": request.base}
+    return redirect(with_parameters(sign_in.asked.redirect_uri, query), *headers, rule=rule)

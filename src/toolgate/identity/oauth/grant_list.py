@@ -49,8 +49,8 @@ async def grants_in_force(database: Database) -> list[dict[str, Any]]:
 
 async def end_grants(database: Database, whose: str) -> int:
     """End a grant by its id, or all of a user or a key, on an operator's word; how many."""
-    wanted = or_(grants.c.id == whose, grants.c.user_id == whose, grants.c.key_id == whose)
-    return await database.write(lambda connection: _end(connection, wanted))
+    condition = or_(grants.c.id == whose, grants.c.user_id == whose, grants.c.key_id == whose)
+    return await database.write(lambda connection: _end(connection, condition))
 
 
 async def end_former_key(database: Database, mark: bytes | None) -> int:
@@ -59,18 +59,18 @@ async def end_former_key(database: Database, mark: bytes | None) -> int:
     Its tokens are refused anyway; ended, they stay so when the setting is changed back.
     """
     former = grants.c.key_mark.is_distinct_from(mark)
-    wanted = and_(grants.c.key_id == SETTING_KEY_ID, former)
-    some = select(grants.c.id).where(wanted, grants.c.ended_at.is_(None)).limit(1)
+    condition = and_(grants.c.key_id == SETTING_KEY_ID, former)
+    some = select(grants.c.id).where(condition, grants.c.ended_at.is_(None)).limit(1)
     # Looked at first: a start does not wait for the write lock without need.
     if await database.read(lambda connection: connection.execute(some).first()) is None:
         return 0
-    return await database.write(lambda connection: _end(connection, wanted))
+    return await database.write(lambda connection: _end(connection, condition))
 
 
-def _end(connection: Connection, wanted: ColumnElement[bool]) -> int:
-    ended = update(grants).where(wanted, grants.c.ended_at.is_(None))
-    gone = ended.values(ended_at=timestamp()).returning(grants.c.id, grants.c.client_id)
-    rows = connection.execute(gone).all()
+def _end(connection: Connection, condition: ColumnElement[bool]) -> int:
+    statement = update(grants).where(condition, grants.c.ended_at.is_(None))
+    returned = statement.values(ended_at=timestamp()).returning(grants.c.id, grants.c.client_id)
+    rows = connection.execute(returned).all()
     for row in rows:
         note_operator(connection, "grants.end", client_id=row.client_id, grant_id=row.id)
     return len(rows)

@@ -86,10 +86,10 @@ class Grants:
         """Answer the sign-in with a grant, once; the code for it."""
         code = opaque.new(opaque.CODE)
         assert sign_in.subject is not None
-        asked = sign_in.asked
+        authorization = sign_in.asked
         if reading_only:
-            asked = replace(asked, scope=scopes.read_only(asked.scope))
-        row = _new_grant(asked, sign_in.subject, code)
+            authorization = replace(authorization, scope=scopes.read_only(authorization.scope))
+        row = _new_grant(authorization, sign_in.subject, code)
 
         def keep(connection: Connection) -> str | Refusal:
             if not self._keys.is_in_force(connection, row["key_id"], row["key_mark"]):
@@ -105,7 +105,7 @@ class Grants:
         """End the sign-in, and the grant that came of it, if the person had allowed it before."""
 
         def end(connection: Connection) -> None:
-            grant = _locked(connection, grant_of(connection, sign_in))
+            grant = _lock(connection, grant_of(connection, sign_in))
             if grant is not None and grant.ended_at is None:
                 note(connection, REVOKED, principal_of_grant(connection, _audited_fields(grant)))
                 _end(connection, grant.id)
@@ -113,10 +113,12 @@ class Grants:
 
         await self._database.write(end)
 
-    async def allow_at_once(self, asked: AuthorizationRequest, subject: Subject, note: Note) -> str:
+    async def allow_at_once(
+        self, authorization: AuthorizationRequest, subject: Subject, note: Note
+    ) -> str:
         """The code of a grant for somebody who has proved who they are with the request itself."""
         code = opaque.new(opaque.CODE)
-        row = _new_grant(asked, subject, code)
+        row = _new_grant(authorization, subject, code)
         await self._database.write(lambda connection: self._store(connection, row, note))
         return code.text
 
@@ -129,13 +131,13 @@ class Grants:
     async def exchange(self, use: CodeRequest, note: Note) -> Tokens | Refusal:
         """Tokens for a code, once."""
         # Looked at first: what cannot succeed must not take the database's write lock.
-        refused = await self._database.read(lambda c: _code_refusal(c, use.code), quick=True)
-        return refused or await self._database.write(
+        refusal = await self._database.read(lambda c: _code_refusal(c, use.code), quick=True)
+        return refusal or await self._database.write(
             lambda connection: self._exchange(connection, use, note)
         )
 
     def _exchange(self, connection: Connection, use: CodeRequest, note: Note) -> Tokens | Refusal:
-        grant = _locked(connection, opaque.id_of(use.code, opaque.CODE))
+        grant = _lock(connection, opaque.id_of(use.code, opaque.CODE))
         good = opaque.matches(use.code, grant.code if grant else None)
         if not grant or not good:
             return Refusal("invalid_grant", WRONG_CODE, "oauth-unknown-code")
@@ -147,10 +149,10 @@ class Grants:
         if grant.code_used_at is not None or grant.ended_at is not None:
             _end(connection, grant.id)
             return Refusal("invalid_grant", WRONG_CODE, "oauth-code-reused")
-        if refused := code_refusal(grant, use):
-            return refused
-        if refused := self._key_ended(connection, grant):
-            return refused
+        if refusal := code_refusal(grant, use):
+            return refusal
+        if refusal := self._key_ended(connection, grant):
+            return refusal
         used = update(grants).where(grants.c.id == grant.id).values(code_used_at=timestamp())
         connection.execute(used)
         note(connection, TOKEN_ISSUED, principal_of_grant(connection, _audited_fields(grant)))
@@ -158,19 +160,19 @@ class Grants:
 
     async def refresh(self, use: RefreshRequest, note: Note) -> Tokens | Refusal:
         """A new pair for a refresh token, which is then used up."""
-        refused = await self._database.read(lambda c: _token_refusal(c, use.token), quick=True)
-        return refused or await self._database.write(
+        refusal = await self._database.read(lambda c: _token_refusal(c, use.token), quick=True)
+        return refusal or await self._database.write(
             lambda connection: self._refresh(connection, use, note)
         )
 
     def _refresh(self, connection: Connection, use: RefreshRequest, note: Note) -> Tokens | Refusal:
         token = _token(connection, opaque.id_of(use.token, opaque.REFRESH))
         good = opaque.matches(use.token, token.hash if token else None)
-        grant = _locked(connection, token.grant_id if token else None)
+        grant = _lock(connection, token.grant_id if token else None)
         if not token or not good or not grant:
             return Refusal("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
-        if refused := refresh_refusal(grant, use):
-            return refused.with_grant(grant)
+        if refusal := refresh_refusal(grant, use):
+            return refusal.with_grant(grant)
         # Read again, now that nobody else may change it.
         token = _token(connection, token.id)
         return _with_grant(grant, self._use_token(connection, grant, token, note))
@@ -183,8 +185,8 @@ class Grants:
         if _is_reuse(connection, token):
             _end(connection, grant.id)
             return Refusal("invalid_grant", WRONG_TOKEN, "oauth-refresh-reused")
-        if refused := self._key_ended(connection, grant):
-            return refused
+        if refusal := self._key_ended(connection, grant):
+            return refusal
         if token.used_at is None:
             used = update(tokens).where(tokens.c.id == token.id).values(used_at=timestamp())
             connection.execute(used)
@@ -232,23 +234,23 @@ class Grants:
 def _code_refusal(connection: Connection, text: str) -> Refusal | None:
     """Why this is no code that could be exchanged; one that was used is looked at under a lock."""
     code_id = opaque.id_of(text, opaque.CODE)
-    found = connection.execute(select(grants).where(grants.c.id == (code_id or ""))).first()
-    if not opaque.matches(text, found.code if found else None) or not found:
+    grant = connection.execute(select(grants).where(grants.c.id == (code_id or ""))).first()
+    if not opaque.matches(text, grant.code if grant else None) or not grant:
         return Refusal("invalid_grant", WRONG_CODE, "oauth-unknown-code")
-    if found.ended_at is not None:
-        return Refusal("invalid_grant", WRONG_CODE, "oauth-code-reused").with_grant(found)
+    if grant.ended_at is not None:
+        return Refusal("invalid_grant", WRONG_CODE, "oauth-code-reused").with_grant(grant)
     return None
 
 
 def _token_refusal(connection: Connection, text: str) -> Refusal | None:
     """Why this is no refresh token that could be exchanged; the rest is looked at under a lock."""
-    found = _token(connection, opaque.id_of(text, opaque.REFRESH))
-    if not opaque.matches(text, found.hash if found else None) or not found:
+    token = _token(connection, opaque.id_of(text, opaque.REFRESH))
+    if not opaque.matches(text, token.hash if token else None) or not token:
         return Refusal("invalid_grant", WRONG_TOKEN, "oauth-unknown-refresh-token")
-    grant = connection.execute(select(grants).where(grants.c.id == found.grant_id)).first()
+    grant = connection.execute(select(grants).where(grants.c.id == token.grant_id)).first()
     if grant is None or grant.ended_at is not None:
-        refused = Refusal("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
-        return refused.with_grant(grant) if grant else refused
+        refusal = Refusal("invalid_grant", WRONG_TOKEN, "oauth-grant-ended")
+        return refusal.with_grant(grant) if grant else refusal
     return None
 
 
@@ -258,23 +260,23 @@ def _with_grant(grant: Row[Any], outcome: Tokens | Refusal) -> Tokens | Refusal:
 
 def _is_token(connection: Connection, text: str) -> bool:
     token_id = opaque.id_of(text, opaque.REFRESH) or opaque.id_of(text, opaque.ACCESS)
-    found = _token(connection, token_id)
-    return opaque.matches(text, found.hash if found else None)
+    token = _token(connection, token_id)
+    return opaque.matches(text, token.hash if token else None)
 
 
 def _new_grant(
-    asked: AuthorizationRequest, subject: Subject, code: opaque.Secret
+    authorization: AuthorizationRequest, subject: Subject, code: opaque.Secret
 ) -> dict[str, Any]:
     return {
         "id": code.id,
-        "client_id": asked.client_id,
+        "client_id": authorization.client_id,
         "user_id": subject.user_id,
         "key_id": subject.key_id,
         "key_mark": _key_mark(subject),
-        "scope": asked.scope,
-        "resource": asked.resource,
-        "redirect_uri": asked.redirect_uri,
-        "challenge": asked.challenge,
+        "scope": authorization.scope,
+        "resource": authorization.resource,
+        "redirect_uri": authorization.redirect_uri,
+        "challenge": authorization.challenge,
         "code": code.hash,
         "code_expires_at": timestamp(seconds=CODE_SECONDS),
         "created_at": timestamp(),
@@ -297,12 +299,12 @@ def _is_reuse(connection: Connection, token: Row[Any]) -> bool:
         return False
     if token.used_at < timestamp(seconds=-GRACE_SECONDS):
         return True
-    answered = select(tokens.c.id).where(
+    successors = select(tokens.c.id).where(
         tokens.c.grant_id == token.grant_id,
         tokens.c.parent_id == token.id,
         tokens.c.used_at.is_not(None),
     )
-    return connection.execute(answered).first() is not None
+    return connection.execute(successors).first() is not None
 
 
 def _revoke(connection: Connection, text: str, client_id: str | None, note: Note) -> Refusal | None:
@@ -311,7 +313,7 @@ def _revoke(connection: Connection, text: str, client_id: str | None, note: Note
     good = opaque.matches(text, token.hash if token else None)
     if not token or not good:
         return None
-    grant = _locked(connection, token.grant_id)
+    grant = _lock(connection, token.grant_id)
     if grant is None:
         return None
     if client_id is not None and grant.client_id != client_id:
@@ -319,18 +321,18 @@ def _revoke(connection: Connection, text: str, client_id: str | None, note: Note
         return Refusal("invalid_client", message, "oauth-revoke-by-another-client").with_grant(
             grant
         )
-    whole = token.kind == "refresh"
-    if grant.ended_at is None and (whole or token.ended_at is None):
+    ends_grant = token.kind == "refresh"
+    if grant.ended_at is None and (ends_grant or token.ended_at is None):
         note(connection, REVOKED, principal_of_grant(connection, _audited_fields(grant)))
-    if whole:
+    if ends_grant:
         _end(connection, token.grant_id)
     else:
-        ended = update(tokens).where(tokens.c.id == token.id).values(ended_at=timestamp())
-        connection.execute(ended)
+        statement = update(tokens).where(tokens.c.id == token.id).values(ended_at=timestamp())
+        connection.execute(statement)
     return None
 
 
-def _locked(connection: Connection, grant_id: str | None) -> Row[Any] | None:
+def _lock(connection: Connection, grant_id: str | None) -> Row[Any] | None:
     one = select(grants).where(grants.c.id == (grant_id or "")).with_for_update()
     return connection.execute(one).first()
 
@@ -340,8 +342,8 @@ def _token(connection: Connection, token_id: str | None) -> Row[Any] | None:
 
 
 def _end(connection: Connection, grant_id: str) -> None:
-    ended = update(grants).where(grants.c.id == grant_id, grants.c.ended_at.is_(None))
-    connection.execute(ended.values(ended_at=timestamp()))
+    statement = update(grants).where(grants.c.id == grant_id, grants.c.ended_at.is_(None))
+    connection.execute(statement.values(ended_at=timestamp()))
 
 
 def _audited_fields(grant: Row[Any]) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def redirect(url: str, *headers: Header, rule: str | None = None) -> Response:
     return Response(status=303, headers=all_headers, rule=rule)
 
 
-def with_parameters(url: str, given: Mapping[str, str | None]) -> str:
+def with_parameters(url: str, parameters: Mapping[str, str | None]) -> str:
     """The address with further query parameters; what it has already stays as it is."""
-    added = urlencode({name: value for name, value in given.items() if value is not None})
-    return f"{url}{'&' if '?' in url else '?'}{added}"
+    query = urlencode({name: value for name, value in parameters.items() if value is not None})
+    return f"{url}{'&' if '?' in url else '?'}{query}"

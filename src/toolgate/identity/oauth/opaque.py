@@ -38,9 +38,9 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def matches(text: str, kept: bytes | None) -> bool:
+def matches(text: str, stored: bytes | None) -> bool:
     """Whether this is the secret; takes as long when there is none to compare with."""
-    return hmac.compare_digest(digest(text), kept or bytes(32)) and kept is not None
+    return hmac.compare_digest(digest(text), stored or bytes(32)) and stored is not None
 
 
 def derive(secret: str, purpose: str) -> str:

@@ -13,5 +13,5 @@ def matches_challenge(verifier: str, challenge: str) -> bool:
     """Whether this verifier is the one the challenge was made from."""
     if not VERIFIER.fullmatch(verifier):
         return False
-    made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
-    return hmac.compare_digest(made, challenge.encode())
+    expected = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
+    return hmac.compare_digest(expected, challenge.encode())

@@ -47,11 +47,11 @@ def _split(uri: str) -> SplitResult | None:
     return parts if parts.scheme else None
 
 
-def is_allowed(asked: str, registered: tuple[str, ...]) -> bool:
+def is_allowed(uri: str, registered: tuple[str, ...]) -> bool:
     """Whether an address is one of the registered: equal, or on loopback but for the port."""
-    if asked in registered:
+    if uri in registered:
         return True
-    plain = _without_port(asked)
+    plain = _without_port(uri)
     return plain is not None and plain in {_without_port(one) for one in registered}
 
 

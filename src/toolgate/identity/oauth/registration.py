@@ -43,13 +43,13 @@ class RegistrationEndpoint:
             redirects = _redirects(metadata.get("redirect_uris"))
             _check_public(metadata)
             name, uri = _name(metadata.get("client_name")), _uri(metadata.get("client_uri"))
-        except InvalidClientMetadata as wrong:
-            return error_response(wrong.error, str(wrong), RULE)
-        made = await self._clients.register(name, redirects, uri, request.note, peer=request.peer)
+        except InvalidClientMetadata as problem:
+            return error_response(problem.error, str(problem), RULE)
+        client = await self._clients.register(name, redirects, uri, request.note, peer=request.peer)
         body = {
-            "client_id": made.id,
-            "client_name": made.name,
-            "redirect_uris": list(made.redirect_uris),
+            "client_id": client.id,
+            "client_name": client.name,
+            "redirect_uris": list(client.redirect_uris),
             "grant_types": GRANTS,
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
@@ -68,8 +68,8 @@ def _object(body: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", metadata)
 
 
-def _redirects(given: Any) -> tuple[str, ...]:
-    uris = cast("list[Any]", given) if isinstance(given, list) else []
+def _redirects(value: Any) -> tuple[str, ...]:
+    uris = cast("list[Any]", value) if isinstance(value, list) else []
     if not 1 <= len(uris) <= MOST_REDIRECTS or not all(isinstance(one, str) for one in uris):
         message = f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses."
         raise InvalidClientMetadata("invalid_redirect_uri", message)
@@ -92,23 +92,23 @@ def _check_public(metadata: dict[str, Any]) -> None:
     what could never work is refused.
     """
     for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
-        given = metadata.get(name)
-        if given is not None and not (isinstance(given, list) and needed in given):
+        value = metadata.get(name)
+        if value is not None and not (isinstance(value, list) and needed in value):
             raise InvalidClientMetadata(
                 "invalid_client_metadata", f"{name} must be a list with {needed}."
             )
 
 
-def _name(given: Any) -> str:
-    if given is None:
+def _name(value: Any) -> str:
+    if value is None:
         return DEFAULT_NAME
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         raise InvalidClientMetadata("invalid_client_metadata", "client_name must be a text.")
-    return shown_name(given) or DEFAULT_NAME
+    return shown_name(value) or DEFAULT_NAME
 
 
-def _uri(given: Any) -> str | None:
+def _uri(value: Any) -> str | None:
     """The client's home page; one that cannot be shown safely is left out."""
-    if not isinstance(given, str) or len(given) > MOST_ADDRESS:
+    if not isinstance(value, str) or len(value) > MOST_ADDRESS:
         return None
-    return given if given.startswith("https://") and not broken_rule(given) else None
+    return value if value.startswith("https://") and not broken_rule(value) else None

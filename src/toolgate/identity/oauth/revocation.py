@@ -21,9 +21,9 @@ class RevocationEndpoint:
         if request.content_type != FORM or request.form.repeated or token is None:
             return error_response("invalid_request", f"Send token, once, in a body of {FORM}.", BAD)
         client_id = await self._admins.stored_client_id(request, request.form.get("client_id"))
-        refused = await self._grants.revoke(token, client_id, request.note)
-        if refused:
+        refusal = await self._grants.revoke(token, client_id, request.note)
+        if refusal:
             return error_response(
-                refused.error, refused.description, refused.rule, actor=refused.actor
+                refusal.error, refusal.description, refusal.rule, actor=refusal.actor
             )
         return json_response({})

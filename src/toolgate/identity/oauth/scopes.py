@@ -5,13 +5,13 @@ READ = "tools:read"
 SUPPORTED = [TOOLS, READ]
 
 
-def requested_scope(given: str | None) -> str:
+def requested_scope(parameter: str | None) -> str:
     """The widest of our scopes that a request names; `tools` when it names none at all.
 
     Empty where it names others only.
     """
-    wanted = [TOOLS] if given is None else given.split()
-    return next((scope for scope in SUPPORTED if scope in wanted), "")
+    names = [TOOLS] if parameter is None else parameter.split()
+    return next((scope for scope in SUPPORTED if scope in names), "")
 
 
 def read_only(scope: str) -> str:
@@ -19,10 +19,10 @@ def read_only(scope: str) -> str:
     return READ if scope else ""
 
 
-def is_within(wanted: str, scope: str) -> bool:
+def is_within(requested: str, scope: str) -> bool:
     """Whether a refresh asks for no more than was allowed."""
     allowed = {TOOLS, READ} if scope == TOOLS else {scope}
-    return set(wanted.split()) <= allowed
+    return set(requested.split()) <= allowed
 
 
 def allows_tools(scope: str) -> bool:

@@ -90,7 +90,7 @@ def endpoints(parts: ServerParts) -> Mapping[str, Endpoint]:
         access_seconds=parts.access_seconds,
         refresh_seconds=parts.refresh_seconds,
     )
-    found: dict[str, Endpoint] = {
+    by_path: dict[str, Endpoint] = {
         paths.AUTHORIZE: AuthorizationEndpoint(
             clients,
             sign_ins,
@@ -114,23 +114,25 @@ def endpoints(parts: ServerParts) -> Mapping[str, Endpoint]:
         **_metadata(parts),
     }
     if parts.registration:
-        found[paths.REGISTER] = RegistrationEndpoint(clients)
+        by_path[paths.REGISTER] = RegistrationEndpoint(clients)
     if parts.provider is None:
-        found[paths.SIGN_IN] = SignInPage(sign_ins, parts.credentials.keys, parts.guesses)
+        by_path[paths.SIGN_IN] = SignInPage(sign_ins, parts.credentials.keys, parts.guesses)
     else:
-        found[paths.CALLBACK] = CallbackEndpoint(sign_ins, parts.provider, parts.credentials.users)
-    return found | {alias: found[path] for alias, path in ALIASES.items() if path in found}
+        by_path[paths.CALLBACK] = CallbackEndpoint(
+            sign_ins, parts.provider, parts.credentials.users
+        )
+    return by_path | {alias: by_path[path] for alias, path in ALIASES.items() if path in by_path}
 
 
 def _metadata(parts: ServerParts) -> dict[str, Endpoint]:
     server = ServerMetadata(
         registration=parts.registration, client_documents=parts.documents is not None
     )
-    found: dict[str, Endpoint] = {
+    by_path: dict[str, Endpoint] = {
         paths.RESOURCE_METADATA: ResourceMetadata(),
         paths.SERVER_METADATA: server,
     }
     for path in paths.MCP_PATHS:
-        found[paths.RESOURCE_METADATA + path] = ResourceMetadata(path)
-        found[paths.SERVER_METADATA + path] = server
-    return found
+        by_path[paths.RESOURCE_METADATA + path] = ResourceMetadata(path)
+        by_path[paths.SERVER_METADATA + path] = server
+    return by_path

@@ -34,16 +34,16 @@ class SignInPage:
     async def __call__(self, request: Request) -> Response:
         """Show the page, or read what it sends."""
         posted = request.method == "POST"
-        given = request.form if posted else request.query
-        sign_in = await browser.find_sign_in(request, self._sign_ins, given.get("request"))
+        parameters = request.form if posted else request.query
+        sign_in = await browser.find_sign_in(request, self._sign_ins, parameters.get("request"))
         if isinstance(sign_in, Response):
             return sign_in
         if sign_in.allowed:
             return error_page(request, ALREADY, "oauth-answered-twice", status=403)
         if not posted:
             return _page(request, sign_in)
-        if refused := browser.forgery_refusal(request, sign_in):
-            return refused
+        if refusal := browser.forgery_refusal(request, sign_in):
+            return refusal
         return await self._read(request, sign_in)
 
     async def _read(self, request: Request, sign_in: SignIn) -> Response:

@@ -79,8 +79,8 @@ class SignIn:
 
     def may_decide(self, token: str) -> bool:
         """Whether this token was given to the browser in which the person signed in."""
-        kept = self.remembered.get(CONSENT) if self.subject else None
-        return opaque.matches(token, bytes.fromhex(kept) if kept else None)
+        token_digest = self.remembered.get(CONSENT) if self.subject else None
+        return opaque.matches(token, bytes.fromhex(token_digest) if token_digest else None)
 
     @property
     def state(self) -> str:
@@ -94,20 +94,20 @@ class SignIns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, asked: AuthorizationRequest, peer: str = "") -> SignIn:
+    async def begin(self, authorization: AuthorizationRequest, peer: str = "") -> SignIn:
         """Keep a new one."""
-        made = SignIn(
+        sign_in = SignIn(
             id=secrets.token_hex(16),
             secret=secrets.token_hex(32),
-            asked=asked,
+            asked=authorization,
             remembered={},
             subject=None,
         )
         row: dict[str, Any] = {
-            "id": made.id,
-            "browser": opaque.digest(made.secret),
-            "asked": asdict(asked),
-            "client_id": asked.client_id,
+            "id": sign_in.id,
+            "browser": opaque.digest(sign_in.secret),
+            "asked": asdict(authorization),
+            "client_id": authorization.client_id,
             "network": network_of(peer),
             "remembered": {},
             "subject": None,
@@ -122,7 +122,7 @@ class SignIns:
             connection.execute(insert(sign_ins), [row])
 
         await self._database.write(keep)
-        return made
+        return sign_in
 
     async def find(self, sign_in_id: str, secret: str) -> SignIn | None:
         """The sign-in, if this browser began it and it is not over."""
@@ -143,13 +143,13 @@ class SignIns:
         """The person has proved who they are; the token with which they may decide."""
         token = secrets.token_hex(32)
         changed = update(sign_ins).where(sign_ins.c.id == sign_in.id)
-        kept = {CONSENT: opaque.digest(token).hex()}
-        proved = changed.values(subject=asdict(subject), remembered=kept)
+        remembered = {CONSENT: opaque.digest(token).hex()}
+        statement = changed.values(subject=asdict(subject), remembered=remembered)
 
         def keep(connection: Connection) -> None:
             if grant_of(connection, sign_in):
                 return  # the token decides nothing: the answer stays
-            connection.execute(proved)
+            connection.execute(statement)
             who = principal_of(connection, subject.user_id, subject.key_id)
             note(connection, SIGNED_IN, replace(who, client_id=sign_in.asked.client_id))
 
@@ -169,25 +169,25 @@ class SignIns:
         await self._database.write(lambda c: c.execute(changed))
 
 
-def _locked(connection: Connection, sign_in: SignIn) -> Row[Any] | None:
+def _lock(connection: Connection, sign_in: SignIn) -> Row[Any] | None:
     one = select(sign_ins).where(sign_ins.c.id == sign_in.id).with_for_update()
     return connection.execute(one).first()
 
 
 def grant_of(connection: Connection, sign_in: SignIn) -> str | None:
     """The grant that came of a sign-in, if one did; until the transaction ends, none can."""
-    row = _locked(connection, sign_in)
+    row = _lock(connection, sign_in)
     return row.remembered.get(GRANT) if row and row.subject else None
 
 
 def set_grant(connection: Connection, sign_in: SignIn, grant_id: str) -> bool:
     """Keep which grant comes of a sign-in: of two answers at once, one succeeds."""
-    row = _locked(connection, sign_in)
+    row = _lock(connection, sign_in)
     if row is None or GRANT in row.remembered:
         return False
-    kept = {**row.remembered, GRANT: grant_id}
-    changed = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(remembered=kept)
-    connection.execute(changed)
+    remembered = {**row.remembered, GRANT: grant_id}
+    statement = update(sign_ins).where(sign_ins.c.id == sign_in.id).values(remembered=remembered)
+    connection.execute(statement)
     return True
 
 

@@ -16,5 +16,5 @@ def subject_of(principal: Principal, keys: Keys) -> Subject:
         )
     key_id = principal.id.removeprefix("key:")
     role = "an admin" if principal.kind is Kind.ADMIN_KEY else "a user"
-    shown = principal.user_id or f"{role}, with key {key_id}"
-    return Subject(shown=shown, user_id=principal.user_id, key_id=key_id)
+    label = principal.user_id or f"{role}, with key {key_id}"
+    return Subject(shown=label, user_id=principal.user_id, key_id=key_id)

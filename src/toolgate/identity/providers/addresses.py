@@ -37,6 +37,6 @@ def with_query(url: str, query: Mapping[str, str]) -> str:
 
 def check_state(query: Mapping[str, str], remembered: Mapping[str, str]) -> None:
     """Refuse an answer that does not belong to the sign-in this browser began."""
-    wanted, given = remembered.get("state", ""), query.get("state", "")
-    if not wanted or not hmac.compare_digest(wanted.encode(), given.encode()):
+    expected, state = remembered.get("state", ""), query.get("state", "")
+    if not expected or not hmac.compare_digest(expected.encode(), state.encode()):
         raise SignInFailed("This answer belongs to another sign-in. Start again.")

@@ -48,10 +48,10 @@ class Discovery:
 
     async def _ask(self) -> Metadata:
         try:
-            fetched = await self._fetcher.get(self._issuer.rstrip("/") + PATH)
+            document = await self._fetcher.get(self._issuer.rstrip("/") + PATH)
         except FetchFailed as problem:
             raise ProviderUnavailable(f"The provider cannot be used now: {problem}") from problem
-        metadata = self._read(fetched.body)
+        metadata = self._read(document.body)
         self._kept = (self._clock() + KEPT_SECONDS, metadata)
         return metadata
 

@@ -45,7 +45,7 @@ async def verified_claims(
         registry.check_header(header)
         registry.get_alg(header["alg"])
         key = await keys.key(header.get("kid"))
-        claims = _decoded(token, key, registry)
+        claims = _decode(token, key, registry)
         _claims_registry(expected).validate(claims)
     except ExpiredTokenError:
         raise SignInFailed(f"The ID token has expired. {AGAIN}") from None
@@ -55,7 +55,7 @@ async def verified_claims(
     return claims
 
 
-def _decoded(token: str, key: RSAKey | ECKey | OKPKey, registry: jws.JWSRegistry) -> dict[str, Any]:
+def _decode(token: str, key: RSAKey | ECKey | OKPKey, registry: jws.JWSRegistry) -> dict[str, Any]:
     return jwt.decode(token, key, registry=registry).claims
 
 
@@ -91,6 +91,6 @@ def profile(claims: dict[str, Any]) -> Profile:
     )
 
 
-def _is_address(given: object) -> TypeGuard[str]:
+def _is_address(value: object) -> TypeGuard[str]:
     """Whether it can be an e-mail address: half of one is none."""
-    return isinstance(given, str) and 0 < len(given) <= MOST_EMAIL and given.isprintable()
+    return isinstance(value, str) and 0 < len(value) <= MOST_EMAIL and value.isprintable()

@@ -106,8 +106,8 @@ class OidcProvider:
         return self._keys[1]
 
     def _check(self, claims: dict[str, Any], remembered: Mapping[str, str]) -> None:
-        wanted, given = remembered.get("nonce", ""), claims.get("nonce")
-        if not wanted or not isinstance(given, str) or not _equal(wanted, given):
+        expected, nonce = remembered.get("nonce", ""), claims.get("nonce")
+        if not expected or not isinstance(nonce, str) or not _equal(expected, nonce):
             raise SignInFailed("The ID token belongs to another sign-in. Start again.")
         alone = claims["aud"] in (self._client_id, [self._client_id])
         if claims.get("azp", self._client_id if alone else None) != self._client_id:
@@ -132,8 +132,8 @@ class OidcProvider:
 
 def _check_sender(query: Mapping[str, str], metadata: Metadata) -> None:
     """Refuse an answer of another provider (RFC 9207), also one that brings an error."""
-    given = query.get("iss")
-    if (given is None and metadata.names_itself) or given not in {None, metadata.issuer}:
+    issuer = query.get("iss")
+    if (issuer is None and metadata.names_itself) or issuer not in {None, metadata.issuer}:
         raise SignInFailed("This answer is from another provider. Start again.")
 
 

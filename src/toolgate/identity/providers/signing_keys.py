@@ -43,13 +43,13 @@ class SigningKeys:
         """The key with an id, or the only one there is; raise `SignInFailed` unless it is known."""
         if self._clock() >= self._fresh_until:
             await self._asking.run("", self._ask)
-        found = self._find(kid)
-        if found is None and self._clock() >= self._asked_at + AGAIN_AFTER_SECONDS:
+        key = self._find(kid)
+        if key is None and self._clock() >= self._asked_at + AGAIN_AFTER_SECONDS:
             await self._asking.run("", self._ask)
-            found = self._find(kid)
-        if found is None:
+            key = self._find(kid)
+        if key is None:
             raise SignInFailed("The ID token is signed with an unknown key. Sign in again.")
-        return found
+        return key
 
     def _find(self, kid: object) -> PublicKey | None:
         if kid is None:
@@ -58,25 +58,25 @@ class SigningKeys:
 
     async def _ask(self) -> None:
         try:
-            fetched = await self._fetcher.get(self._url)
+            document = await self._fetcher.get(self._url)
         except FetchFailed as problem:
             raise ProviderUnavailable(
                 f"The keys of the sign-in are not available: {problem}"
             ) from problem
-        self._keys = _import_keys(fetched.body.get("keys"))
-        seconds = USUAL_SECONDS if fetched.fresh_seconds is None else fetched.fresh_seconds
+        self._keys = _import_keys(document.body.get("keys"))
+        seconds = USUAL_SECONDS if document.fresh_seconds is None else document.fresh_seconds
         self._asked_at = self._clock()
         self._fresh_until = self._asked_at + min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
 
 
 def _import_keys(published: object) -> list[PublicKey]:
     """The keys we can use; sets may have others, which are none of our business."""
-    found: list[PublicKey] = []
+    keys: list[PublicKey] = []
     for one in cast("list[Any]", published) if isinstance(published, list) else []:
         described = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
         kind = KINDS.get(described.get("kty", ""))
         if kind is None or described.get("use", "sig") != "sig":
             continue
         with suppress(JoseError, ValueError, TypeError, KeyError):
-            found.append(kind.import_key(described))
-    return found
+            keys.append(kind.import_key(described))
+    return keys
