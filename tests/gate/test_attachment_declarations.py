@@ -122,7 +122,7 @@ async def test_every_way_to_write_a_field_is_understood(tmp_path: Path, annotati
 
 
 def test_a_type_inside_of_itself_is_looked_at_once() -> None:
-    assert a_tool("plain", gives=output_of(NestedText)).attachment is None
+    assert a_tool("plain", gives=output_of(NestedText)).attachment_field is None
 
 
 class Anything(Output):

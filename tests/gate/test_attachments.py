@@ -2,16 +2,26 @@
 
 import base64
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from tests.gate.files import FILES, LARGE, MIB, File, Folder, Wanted
 from tests.gate.tools import a_tool, offer
 
-from toolgate.gate.attachments import MOST_BRACKETS, MOST_LINKED, Attachment, call_of, uri_of
+from toolgate.gate.attachments import (
+    MOST_BRACKETS,
+    MOST_LINKED,
+    Attachment,
+    Delivery,
+    linked_call,
+    uri_of,
+)
 from toolgate.gate.calls import Call
 from toolgate.gate.context import Context
+from toolgate.gate.dialects import Dialect
 from toolgate.gate.errors import InvalidArguments
 from toolgate.gate.outcomes import Outcome
 from toolgate.gate.tool import BadDeclaration, Effect, Output, ToolLimits
@@ -64,7 +74,7 @@ def test_the_schema_says_base64_and_over_mcp_leaves_the_field_out() -> None:
     assert {"type": "string", "contentEncoding": "base64"} in in_json["anyOf"]
     assert list(tool.linked_output_schema["properties"]) == ["path"]
     assert a_tool("plain").linked_output_schema is not None
-    assert a_tool("plain").attachment is None
+    assert a_tool("plain").attachment_field is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +119,7 @@ def test_what_is_no_media_type_is_not_sent_as_one(media_type: str) -> None:
 def test_a_link_names_the_call(arguments: dict[str, Any]) -> None:
     uri = uri_of("file.get", arguments)
     assert uri.isascii()
-    assert call_of(uri) == ("file.get", arguments)
+    assert linked_call(uri) == ("file.get", arguments)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +150,7 @@ def test_arguments_that_do_not_fit_a_link_are_refused(arguments: dict[str, Any])
     ids=lambda uri: uri[-20:] or "nothing",
 )
 def test_what_no_tool_gave_is_no_link(uri: str) -> None:
-    assert call_of(uri) is None
+    assert linked_call(uri) is None
 
 
 # Through the gate
@@ -175,7 +185,7 @@ async def linked(kit: Kit, tool: str, **arguments: Any) -> Outcome:
         principal=ADMIN,
         request_id="test",
         transport="test",
-        links=True,
+        attachments=Delivery.LINK,
     )
     return await kit.app.gate.execute(call)
 
@@ -188,6 +198,20 @@ async def test_bytes_are_handed_over_beside_the_body(kit: Kit, folder: Folder, p
     assert outcome.attached.data == FILES[path]
     assert outcome.attached.uri is None
     assert folder.reads == 1
+
+
+async def test_base64_is_in_a_body_of_its_own_however_the_dialect_makes_it(kit: Kit) -> None:
+    outcome = await kit.call("file.get", path="hello.txt")
+    assert outcome.attached is not None
+    copying = Dialect(lambda one: {"copied": dict(one)}, lambda one: one, lambda *_: {})
+
+    inline = orjson.dumps(replace(outcome.attached, dialect=copying).inline())
+
+    encoded = base64.b64encode(FILES["hello.txt"]).decode()
+    fields = {"path": "hello.txt", "content_bytes_base64": encoded}
+    assert orjson.loads(inline) == {"copied": fields}
+    assert orjson.loads(orjson.dumps(outcome.attached.inline()))["result"] == fields
+    assert outcome.body == {"status": "success", "result": {"path": "hello.txt"}}
 
 
 async def test_a_link_needs_no_bytes(kit: Kit, folder: Folder) -> None:
@@ -287,7 +311,7 @@ async def test_what_is_read_must_be_bytes(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_link_holds_nothing_that_a_request_may_not(content: bytes) -> None:
     encoded = base64.urlsafe_b64encode(content).decode().rstrip("=")
-    assert call_of(f"toolgate://attachments/file.get/{encoded}") is None
+    assert linked_call(f"toolgate://attachments/file.get/{encoded}") is None
 
 
 def test_a_media_type_has_an_end() -> None:

@@ -101,7 +101,7 @@ async def _call(settings: "Settings", options: CallOptions) -> "tuple[Outcome, E
         schema = tool.input_schema if tool else {}
         who = await principal_named(options.principal, app.keys)
         allowed = tool is not None and app.gate.policy.decide(who, tool).allowed
-        if options.save and tool and allowed and not tool.attachment:
+        if options.save and tool and allowed and not tool.attachment_field:
             raise Stop(f"{tool.name} hands over no attachment. Leave out --save.")
         with progress_line(options.tool) as report:
             outcome = await app.gate.execute(

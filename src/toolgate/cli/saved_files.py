@@ -34,9 +34,7 @@ def save_attachment(outcome: "Outcome", save: str | None, *, force: bool) -> boo
     if save is None and not on_terminal():
         import orjson
 
-        from toolgate.gate.outcomes import inline_attachment
-
-        typer.echo(orjson.dumps(inline_attachment(outcome)))
+        typer.echo(orjson.dumps(outcome.attached.inline()))
         return False
     attached, size = outcome.attached, f"{len(outcome.attached.data):,} bytes"
     if save is None:

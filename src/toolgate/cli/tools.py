@@ -130,11 +130,11 @@ def show(
     )
     _show_fields("Arguments", tool.input_schema)
     if tool.output_schema:
-        _show_fields("Answer", tool.output_schema, tool.attachment)
+        _show_fields("Answer", tool.output_schema, tool.attachment_field)
     else:
         say("\nAnswer: any JSON")
-    if tool.attachment:
-        say(f"\nAttachment: {tool.attachment}. `toolgate call` saves it with --save FILE.")
+    if tool.attachment_field:
+        say(f"\nAttachment: {tool.attachment_field}. `toolgate call` saves it with --save FILE.")
     if example is None:
         say(f"\nUsage\n  {usage_line(tool)}")
     else:

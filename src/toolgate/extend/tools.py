@@ -38,15 +38,15 @@ class OwnTool(Tool[Any, Any, Site]):
     hints: Mapping[str, Any]
     extra_fields: Mapping[str, Any]
     """Further fields of MCP, such as `icons`."""
-    attachment_field: str | None = None
+    declared_attachment: str | None = None
     """The field of the answer that may be an attachment."""
 
     def read(self, arguments: dict[str, Any]) -> Any:
         """The arguments, checked against the user's schema or model."""
         return self.reader(arguments)
 
-    def _attachment_field(self) -> str | None:
-        return self.attachment_field
+    def _find_attachment_field(self) -> str | None:
+        return self.declared_attachment
 
     def attachment_of(self, answer: OwnResult) -> Attachment | None:
         """What an answer hands over in the field for it."""
@@ -65,8 +65,8 @@ class OwnTool(Tool[Any, Any, Site]):
     @cached_property
     def linked_output_schema(self) -> Schema:
         """The same where an attachment is a link beside the answer."""
-        declared = self.declared_output
-        return declared if self.attachment is None else without(declared, self.attachment)
+        declared, field = self.declared_output, self.attachment_field
+        return declared if field is None else without(declared, field)
 
     @property
     def annotations(self) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class EntryValidator:
             declared_output=made.declared_output,
             hints=hints,
             extra_fields=passed,
-            attachment_field=made.attachment_field,
+            declared_attachment=made.attachment_field,
         )
 
     def _add_problem(self, key: str | None, reason: str) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.attachments import Attachment, check_bytes, uri_of
+from toolgate.gate.attachments import Attachment, Delivery, check_bytes, uri_of
 from toolgate.gate.calls import Call, context_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Conflict, ResultTooLarge
@@ -26,16 +26,16 @@ async def outcome_with_attachment(
     call: Call, tool: AnyTool, args: Any, allowed: Allowance
 ) -> Outcome:
     """Run the handler, and fetch the bytes unless a link is enough."""
-    assert tool.attachment is not None
-    if call.batched:
+    assert tool.attachment_field is not None
+    if call.attachments is Delivery.REFUSED:
         raise ResultTooLarge(NOT_IN_A_BATCH)
-    uri = uri_of(tool.name, call.arguments) if call.links else None
+    uri = uri_of(tool.name, call.arguments) if call.attachments is Delivery.LINK else None
     result: Output = await tool.handler(context_of(call, tool), args)
     attachment = tool.attachment_of(result)
     if attachment is None:
         return outcome_of_result(result, tool, allowed.result_bytes)
-    fields = result.body_without(tool.attachment)
-    body = tool.pack.dialect.success(fields)
+    fields, dialect = result.body_without(tool.attachment_field), tool.pack.dialect
+    body = dialect.success(fields)
     try:
         raw = orjson.dumps(body)
     except TypeError as error:
@@ -43,16 +43,15 @@ async def outcome_with_attachment(
     if len(raw) > allowed.result_bytes:
         raise result_too_large(raw, allowed.result_bytes)
     _check_size(attachment, allowed.attachment_bytes)
-    if uri is not None:
-        attached = Attached(attachment, b"", uri, tool.attachment, fields)
-    else:
+    lease, data = None, b""
+    if uri is None:
         lease = allowed.unsent.take(call.principal.id, attachment.size)
         try:
             data = await _read(attachment)
         except BaseException:
             lease.release()
             raise
-        attached = Attached(attachment, data, None, tool.attachment, fields, lease)
+    attached = Attached(attachment, data, uri, tool.attachment_field, fields, dialect, lease)
     return Outcome(body=body, raw=raw, attached=attached)
 
 

@@ -15,6 +15,7 @@ import mimetypes
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Self, cast
 
 import orjson
@@ -36,6 +37,17 @@ MOST_LINKED = 4096
 """Bytes of arguments in a link; MCP repeats its URI in a header."""
 MOST_BRACKETS = 100
 """In a link's arguments; as in a request, what is nested deeper could not be answered."""
+
+
+class Delivery(Enum):
+    """How the attachment of an answer is handed over."""
+
+    INLINE = "inline"
+    """Its bytes: the gate reads them in the time of the call."""
+    LINK = "link"
+    """A URI to read it by; nobody reads the bytes now."""
+    REFUSED = "refused"
+    """Not at all: the answer waits in memory for others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +163,7 @@ def uri_of(tool: str, arguments: Any) -> str:
     return f"{URI}{tool}/{base64.urlsafe_b64encode(told).decode().rstrip('=')}"
 
 
-def call_of(uri: str) -> tuple[str, dict[str, Any]] | None:
+def linked_call(uri: str) -> tuple[str, dict[str, Any]] | None:
     """The tool and the arguments that a URI names; None where it is not one of `uri_of`."""
     tool, _, encoded = uri.removeprefix(URI).partition("/")
     if not uri.startswith(URI) or len(encoded) > 2 * MOST_LINKED:

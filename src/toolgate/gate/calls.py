@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolgate.db.transactions import Transaction
+from toolgate.gate.attachments import Delivery
 from toolgate.gate.audit_records import Ended
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context, Report
@@ -23,7 +24,7 @@ class Call:
     """
 
     tool: str
-    arguments: Any
+    arguments: Any = None
     """Or why the transport could not read them; told only to who may see the tool."""
     principal: Principal
     request_id: str
@@ -31,10 +32,7 @@ class Call:
     dry_run: bool = False
     report: Report | None = None
     """Hears of the call's progress."""
-    batched: bool = False
-    """Whether its answer waits in memory for others, so that it may hold no attachment."""
-    links: bool = False
-    """Whether an attachment is answered as a link, so that nobody reads its bytes."""
+    attachments: Delivery = Delivery.INLINE
     request: RequestHeaders | None = None
     """The HTTP request to a tool's own route, which may fill in an argument."""
     ids: Mapping[str, str] | None = None

@@ -1,6 +1,7 @@
 """From a handler's answer, or an error, to what goes over the wire."""
 
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import orjson
 
 from toolgate.gate.attachments import Attachment
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.dialects import NEUTRAL
+from toolgate.gate.dialects import NEUTRAL, Dialect
 from toolgate.gate.errors import GateError, ResultTooLarge
 from toolgate.gate.tool import Effect, Output
 from toolgate.gate.unsent import Lease
@@ -27,10 +28,20 @@ class Attached:
     uri: str | None
     """The link."""
     field: str
-    result: dict[str, Any]
-    """The part of the body that the field belongs to, and is left out of."""
+    fields: Mapping[str, Any]
+    """All others of the answer."""
+    dialect: Dialect
     lease: Lease | None = None
     """The room that the bytes take; who sends them gives it back when that is done."""
+
+    def body_with(self, value: Any) -> Any:
+        """The body, with this in the attachment's field."""
+        return self.dialect.success({**self.fields, self.field: value})
+
+    def inline(self) -> Any:
+        """The body with the bytes as base64 in their field, for `orjson`."""
+        encoded = b'"%b"' % binascii.b2a_base64(self.data, newline=False)
+        return self.body_with(orjson.Fragment(encoded))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,14 +99,6 @@ def result_too_large(raw: bytes, most_bytes: int) -> ResultTooLarge:
         f"The answer has {len(raw)} bytes, over the limit of {most_bytes}. "
         "Ask for fewer items or use a filter."
     )
-
-
-def inline_attachment(outcome: Outcome) -> Any:
-    """The body with the attachment as base64 in its field, for `orjson`."""
-    if (attached := outcome.attached) is not None:
-        encoded = b'"%b"' % binascii.b2a_base64(attached.data, newline=False)
-        attached.result[attached.field] = orjson.Fragment(encoded)
-    return outcome.body
 
 
 def outcome_of_error(error: GateError, tool: AnyTool | None) -> Outcome:

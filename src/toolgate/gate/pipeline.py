@@ -93,7 +93,7 @@ class Gate:
             allowed, caller = self.limits.allowances[tool.limits], call.principal.id
             turns, deadlines = allowed.turns, allowed.deadlines
             if tool.effect is Effect.READ:
-                if tool.attachment is None:
+                if tool.attachment_field is None:
                     work = tool.handler(context_of(call, tool), args)
                     result = await run_bounded(turns, deadlines, caller, work, tool.name)
                     outcome = outcome_of_result(result, tool, allowed.result_bytes)
@@ -123,10 +123,10 @@ class Gate:
         """The tools that exist for this caller."""
         return self.policy.visible(principal, self.catalogue)
 
-    def refuse(self, call: Call, error: GateError, rule: str) -> Outcome:
-        """Answer a request that never became a call (no credentials, unreadable); audited too.
+    def refuse(self, call: Call, error: GateError, rule: str) -> GateError:
+        """What to answer a request that never became a call (no credentials, unreadable); audited.
 
-        Past the limit on refusals the answer is `RateLimited`.
+        It is the error, or `RateLimited` past the limit on refusals.
         """
         decision = Decision(visible=False, allowed=False, rule=rule)
         try:
@@ -134,7 +134,7 @@ class Gate:
         except RateLimited as limited:
             error = limited
         self._note(call, None, decision, time.perf_counter(), error.kind)
-        return outcome_of_error(error, None)
+        return error
 
     def _refusal(self, call: Call, decision: Decision) -> GateError:
         """Why this caller may not call this tool; a hidden tool is as good as none."""

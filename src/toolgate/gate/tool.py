@@ -168,22 +168,22 @@ class Tool(Generic[In, Out, World]):
     """What it raises for an id that does not exist; said where an argument is a scope id."""
     scope: Scope | None = field(init=False, default=None)
     """The scope ids among its arguments."""
-    attachment: str | None = field(init=False, default=None)
+    attachment_field: str | None = field(init=False, default=None)
     """The field of its answer that is an attachment."""
 
     def __post_init__(self) -> None:
         """Find scope ids and an attachment once, and refuse what could not be enforced."""
         object.__setattr__(self, "scope", scope_of(self.name, self.input, self.not_found))
         try:
-            attachment = self._attachment_field()
+            attachment = self._find_attachment_field()
         except BadAttachment as problem:
             raise BadDeclaration(f"{self.name} {problem}.") from None
         if attachment and self.effect is not Effect.READ:
             conflict = f"{self.name} writes, and an attachment is fetched by calling a tool again"
             raise BadDeclaration(f"{conflict}: hand it over by a tool that reads.")
-        object.__setattr__(self, "attachment", attachment)
+        object.__setattr__(self, "attachment_field", attachment)
 
-    def _attachment_field(self) -> str | None:
+    def _find_attachment_field(self) -> str | None:
         return attachment_field(self.output)
 
     def bind(
@@ -236,14 +236,14 @@ class Tool(Generic[In, Out, World]):
     @cached_property
     def linked_output_schema(self) -> dict[str, Any]:
         """The same where an attachment is a link beside the answer."""
-        if self.attachment is None:
+        if self.attachment_field is None:
             return self.output_schema
-        rest = without(output_schema(self.output), self.attachment)
+        rest = without(output_schema(self.output), self.attachment_field)
         return self.pack.dialect.success_schema(rest)
 
     def attachment_of(self, answer: Any) -> Attachment | None:
         """What an answer hands over in the field for it."""
-        return None if self.attachment is None else getattr(answer, self.attachment)
+        return None if self.attachment_field is None else getattr(answer, self.attachment_field)
 
     @property
     def annotations(self) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from toolgate.gate.attachments import Delivery
+from toolgate.gate.calls import Call
 from toolgate.gate.errors import (
     GateError,
     InvalidArguments,
@@ -15,6 +17,7 @@ from toolgate.gate.errors import (
     RateLimited,
     TooLarge,
 )
+from toolgate.gate.from_request import RequestHeaders
 from toolgate.gate.principal import Principal
 
 Scope = MutableMapping[str, Any]
@@ -59,6 +62,29 @@ def dry_run_of(scope: Scope) -> bool:
 def request_id_of(scope: Scope) -> str:
     """The request's id."""
     return scope[REQUEST_ID]
+
+
+def call_of(
+    scope: Scope,
+    tool: str,
+    arguments: Any = None,
+    *,
+    transport: str = "http",
+    principal: Principal | None = None,
+    attachments: Delivery = Delivery.INLINE,
+    request: RequestHeaders | None = None,
+) -> Call:
+    """The call that a request makes, of its caller unless somebody else is named."""
+    return Call(
+        tool=tool,
+        arguments=arguments,
+        principal=principal or scope[PRINCIPAL],
+        request_id=scope[REQUEST_ID],
+        transport=transport,
+        dry_run=dry_run_of(scope),
+        attachments=attachments,
+        request=request,
+    )
 
 
 def headers_of(scope: Scope) -> dict[bytes, bytes]:

@@ -29,6 +29,7 @@ PIECE_BYTES = 48 * 1024
 """A multiple of three, so that pieces of base64 can be put together."""
 PLACE = b"\0"
 """Where base64 goes in JSON: orjson escapes it wherever else it may be."""
+PLACE_IN_JSON = orjson.Fragment(PLACE)
 UNSENT = "toolgate.unsent"
 REFUSED = re.compile(r";[ \t]*q=0(\.0*)?[ \t]*(;|$)", re.IGNORECASE)
 """What a client says of a media type that it does not want (RFC 9110, 12.4.2)."""
@@ -40,22 +41,15 @@ async def send_attached(scope: Scope, to: Send, outcome: Outcome) -> None:
     attached = outcome.attached
     attachment = attached.attachment
     if not _wants_bytes(header(scope, b"accept") or "", attachment.content_type):
-        return await send_in_json(to, body_with_place(outcome), attached, [VARY])
+        return await send_in_json(to, attached.body_with(PLACE_IN_JSON), attached, [VARY])
     content = (b"content-type", attachment.content_type.encode())
     named = (b"content-disposition", _disposition(attachment).encode())
     with attached.lease or nullcontext():
         await send(in_pieces(to), 200, attached.data, [named, *UNTRUSTED], content=content)
 
 
-def body_with_place(outcome: Outcome) -> Any:
-    """The body with a place for the attachment, for `send_in_json`."""
-    assert outcome.attached is not None
-    outcome.attached.result[outcome.attached.field] = orjson.Fragment(PLACE)
-    return outcome.body
-
-
 async def send_in_json(to: Send, response: Any, attached: Attached, headers: Headers = ()) -> None:
-    """Answer with JSON that has the place of an attachment, and base64 there."""
+    """Answer with JSON that has `PLACE_IN_JSON` in it, and base64 there."""
     with attached.lease or nullcontext():
         before, _, after = orjson.dumps(response).partition(PLACE)
         before, data, after = before + b'"', attached.data, b'"' + after

@@ -4,7 +4,6 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.calls import Call
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import GateError, MethodNotAllowed
 from toolgate.gate.outcomes import outcome_of_error
@@ -13,12 +12,11 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
-    dry_run_of,
+    call_of,
     error_headers,
     parse_json,
     principal_of,
     read_body,
-    request_id_of,
     send,
 )
 from toolgate.transports.attachments import send_attached
@@ -51,7 +49,7 @@ class ToolRoutes:
         await send(to, outcome.status, outcome.raw, error_headers(error))
 
     async def _list(self, scope: Scope, to: Send) -> None:
-        if refused := await count_list_request(self._gate, scope):
+        if refused := await count_list(self._gate, call_of(scope, scope["path"])):
             outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.visible(principal_of(scope))
@@ -65,30 +63,10 @@ class ToolRoutes:
             arguments = parse_json(body) if body.strip() else None
         except GateError as unreadable:
             arguments = unreadable
-        outcome = await self._gate.execute(
-            Call(
-                tool=name,
-                arguments=arguments,
-                principal=principal_of(scope),
-                request_id=request_id_of(scope),
-                transport="http",
-                dry_run=dry_run_of(scope),
-            )
-        )
+        outcome = await self._gate.execute(call_of(scope, name, arguments))
         if outcome.attached is not None:
             return await send_attached(scope, to, outcome)
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
-
-
-async def count_list_request(gate: Gate, scope: Scope) -> GateError | None:
-    """Count a request for what there is as a call; what to answer where it is one too many."""
-    return await count_list(
-        gate,
-        scope["path"],
-        principal=principal_of(scope),
-        request_id=request_id_of(scope),
-        transport="http",
-    )
 
 
 def route_of(tool: AnyTool) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.audit_records import record_of
-from toolgate.gate.calls import Call, ended_now
+from toolgate.gate.calls import ended_now
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, TooLarge, Unavailable
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Decision
@@ -35,6 +35,7 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    call_of,
     cookies_of,
     error_headers,
     header,
@@ -178,13 +179,7 @@ def _audit_note(gate: Gate, scope: Scope) -> Note:
     started = time.perf_counter()
 
     def note(connection: Connection, rule: str, who: Principal) -> None:
-        call = Call(
-            tool=scope["path"],
-            arguments=None,
-            principal=who,
-            request_id=request_id_of(scope),
-            transport="http",
-        )
+        call = call_of(scope, scope["path"], principal=who)
         decision = Decision(visible=True, allowed=True, rule=rule)
         gate.audit.store_on(connection, record_of(ended_now(call, None, decision, started, None)))
 

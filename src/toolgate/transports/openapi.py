@@ -11,14 +11,16 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    call_of,
     error_headers,
     principal_of,
     send,
     send_json,
 )
-from toolgate.transports.http import PREFIX, count_list_request
+from toolgate.transports.http import PREFIX
 from toolgate.transports.openapi_fixed import PATHS
 from toolgate.transports.parameters import parameters_of
+from toolgate.transports.refusals import count_list
 
 Schema = dict[str, Any]
 
@@ -48,7 +50,7 @@ class OpenApi:
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """The document for this caller."""
-        if refused := await count_list_request(self._gate, scope):
+        if refused := await count_list(self._gate, call_of(scope, scope["path"])):
             outcome = outcome_of_error(refused, None)
             return await send(to, outcome.status, outcome.raw, error_headers(refused))
         visible = self._gate.visible(principal_of(scope))
@@ -164,7 +166,7 @@ def operation(tool: AnyTool, schemas: Schema) -> Schema:
             "200": {
                 "description": "The answer.",
                 "content": {"application/json": _content(answer, None)}
-                | ({OCTETS: {}} if tool.attachment else {}),
+                | ({OCTETS: {}} if tool.attachment_field else {}),
             },
             **{status: _failure(words) for status, words in FAILURES.items()},
         },

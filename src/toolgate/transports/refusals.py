@@ -4,10 +4,12 @@ from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import UNKNOWN_ACTOR, Actor, Kind, Principal
-from toolgate.transports.asgi import REQUEST_ID, Scope
+from toolgate.transports.asgi import Scope, call_of
 
 CREDENTIALS_REQUIRED = "credentials-required"
 UNREADABLE = "unreadable"
+UNREADABLE_TOOL = "(unreadable)"
+"""What the audit says of a message that names no tool that could be read."""
 
 
 def refuse_unauthenticated(
@@ -23,60 +25,16 @@ def refuse_unauthenticated(
 
     `actor` is for the audit: what a secret that came along belongs to, or did once.
     """
-    call = Call(
-        tool=scope["path"],
-        arguments=None,
-        principal=Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}", **actor._asdict()),
-        request_id=scope[REQUEST_ID],
-        transport="http",
-    )
-    return gate.refuse(call, error, rule).error or error
+    who = Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}", **actor._asdict())
+    return gate.refuse(call_of(scope, scope["path"], principal=who), error, rule)
 
 
-def refuse_unreadable(
-    gate: Gate, error: GateError, *, principal: Principal, request_id: str, transport: str
-) -> GateError:
-    """The same for a caller we know, whose message names no tool that could be read."""
-    call = Call(
-        tool=f"({UNREADABLE})",
-        arguments=None,
-        principal=principal,
-        request_id=request_id,
-        transport=transport,
-    )
-    return gate.refuse(call, error, UNREADABLE).error or error
-
-
-async def count_list(
-    gate: Gate, what: str, *, principal: Principal, request_id: str, transport: str
-) -> GateError | None:
+async def count_list(gate: Gate, call: Call) -> GateError | None:
     """Count a list as a call of its caller; what to answer instead where it is one too many."""
     try:
-        if waiting := gate.limits.admit(principal, what):
+        if waiting := gate.limits.admit(call.principal, call.tool):
             await waiting
     except GateError as error:
-        return refuse_list(
-            gate, error, what, principal=principal, request_id=request_id, transport=transport
-        )
+        gate.note_uncounted(call, error)
+        return error
     return None
-
-
-def refuse_list(
-    gate: Gate,
-    error: GateError,
-    what: str,
-    *,
-    principal: Principal,
-    request_id: str,
-    transport: str,
-) -> GateError:
-    """Audit a list that was not counted, and so is not answered."""
-    call = Call(
-        tool=what,
-        arguments=None,
-        principal=principal,
-        request_id=request_id,
-        transport=transport,
-    )
-    gate.note_uncounted(call, error)
-    return error

@@ -12,7 +12,6 @@ from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from toolgate.gate.arguments import shorten, unknown_argument
-from toolgate.gate.calls import Call
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL, Dialect
 from toolgate.gate.errors import (
@@ -31,15 +30,14 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    call_of,
     cookies_of,
-    dry_run_of,
     error_headers,
     header,
     headers_of,
     parse_json,
     principal_of,
     read_body,
-    request_id_of,
     send,
     send_json,
 )
@@ -188,19 +186,11 @@ class Routes:
                 raise InvalidArguments([Problem("body", "unknown", NO_BODY)])
         except (InvalidArguments, TooLarge) as unreadable:
             arguments = unreadable
-        outcome = await self._gate.execute(
-            Call(
-                tool=routed.tool.name,
-                arguments=arguments,
-                principal=principal_of(scope),
-                request_id=request_id_of(scope),
-                transport="http",
-                dry_run=dry_run_of(scope),
-                request=RequestHeaders(
-                    lambda name: header(scope, name.encode("ascii")), lambda: cookies_of(scope)
-                ),
-            )
+        headers = RequestHeaders(
+            lambda name: header(scope, name.encode("ascii")), lambda: cookies_of(scope)
         )
+        call = call_of(scope, routed.tool.name, arguments, request=headers)
+        outcome = await self._gate.execute(call)
         if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
             return await self._refuse(scope, to)
         if outcome.attached is not None:

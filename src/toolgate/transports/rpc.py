@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import orjson
 
-from toolgate.gate.calls import Call
+from toolgate.gate.attachments import Delivery
 from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
 from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.gate.pipeline import Gate
@@ -14,18 +14,16 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
-    dry_run_of,
+    call_of,
     error_headers,
     parse_json,
-    principal_of,
     read_body,
-    request_id_of,
     send,
     send_json,
 )
-from toolgate.transports.attachments import body_with_place, send_in_json
+from toolgate.transports.attachments import PLACE_IN_JSON, send_in_json
 from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_request, failure
-from toolgate.transports.refusals import refuse_unreadable
+from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL
 
 TRANSPORT = "rpc"
 MOST_IN_A_BATCH = 100
@@ -95,14 +93,17 @@ class Rpc:
         if problem := broken_request(message):
             return self._invalid(scope, f"Invalid Request: {problem}", noted)
         request = cast(Response, message)
-        call = self._to_call(scope, request["method"], request.get("params"), batched=not alone)
+        tool, arguments = request["method"], request.get("params")
+        delivery = Delivery.INLINE if alone else Delivery.REFUSED
+        call = call_of(scope, tool, arguments, transport=TRANSPORT, attachments=delivery)
         outcome = await self._gate.execute(call)
         noted.refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
         if "id" not in request:
             return None
         if outcome.attached is not None:
             noted.attached = outcome.attached
-            return {"jsonrpc": "2.0", "id": request["id"], "result": body_with_place(outcome)}
+            result = outcome.attached.body_with(PLACE_IN_JSON)
+            return {"jsonrpc": "2.0", "id": request["id"], "result": result}
         if outcome.error is None:
             return {"jsonrpc": "2.0", "id": request["id"], "result": outcome.body}
         return {"jsonrpc": "2.0", "id": request["id"], "error": rpc_error(outcome)}
@@ -116,24 +117,8 @@ class Rpc:
         return failure(None, INVALID_REQUEST, message)
 
     def _refuse(self, scope: Scope, problem: GateError) -> GateError:
-        return refuse_unreadable(
-            self._gate,
-            problem,
-            principal=principal_of(scope),
-            request_id=request_id_of(scope),
-            transport=TRANSPORT,
-        )
-
-    def _to_call(self, scope: Scope, tool: str, params: Any, *, batched: bool) -> Call:
-        return Call(
-            tool=tool,
-            arguments=params,
-            principal=principal_of(scope),
-            request_id=request_id_of(scope),
-            transport=TRANSPORT,
-            dry_run=dry_run_of(scope),
-            batched=batched,
-        )
+        call = call_of(scope, UNREADABLE_TOOL, transport=TRANSPORT)
+        return self._gate.refuse(call, problem, UNREADABLE)
 
 
 def _status(refused: list[RateLimited | None]) -> tuple[int | None, Headers]:

@@ -9,6 +9,7 @@ audit are the same (docs/decisions/0005).
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
+from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import (
     GateError,
@@ -32,13 +33,12 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    call_of,
     error_headers,
     header,
     parse_json,
-    principal_of,
     read_body,
     replay,
-    request_id_of,
     respond_json,
     send,
     send_json,
@@ -55,7 +55,7 @@ from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_v
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
-from toolgate.transports.refusals import refuse_list, refuse_unreadable
+from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL
 
 new_id = Ids().new
 MaybeResponse = JsonResponse | Coroutine[Any, Any, JsonResponse] | None
@@ -165,7 +165,7 @@ class Front:
             request_id=request_id,
             transport=TRANSPORT,
             dry_run=routing.dry_run,
-            links=True,
+            attachments=Delivery.LINK,
         )
         return self._call(plain, call)
 
@@ -183,14 +183,10 @@ class Front:
         self, plain: Plain, principal: Principal, request_id: str, error: GateError
     ) -> JsonResponse:
         """A list that was one too many, or could not be counted."""
-        refuse_list(
-            self._gate,
-            error,
-            plain.method,
-            principal=principal,
-            request_id=request_id,
-            transport=TRANSPORT,
+        call = Call(
+            tool=plain.method, principal=principal, request_id=request_id, transport=TRANSPORT
         )
+        self._gate.note_uncounted(call, error)
         wait = error.retry_after if isinstance(error, RateLimited) else 0
         body = failure_line(plain.id, error.rpc, error.message)
         return JsonResponse(error.status, body, request_id, wait)
@@ -220,14 +216,8 @@ class Front:
 
     async def _refuse(self, scope: Scope, to: Send, refused: RequestRefused) -> None:
         """Answer what is no message, or that there were too many of these."""
-        error, response = refused.problem, refused.response
-        error = refuse_unreadable(
-            self._gate,
-            error,
-            principal=principal_of(scope),
-            request_id=request_id_of(scope),
-            transport=TRANSPORT,
-        )
+        call, response = call_of(scope, UNREADABLE_TOOL, transport=TRANSPORT), refused.response
+        error = self._gate.refuse(call, refused.problem, UNREADABLE)
         if isinstance(error, RateLimited):
             response = failure(None, error.rpc, error.message)
         await send_json(to, error.status, response, error_headers(error))

@@ -12,9 +12,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from toolgate.gate.arguments import problem_of
+from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import RateLimited, UnknownTool, printable
-from toolgate.gate.outcomes import Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import NO_RULE
 from toolgate.gate.principal import Principal
@@ -69,22 +69,24 @@ class Requests:
         """Who sent this request."""
         return self.who(raw).principal
 
-    async def execute(
-        self, raw: SdkContext, tool: str, arguments: Any, *, links: bool = False
-    ) -> Outcome:
-        """One call through the gate."""
+    def call_of(
+        self,
+        raw: SdkContext,
+        tool: str,
+        arguments: Any = None,
+        attachments: Delivery = Delivery.INLINE,
+    ) -> Call:
+        """The call that a request makes."""
         caller = self.who(raw)
-        return await self.gate.execute(
-            Call(
-                tool=tool,
-                arguments=arguments,
-                principal=caller.principal,
-                request_id=caller.request_id,
-                transport=self._transport,
-                dry_run=caller.dry_run,
-                report=raw.session.report_progress,
-                links=links,
-            )
+        return Call(
+            tool=tool,
+            arguments=arguments,
+            principal=caller.principal,
+            request_id=caller.request_id,
+            transport=self._transport,
+            dry_run=caller.dry_run,
+            report=raw.session.report_progress,
+            attachments=attachments,
         )
 
     async def check(self, ctx: SdkContext, call_next: CallNext) -> HandlerResult:
@@ -104,26 +106,10 @@ class Requests:
             raise
 
     async def _count(self, ctx: SdkContext) -> None:
-        caller = self.who(ctx)
-        refused = await count_list(
-            self.gate,
-            ctx.method,
-            principal=caller.principal,
-            request_id=caller.request_id,
-            transport=self._transport,
-        )
-        if refused:
+        if refused := await count_list(self.gate, self.call_of(ctx, ctx.method)):
             raise MCPError(refused.rpc, refused.message)
 
     def not_found(self, raw: SdkContext, name: str, error: MCPError) -> MCPError:
         """What is answered to a request for what there is not: counted and audited like a call."""
-        caller = self.who(raw)
-        call = Call(
-            tool=name,
-            arguments=None,
-            principal=caller.principal,
-            request_id=caller.request_id,
-            transport=self._transport,
-        )
-        refused = self.gate.refuse(call, UnknownTool(name), NO_RULE).error
+        refused = self.gate.refuse(self.call_of(raw, name), UnknownTool(name), NO_RULE)
         return MCPError(refused.rpc, refused.message) if isinstance(refused, RateLimited) else error

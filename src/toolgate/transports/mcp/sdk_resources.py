@@ -6,7 +6,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolgate.gate.attachments import call_of
+from toolgate.gate.attachments import linked_call
 from toolgate.gate.errors import printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.attachments import hold
@@ -53,7 +53,8 @@ class ResourceHandlers:
         if found is None:
             raise self._requests.not_found(raw, params.uri, _no_resource(params.uri))
         tool, arguments, mime_type = found
-        outcome = await self._requests.execute(raw, tool, arguments)
+        call = self._requests.call_of(raw, tool, arguments)
+        outcome = await self._requests.gate.execute(call)
         if outcome.error:
             raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
         if (attached := outcome.attached) is not None:
@@ -77,10 +78,10 @@ class ResourceHandlers:
 
     def _attachment(self, raw: SdkContext, uri: str) -> Behind | None:
         """The call behind the URI of an attachment; none of a tool that the caller cannot see."""
-        name, arguments = call_of(uri) or ("", {})
+        name, arguments = linked_call(uri) or ("", {})
         gate = self._requests.gate
         tool = gate.catalogue.find(name)
-        if tool is None or tool.attachment is None:
+        if tool is None or tool.attachment_field is None:
             return None
         if not gate.policy.decide(self._requests.principal(raw), tool).visible:
             return None

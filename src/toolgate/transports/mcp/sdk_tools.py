@@ -5,6 +5,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from toolgate.gate.attachments import Delivery
 from toolgate.gate.errors import UnknownTool
 from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.transports.mcp.listing import link_of, listed_tool, mirrors_headers
@@ -37,7 +38,9 @@ class ToolHandlers:
         self, raw: SdkContext, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """One call through the gate."""
-        outcome = await self._requests.execute(raw, params.name, params.arguments, links=True)
+        requests = self._requests
+        call = requests.call_of(raw, params.name, params.arguments, Delivery.LINK)
+        outcome = await requests.gate.execute(call)
         if isinstance(outcome.error, UnknownTool):
             raise MCPError(types.INVALID_PARAMS, outcome.error.message)
         content: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]

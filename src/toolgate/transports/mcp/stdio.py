@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited, TooLarge
 from toolgate.gate.ids import Ids
@@ -32,7 +33,7 @@ from toolgate.transports.mcp.plain import Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
 from toolgate.transports.mcp.stdio_credential import TRANSPORT, CredentialHolder, Identify
 from toolgate.transports.mcp.wire import Wire
-from toolgate.transports.refusals import count_list, refuse_unreadable
+from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL, count_list
 
 SDK = "toolgate.transports.mcp.streams"
 MOST_RUNNING = 256
@@ -159,33 +160,25 @@ class StdioClient:
             refused = await self._holder.refusal(plain.name or plain.method, plain.id)
             if refused is not None:
                 return refused
-            principal = self._holder.principal
-            if plain.method == "tools/list":
-                return await self._response_to_list(plain, principal, request_id)
             call = Call(
-                tool=plain.name,
+                tool=plain.name or plain.method,
                 arguments=plain.arguments,
-                principal=principal,
+                principal=self._holder.principal,
                 request_id=request_id,
                 transport=TRANSPORT,
-                links=True,
+                attachments=Delivery.LINK,
             )
+            if plain.method == "tools/list":
+                return await self._response_to_list(plain, call)
             return self._responses.to_call(plain, await self._gate.execute(call))
         except Exception as problem:
             self._gate.failures.defect(request_id, f"MCP {plain.method}", problem)
             return failure_line(plain.id, INTERNAL_ERROR, "Internal error")
 
-    async def _response_to_list(self, plain: Plain, principal: Principal, request_id: str) -> bytes:
-        refused = await count_list(
-            self._gate,
-            plain.method,
-            principal=principal,
-            request_id=request_id,
-            transport=TRANSPORT,
-        )
-        if refused:
+    async def _response_to_list(self, plain: Plain, call: Call) -> bytes:
+        if refused := await count_list(self._gate, call):
             return failure_line(plain.id, refused.rpc, refused.message)
-        return self._responses.to_list(plain, principal)
+        return self._responses.to_list(plain, call.principal)
 
     def _finish(self, plain: Plain, scope: anyio.CancelScope) -> None:
         if len(self._calls) == MOST_RUNNING:
@@ -220,13 +213,13 @@ class StdioClient:
 
     def _refuse(self, problem: GateError, code: int, id: Id | None) -> None:
         """Answer what is no message, under its id where that could be read."""
-        error = refuse_unreadable(
-            self._gate,
-            problem,
+        call = Call(
+            tool=UNREADABLE_TOOL,
             principal=self._holder.principal,
             request_id=self._ids.new(),
             transport=TRANSPORT,
         )
+        error = self._gate.refuse(call, problem, UNREADABLE)
         if isinstance(error, RateLimited):
             return self._wire.write(failure_line(id, error.rpc, error.message))
         return self._wire.write(failure_line(id, code, f"{NAMES[code]}: {error.message}"))

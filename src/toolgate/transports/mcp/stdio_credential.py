@@ -66,12 +66,6 @@ class CredentialHolder:
         except SQLAlchemyError:
             self._silent.record("the key cannot be looked up", exc_info=True)
             problem = Unavailable("Keys cannot be checked now. Try again.")
-        call = Call(
-            tool=what,
-            arguments=None,
-            principal=ANONYMOUS,
-            request_id=self._ids.new(),
-            transport=TRANSPORT,
-        )
-        error = self._gate.refuse(call, problem, CREDENTIALS_REQUIRED).error or problem
+        call = Call(tool=what, principal=ANONYMOUS, request_id=self._ids.new(), transport=TRANSPORT)
+        error = self._gate.refuse(call, problem, CREDENTIALS_REQUIRED)
         return failure_line(id, error.rpc, error.message)
