@@ -19,6 +19,7 @@ from toolgate.cli import (
     keys,
     logs,
     packs,
+    policy,
     serve,
     stdio,
     switch,
@@ -75,6 +76,7 @@ def commands() -> typer.Typer:
     app.command("packs")(packs.packs)
     app.command("call")(call.call)
     app.command("why")(why.why)
+    app.add_typer(policy.group(), name="policy")
     app.add_typer(keys.group(), name="keys")
     app.add_typer(grants.group(), name="grants")
     app.add_typer(switch.group(), name="switch")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from toolgate.gate.principal import Principal
     from toolgate.identity.keys import Keys
 
-FORMS = "admin, user, user:UID, agent:pm, agent:pa, agent:worker, public, key:ID"
+FORMS = "admin, user, user:UID, agent:pm, agent:pa, agent:worker, agent:TYPE:ID, public, key:ID"
 OPERATOR = "cli"
 """The id in the audit of who sits at the command line."""
 
@@ -39,12 +39,24 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
             return of_role(Role.USER, OPERATOR, rest or None)
         case "agent", _ if rest in list(AgentType):
             return of_agent(AgentType(rest), OPERATOR)
+        case "agent", _ if ":" in rest:
+            return await _agent(rest, keys)
         case "public", "" if not colon:
             return ANONYMOUS
         case "key", _ if rest:
             return await _holder(rest, keys)
         case _:
             raise Stop(f"There is no principal {text!r}. Use one of: {FORMS}.")
+
+
+async def _agent(text: str, keys: "Keys") -> "Principal":
+    """The agent of this type that holds a key."""
+    agent_type, _, key_id = text.partition(":")
+    holder = await _holder(key_id, keys)
+    if holder.agent_type != agent_type:
+        is_for = f"an agent of type {holder.agent_type}" if holder.agent_type else "no agent"
+        raise Stop(f"Key {key_id} is for {is_for}. `toolgate keys list` shows them.")
+    return holder
 
 
 async def _holder(key_id: str, keys: "Keys") -> "Principal":

@@ -1,27 +1,34 @@
 """`toolgate why`: would it be allowed, and which rule decides."""
 
+import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import definitions, failure, say, say_json, success
+from toolgate.cli.policy import explained
 from toolgate.cli.principals import FORMS, principal_named
-from toolgate.cli.problems import ExitCode
+from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.tools import tool_named
 
 if TYPE_CHECKING:
-    from toolgate.gate.policy import Decision
+    from toolgate.gate.explanations import Explanation
     from toolgate.settings import Settings
 
 Who = Annotated[str, typer.Argument(metavar="PRINCIPAL", help=f"The caller: {FORMS}.")]
 ToolName = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name.")]
+Arguments = Annotated[
+    str | None,
+    typer.Option("--args", metavar="JSON", help="Arguments: would a call with these be allowed?"),
+]
 NO_TEXT = {
     "no-rule-permits": "No rule permits it, and what is not permitted is denied.",
     "policy-error": "A rule could not be evaluated, so the answer is no.",
+    "no-access-rule-allows": "No access rule allows it: `toolgate call operator.access_rule.list`.",
 }
 
 
@@ -30,6 +37,7 @@ def why(
     *,
     principal: Who,
     tool: ToolName,
+    arguments: Arguments = None,
     config: ConfigFile = None,
     data: DataFolder = None,
     as_json: AsJson = False,
@@ -39,36 +47,41 @@ def why(
     The exit code is 0 if it may, 3 if not.
     """
     settings = command_settings(ctx, config, data)
-    answer = environment.run_async(lambda: _decide(settings, principal, tool))
-    decision = answer.decision
+    parsed = None if arguments is None else _parse(arguments)
+    answer = environment.run_async(lambda: _answer(settings, principal, tool, parsed))
+    verdict = answer.explanation.verdict
+    allowed = verdict == "allowed"
     if as_json:
         say_json(
             {
                 "principal": principal,
                 "tool": tool,
-                "visible": decision.visible,
-                "allowed": decision.allowed,
-                "rule": decision.rule,
-                "says": decision.message,
+                "visible": verdict != "hidden",
+                "allowed": allowed,
+                "verdict": verdict,
+                "rule": answer.explanation.rule,
+                "says": answer.explanation.message,
                 "bound": answer.bound,
                 "only": answer.only,
                 "failures": answer.failures,
             }
         )
     else:
-        _explain(principal, tool, decision, _rule_text(settings, decision.rule))
-        if decision.allowed:
+        _explain(principal, tool, answer.explanation, with_arguments=parsed is not None)
+        if text := _rule_text(settings, answer.explanation.rule):
+            say("\n" + "\n".join(f"    {line}" for line in text.splitlines()))
+        if allowed and parsed is None:
             _explain_binding(principal, tool, answer)
         for problem in answer.failures:
             say(f"{failure('Failed:')} {problem}.")
-    raise typer.Exit(ExitCode.OK if decision.allowed else ExitCode.REFUSED)
+    raise typer.Exit(ExitCode.OK if allowed else ExitCode.REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """All that is to be said about a principal and a tool."""
 
-    decision: "Decision"
+    explanation: "Explanation"
     bound: dict[str, str]
     """The ids that the principal is bound to, by kind."""
     only: dict[str, str]
@@ -76,15 +89,27 @@ class Answer:
     failures: list[str]
 
 
-async def _decide(settings: "Settings", principal: str, name: str) -> Answer:
+def _parse(arguments: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(arguments)
+    except ValueError as problem:
+        raise Stop(f"--args is not JSON: {problem}.") from None
+    if not isinstance(parsed, dict):
+        raise Stop('--args must be a JSON object, such as \'{"task_id": "…"}\'.')
+    return cast("dict[str, Any]", parsed)
+
+
+async def _answer(
+    settings: "Settings", principal: str, name: str, arguments: dict[str, Any] | None
+) -> Answer:
     from toolgate.app import opened
 
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
         tool = tool_named(app.gate.catalogue, name)
-        decision = app.gate.policy.decide(who, tool)
-        only = tool.scope.only(who) if tool.scope and decision.allowed else {}
-        return Answer(decision, who.scope, only, list(app.gate.policy.failures))
+        explanation = await explained(app, who, tool.name, arguments)
+        only = tool.scope.only(who) if tool.scope else {}
+        return Answer(explanation, who.scope, only, list(app.gate.policy.failures))
 
 
 def _explain_binding(principal: str, tool: str, answer: Answer) -> None:
@@ -97,20 +122,25 @@ def _explain_binding(principal: str, tool: str, answer: Answer) -> None:
         say(f"{principal} is bound to {ids}, but no argument of {tool} is bound to a {kinds}.")
 
 
-def _explain(principal: str, tool: str, decision: "Decision", text: str | None) -> None:
-    if decision.allowed:
-        say(f"{success('Allowed:')} {principal} may call {tool}.")
-    elif decision.visible:
-        say(f"{failure('Refused:')} {principal} sees {tool}, but may not call it.")
-    else:
-        say(f"{failure('Hidden:')} for {principal} there is no tool {tool}.")
-    lines = {"rule": decision.rule}
-    if says := decision.message or NO_TEXT.get(decision.rule):
+def _explain(
+    principal: str, tool: str, explanation: "Explanation", *, with_arguments: bool
+) -> None:
+    so = " with these arguments" if with_arguments else ""
+    match explanation.verdict:
+        case "allowed":
+            say(f"{success('Allowed:')} {principal} may call {tool}{so}.")
+        case "refused":
+            say(f"{failure('Refused:')} {principal} sees {tool}, but may not call it{so}.")
+        case "hidden":
+            say(f"{failure('Hidden:')} for {principal} there is no tool {tool}.")
+        case "not found":
+            say(f"{failure('Not found:')} {principal} is bound to other ids than these.")
+        case _:
+            say(f"{failure('Invalid:')} {principal} may call {tool}, but not{so}.")
+    lines = {"rule": explanation.rule}
+    if says := explanation.message or NO_TEXT.get(explanation.rule):
         lines["says"] = says
     definitions(lines)
-    if text:
-        say()
-        say("\n".join(f"    {line}" for line in text.splitlines()))
 
 
 def _rule_text(settings: "Settings", rule: str) -> str | None:

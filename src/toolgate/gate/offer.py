@@ -103,6 +103,7 @@ COMMANDS = frozenset(
         "keys",
         "mcp",
         "packs",
+        "policy",
         "serve",
         "switch",
         "tools",

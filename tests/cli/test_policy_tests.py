@@ -1,0 +1,183 @@
+"""`toolgate why` with arguments, and rule tests as files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TASK = "00000000-0000-4000-8000-0000000000b1"
+OTHER = "00000000-0000-4000-8000-0000000000b2"
+DENIED = "Access rules do not allow this call."
+
+
+@pytest.fixture
+def team(cli: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Commands where pack `orchestrator` is enabled and its tables are there."""
+    monkeypatch.setenv("TOOLGATE_PACKS__ENABLED", "orchestrator")
+    assert cli("db", "upgrade").code == 0
+    return cli
+
+
+@pytest.fixture
+def key(team: Any) -> str:
+    bound = ("--user", "alice", "--task", TASK)
+    return team("keys", "create", "--agent", "pm", *bound, "--json").json["id"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "verdict", "rule"),
+    [
+        (f'{{"task_id": "{TASK}"}}', 0, "allowed", "pm-runs-the-project"),
+        (f'{{"task_id": "{OTHER}"}}', 3, "not found", "out-of-scope"),
+        ('{"task_id": "x"}', 3, "invalid", "pm-runs-the-project"),
+        ("{}", 3, "invalid", "pm-runs-the-project"),
+    ],
+    ids=["own", "foreign", "no-uuid", "missing"],
+)
+def test_why_with_arguments_tells_what_would_become_of_the_call(
+    team: Any, key: str, arguments: str, code: int, verdict: str, rule: str
+) -> None:
+    ended = team("why", f"agent:pm:{key}", "db.task.get", "--args", arguments, "--json")
+    assert (ended.code, ended.json["verdict"], ended.json["rule"]) == (code, verdict, rule)
+    assert ended.json["allowed"] is (code == 0)
+    told = team("why", f"agent:pm:{key}", "db.task.get", "--args", arguments).out
+    assert rule in told
+    assert told.lower().startswith(verdict)
+
+
+def test_why_asks_the_access_rules_too(team: Any, key: str) -> None:
+    made = team(
+        "call",
+        "operator.access_rule.create",
+        "--json",
+        '{"effect": "deny", "resource_pattern": "db.task.*", "subject_type": "agent",'
+        f' "subject_id": "key:{key}"}}',
+    )
+    rule = made.json["result"]["id"]
+    ended = team("why", f"key:{key}", "db.task.get", "--args", f'{{"task_id": "{TASK}"}}', "--json")
+    assert (ended.code, ended.json["rule"]) == (3, f"access-rule:{rule}")
+    assert ended.json["says"] == DENIED
+    assert team("why", f"key:{key}", "db.task.get").code == 0  # the rules of Cedar alone
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--args", "{x"], "--args is not JSON"),
+        (["--args", "[1]"], "--args must be a JSON object"),
+    ],
+)
+def test_arguments_that_are_no_object_are_refused(
+    team: Any, words: list[str], message: str
+) -> None:
+    ended = team("why", "agent:pm", "db.task.get", *words)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_a_key_of_another_type_is_not_taken_for_an_agent(team: Any, key: str) -> None:
+    ended = team("why", f"agent:worker:{key}", "db.task.get")
+    assert ended.code == 2
+    assert f"Key {key} is for an agent of type pm." in ended.err
+    admin = team("keys", "create", "--role", "admin", "--json").json["id"]
+    assert f"Key {admin} is for no agent." in team("why", f"agent:pm:{admin}", "db.task.get").err
+
+
+TESTS = f"""
+[[test]]
+principal = "agent:worker"
+tool = "db.task.get"
+expect = "hidden"
+
+[[test]]
+principal = "agent:pm"
+task = "{TASK}"
+tool = "db.task.get"
+arguments = {{ task_id = "{TASK}" }}
+expect = "allowed"
+rule = "pm-runs-the-project"
+
+[[test]]
+principal = "agent:pm"
+task = "{TASK}"
+tool = "db.task.get"
+arguments = {{ task_id = "{OTHER}" }}
+expect = "not found"
+rule = "out-of-scope"
+
+[[test]]
+principal = "agent:pm"
+user = "alice"
+tool = "db.task.update_status"
+arguments = {{ task_id = "{TASK}", status = "done" }}
+expect = "invalid"
+
+[[test]]
+principal = "admin"
+tool = "no.such.tool"
+expect = "hidden"
+"""
+
+
+def test_a_table_of_expectations_is_checked(team: Any, tmp_path: Path) -> None:
+    (tmp_path / "team.test.toml").write_text(TESTS)
+    ended = team("policy", "test", "team.test.toml")
+    assert (ended.code, ended.out) == (0, "5 passed.\n")
+    wrong = TESTS.replace('"hidden"', '"allowed"', 1).replace('"out-of-scope"', '"other"')
+    (tmp_path / "team.test.toml").write_text(wrong)
+    ended = team("policy", "test", "team.test.toml")
+    assert ended.code == 1
+    assert "team.test.toml, test 1 (agent:worker, db.task.get): expected allowed" in ended.out
+    assert "test 3 (agent:pm, db.task.get): expected rule other, but out-of-scope" in ended.out
+    assert ended.out.endswith("3 passed, 2 failed.\n")
+    problems = [one["problem"] for one in team("policy", "test", "team.test.toml", "--json").json]
+    assert [problem is None for problem in problems] == [False, True, False, True, True]
+
+
+def test_the_folder_of_the_rules_is_where_tests_are_looked_for(
+    team: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Name a file of tests" in team("policy", "test").err
+    monkeypatch.setenv("TOOLGATE_POLICY__FOLDER", "rules")
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    assert "has no file *.test.toml" in team("policy", "test").err
+    (folder / "team.test.toml").write_text(TESTS)
+    assert team("policy", "test").out == "5 passed.\n"
+
+
+def test_rules_are_tested_where_there_is_no_data_and_none_is_made(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_PACKS__ENABLED", "orchestrator")
+    (tmp_path / "team.test.toml").write_text(TESTS)
+    before = sorted(tmp_path.iterdir())
+    assert cli("policy", "test", "team.test.toml").out == "5 passed.\n"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x =", "cannot be read"),
+        ("[other]", "must be a list of tests, each under [[test]]"),
+        ("[test]", "must be a list of tests"),
+        ('[[test]]\nprincipal = "admin"\ntool = "x"', "test 1: expect is missing"),
+        ('[[test]]\nprincipal = "admin"\ntool = "x"\nexpect = "yes"', "expect must be one of"),
+        ('[[test]]\nprincipal = "admin"\ntool = "x"\nexpct = "yes"', "there is no 'expct'"),
+        ('[[test]]\nprincipal = 1\ntool = "x"\nexpect = "allowed"', "principal must be a text"),
+        (
+            '[[test]]\nprincipal = "admin"\ntool = "x"\nexpect = "allowed"\narguments = 1',
+            "arguments must be a table",
+        ),
+        ('[[test]]\nprincipal = "boss"\ntool = "x"\nexpect = "allowed"', "no principal 'boss'"),
+    ],
+    ids=["toml", "other", "table", "missing", "verdict", "key", "text", "arguments", "principal"],
+)
+def test_a_file_that_is_no_table_of_tests_is_refused(
+    team: Any, tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "team.test.toml").write_text(content)
+    ended = team("policy", "test", "team.test.toml")
+    assert ended.code == 2
+    assert message in ended.err
