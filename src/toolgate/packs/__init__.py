@@ -75,26 +75,26 @@ def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
     # Imported here: naming packs should cost nothing.
     from toolgate.gate.offer import check_offer  # noqa: PLC0415
 
-    found: list[AnyOffer] = []
+    loaded: list[AnyOffer] = []
     for name in dict.fromkeys(BUILT_IN if names is None else names):
         offer = _offer(name)
-        check_offer(offer, found)
-        found.append(offer)
-    return tuple(found)
+        check_offer(offer, loaded)
+        loaded.append(offer)
+    return tuple(loaded)
 
 
 def _offer(name: str) -> "AnyOffer":
     if name in BUILT_IN + ON_REQUEST:
         return import_module(f"{__name__}.{name}").OFFER
-    found = entry_points(group=GROUP, name=name)
-    if not found:
+    entries = entry_points(group=GROUP, name=name)
+    if not entries:
         options = ", ".join(known_names())
         raise UnknownPack(
             f"Setting packs.enabled: there is no pack {name!r}. There are: {options}."
         )
     from toolgate.gate.offer import Offer  # noqa: PLC0415
 
-    entry = next(iter(found))
+    entry = next(iter(entries))
     try:
         offer: Any = entry.load()
     except Exception as problem:

@@ -55,8 +55,8 @@ def discover(
     if file is not None and file.exists():
         raise Stop(f"{file} is there already. Name another with --file, or move it away.")
     settings = command_settings(ctx, config, data)
-    with _progress() as seen:
-        text = environment.run_async(lambda: _propose(settings, limit, seen))
+    with _progress() as progress:
+        text = environment.run_async(lambda: _propose(settings, limit, progress))
     if not text:
         raise Stop("There are no documents, so there is nothing to propose.", ExitCode.FAILED)
     if file is None:
@@ -66,7 +66,7 @@ def discover(
     return say(f"{success('Done:')} {file} is written. Edit it, and set appdata.collections to it.")
 
 
-async def _propose(settings: "Settings", limit: int, seen: Callable[[int, int], None]) -> str:
+async def _propose(settings: "Settings", limit: int, progress: Callable[[int, int], None]) -> str:
     from toolgate.document_stores import firestore_of
     from toolgate.packs.appdata.discovery import propose
     from toolgate.packs.appdata.pack import APPDATA
@@ -82,7 +82,7 @@ async def _propose(settings: "Settings", limit: int, seen: Callable[[int, int], 
             changed |= {"data": Path(folder), "database": DatabaseSettings(url=None)}
         trial = settings.model_copy(update=changed)
         async with environment.world(trial, APPDATA.name, existing=not in_firestore) as world:
-            return await propose(world.documents, limit, seen)
+            return await propose(world.documents, limit, progress)
 
 
 @contextmanager
@@ -99,12 +99,12 @@ def _progress() -> Generator[Callable[[int, int], None]]:
     task = bar.add_task("Collections")
     shown_from = time.monotonic() + PATIENCE
 
-    def seen(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         bar.update(task, completed=done, total=total)
         if not bar.live.is_started and time.monotonic() >= shown_from:
             bar.start()
 
     try:
-        yield seen
+        yield progress
     finally:
         bar.stop()

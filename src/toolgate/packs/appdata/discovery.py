@@ -20,17 +20,17 @@ HEAD = """\
 """
 
 
-async def propose(store: DocumentStore, limit: int, seen: Callable[[int, int], None]) -> str:
+async def propose(store: DocumentStore, limit: int, progress: Callable[[int, int], None]) -> str:
     """The text of such a file, from the first documents of each collection; empty without any.
 
-    `seen` is told how many collections were read, of how many.
+    `progress` takes how many collections were read, of how many.
     """
     names = [name for name in await store.collections() if not broken_id_rule(name)]
     tables: list[str] = []
     for done, name in enumerate(names, 1):
         if documents := await store.query(name, [], limit):
             tables.append(_collection(name, documents))
-        seen(done, len(names))
+        progress(done, len(names))
     return "\n".join([HEAD, *tables]) if tables else ""
 
 
@@ -88,8 +88,8 @@ def _key(name: str) -> str:
 
 def _text(value: str) -> str:
     """A basic string of TOML, with every invisible character as an escape."""
-    return "".join(map(_escaped, json.dumps(value, ensure_ascii=False)))
+    return "".join(map(_escape, json.dumps(value, ensure_ascii=False)))
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return character if character.isprintable() else f"\\U{ord(character):08x}"

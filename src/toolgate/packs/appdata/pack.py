@@ -28,7 +28,7 @@ def shorten(value: object) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _allowed(name: str, info: ValidationInfo) -> str:
+def _check_allowed(name: str, info: ValidationInfo) -> str:
     if name not in (info.context.collections if info.context else BUILT_IN).by_name:
         raise PydanticCustomError(
             TOLD, "Collection '{name}' is not allowed", {"name": shorten(name)}
@@ -36,9 +36,9 @@ def _allowed(name: str, info: ValidationInfo) -> str:
     return name
 
 
-def _writable(name: str, info: ValidationInfo) -> str:
+def _check_writable(name: str, info: ValidationInfo) -> str:
     collections = collections_of(info)
-    if not collections.by_name[_allowed(name, info)].writable:
+    if not collections.by_name[_check_allowed(name, info)].writable:
         context = {"name": shorten(name), "writable": ", ".join(collections.writable) or "none"}
         raise PydanticCustomError(
             TOLD, "Collection '{name}' is read-only (writable collections: {writable})", context
@@ -59,7 +59,7 @@ def _id(value: str, info: ValidationInfo) -> str:
 
 
 _NAME = Field(description="The collection's name; `list_collections` lists them.")
-CollectionName = Annotated[str, AfterValidator(_allowed), _NAME]
-WritableName = Annotated[str, AfterValidator(_writable), _NAME]
+CollectionName = Annotated[str, AfterValidator(_check_allowed), _NAME]
+WritableName = Annotated[str, AfterValidator(_check_writable), _NAME]
 DocumentId = Annotated[str, Field(min_length=1), AfterValidator(_id)]
 Id = Annotated[str, Field(min_length=1, max_length=1500)]

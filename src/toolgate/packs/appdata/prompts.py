@@ -39,8 +39,8 @@ def _names(collections: tuple[Collection, ...]) -> str:
 
 
 def _with_field(collections: Collections, name: str) -> str:
-    found = (c for c in collections.every if any(field.name == name for field in c.fields))
-    return _names(tuple(found))
+    matches = (c for c in collections.every if any(field.name == name for field in c.fields))
+    return _names(tuple(matches))
 
 
 def _is_ecosystem(collections: Collections) -> bool:
@@ -92,12 +92,12 @@ End with: the app id, what was created, what is left to do and by whom."""
 
 
 def _explore_data_model(collections: Collections, arguments: Mapping[str, str]) -> str:
-    wanted = arguments.get("collection") or ""
-    if not wanted:
+    name = arguments.get("collection") or ""
+    if not name:
         return _explore_everything(collections)
-    collection = collections.by_name.get(wanted)
+    collection = collections.by_name.get(name)
     if collection is None:
-        return _unknown(collections, wanted)
+        return _unknown(collections, name)
     return f"""\
 Explain the collection `{collection.name}` to someone who will build on it.
 

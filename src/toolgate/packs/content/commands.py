@@ -91,19 +91,19 @@ def import_(
     from toolgate.packs.content.importing import ImportOptions
 
     _check(file, kind)
-    wanted = ImportOptions(project, kind, create_project, start, end, page, query, dry_run)
+    options = ImportOptions(project, kind, create_project, start, end, page, query, dry_run)
     settings = command_settings(ctx, config, data)
     trial = dry_run and create_project is not None
     missing = environment.run_async(lambda: _missing_file(settings)) if trial else None
-    with _progress(file, wanted, shown=on_terminal() and not as_json) as seen:
-        report = environment.run_async(lambda: _import(settings, file, wanted, missing, seen))
+    with _progress(file, options, shown=on_terminal() and not as_json) as progress:
+        report = environment.run_async(lambda: _import(settings, file, options, missing, progress))
     if as_json:
         say_json(_as_json(file, project, report))
     else:
-        _print_report(file, wanted, report)
+        _print_report(file, options, report)
         if trial and report.new_project and not report.refused:
-            named = f"Database {missing} and project" if missing else "Project"
-            say(f"{named} {project} would be created first.")
+            what = f"Database {missing} and project" if missing else "Project"
+            say(f"{what} {project} would be created first.")
     if report.refused:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -125,7 +125,7 @@ async def _import(
     file: Path,
     options: "ImportOptions",
     missing: Path | None,
-    seen: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> "Report":
     from toolgate.packs.content.importing import BadFile, UnknownProject, import_file
 
@@ -137,7 +137,7 @@ async def _import(
     )
     async with place as database:
         try:
-            return await import_file(database, file, options, seen)
+            return await import_file(database, file, options, progress)
         except UnknownProject as problem:
             raise Stop(_unknown_project(options.project, problem)) from None
         except BadFile as problem:
@@ -167,11 +167,11 @@ async def _temporary_database(settings: "Settings") -> "AsyncGenerator[Database]
 
 
 def _unknown_project(slug: str, problem: "UnknownProject") -> str:
-    known = ", ".join(problem.known[:MOST_SLUGS]) or "none"
+    slugs = ", ".join(problem.known[:MOST_SLUGS]) or "none"
     more = len(problem.known) - MOST_SLUGS
-    known += f" and {more} more" if more > 0 else ""
+    slugs += f" and {more} more" if more > 0 else ""
     make = "--create-project NAME creates it"
-    return f"There is no project {slug!r} (projects: {known}); {make}."
+    return f"There is no project {slug!r} (projects: {slugs}); {make}."
 
 
 def _as_json(file: Path, project: str, report: "Report") -> dict[str, object]:
@@ -189,13 +189,13 @@ def _print_report(file: Path, options: "ImportOptions", report: "Report") -> Non
         done = "would be stored" if options.dry_run else "stored"
         rows = "1 row" if report.rows == 1 else f"{report.rows:,} rows"
         return say(f"{success('Done:')} {rows} of {report.kind} {done} in {options.project}.")
-    refused = len(report.refused)
-    what = f"{refused:,} of {report.rows:,} rows of {printable(file.name)} refused"
+    count = len(report.refused)
+    what = f"{count:,} of {report.rows:,} rows of {printable(file.name)} refused"
     note(f"{failure('Error:')} {what}, so nothing was stored.")
     for line, reason in report.refused[:MOST_SHOWN]:
         note(f"  line {line}: {printable(reason)}")
-    if refused > MOST_SHOWN:
-        note(f"  and {refused - MOST_SHOWN:,} more")
+    if count > MOST_SHOWN:
+        note(f"  and {count - MOST_SHOWN:,} more")
 
 
 @contextmanager
@@ -216,8 +216,8 @@ def _progress(
         TimeRemainingColumn,
     )
 
-    named, share = TextColumn("{task.description}"), TaskProgressColumn()
-    parts = (named, BarColumn(), share, TimeRemainingColumn())
+    description, share = TextColumn("{task.description}"), TaskProgressColumn()
+    parts = (description, BarColumn(), share, TimeRemainingColumn())
     bar = Progress(*parts, console=Console(stderr=True), transient=True)
     try:
         yield _counting(bar, file, passes=1 if options.dry_run else 2)
@@ -231,7 +231,7 @@ def _counting(bar: "Progress", file: Path, passes: int) -> Callable[[int], None]
     shown_from = time.monotonic() + (0 if size >= LARGE else PATIENCE)
     waiting = 0
 
-    def seen(count: int) -> None:
+    def progress(count: int) -> None:
         nonlocal waiting
         waiting += count
         if waiting < STEP:
@@ -241,4 +241,4 @@ def _counting(bar: "Progress", file: Path, passes: int) -> Callable[[int], None]
         if not bar.live.is_started and time.monotonic() >= shown_from:
             bar.start()
 
-    return seen
+    return progress

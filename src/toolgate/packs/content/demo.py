@@ -29,14 +29,14 @@ def _day(day: int) -> str:
 
 
 def _project(id: str, slug: str, name: str, description: str) -> Row:
-    made = _day(1)
+    created = _day(1)
     return {
         "id": id,
         "slug": slug,
         "name": name,
         "description": description,
-        "created_at": made,
-        "updated_at": made,
+        "created_at": created,
+        "updated_at": created,
     }
 
 
@@ -47,7 +47,7 @@ PROJECTS = (
 
 
 def _entity(id: str, day: int, kind: str, title: str, slug: str, **further: Any) -> Row:
-    made = _day(day)
+    created = _day(day)
     return {
         "id": id,
         "project_id": PSYMETRIC,
@@ -55,8 +55,8 @@ def _entity(id: str, day: int, kind: str, title: str, slug: str, **further: Any)
         "title": title,
         "slug": slug,
         "status": "published",
-        "created_at": made,
-        "updated_at": made,
+        "created_at": created,
+        "updated_at": created,
     } | further
 
 
@@ -121,7 +121,7 @@ RELATIONS = (
 
 
 def _record(  # noqa: PLR0917
-    number: int, query: str, page: str, shown: int, clicks: int, entity: str | None
+    number: int, query: str, page: str, impressions: int, clicks: int, entity: str | None
 ) -> Row:
     return {
         "id": f"00000000-0000-4000-a000-0000000004{number:02}",
@@ -129,9 +129,9 @@ def _record(  # noqa: PLR0917
         "entity_id": entity,
         "page_url": f"https://psymetric.example/{page}",
         "query": query,
-        "impressions": shown,
+        "impressions": impressions,
         "clicks": clicks,
-        "ctr": round(clicks / shown, 4),
+        "ctr": round(clicks / impressions, 4),
         "avg_position": 4.0 + number,
         "date_start": _day(number).replace("T09", "T00"),
         "date_end": _day(number + 6).replace("T09", "T00"),
@@ -150,7 +150,7 @@ PERFORMANCE = (
 def _block(  # noqa: PLR0917
     number: int, entity: str, claim: str, text: str, tag: str, until: str | None
 ) -> Row:
-    made = _day(number)
+    created = _day(number)
     return {
         "id": f"00000000-0000-4000-a000-0000000005{number:02}",
         "project_id": PSYMETRIC,
@@ -160,8 +160,8 @@ def _block(  # noqa: PLR0917
         "source_citation": None,
         "verified_until": until,
         "topic_tag": tag,
-        "created_at": made,
-        "updated_at": made,
+        "created_at": created,
+        "updated_at": created,
     }
 
 

@@ -22,8 +22,8 @@ BY_SLUG = Header(
 
 
 async def _project(world: ContentWorld, request: RequestHeaders) -> str:
-    if (given := request.headers(BY_ID.name)) is not None:
-        return given
+    if (project_id := request.headers(BY_ID.name)) is not None:
+        return project_id
     if (slug := request.headers(BY_SLUG.name)) is not None:
         if not SLUG.fullmatch(slug):
             message = f"{BY_SLUG.name} must be lower-case letters, digits and hyphens"

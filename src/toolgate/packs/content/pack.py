@@ -114,19 +114,19 @@ class Pagination(Output):
     hasMore: bool = Field(description="Whether pages follow.")  # noqa: N815 (the seed's)
 
 
-def page_output(envelope: type[A], args: Paged, found: RowPage) -> A:
+def page_output(envelope: type[A], args: Paged, rows: RowPage) -> A:
     """The page in its envelope."""
     place = {
         "page": args.page,
         "limit": args.limit,
-        "total": found.total,
-        "hasMore": args.page * args.limit < found.total,
+        "total": rows.total,
+        "hasMore": args.page * args.limit < rows.total,
     }
-    return envelope.model_construct(data=found.rows, pagination=place)
+    return envelope.model_construct(data=rows.rows, pagination=place)
 
 
-def require_project(found: RowPage | None) -> RowPage:
+def require_project(page: RowPage | None) -> RowPage:
     """The page, unless there is no such project."""
-    if found is None:
+    if page is None:
         raise NotFound("Project not found")
-    return found
+    return page

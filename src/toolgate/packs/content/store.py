@@ -110,7 +110,7 @@ class ContentStore(Protocol):
         """The id of the project with this slug."""
         ...
 
-    async def entities(self, project: str, wanted: EntityFilter, page: Page) -> RowPage | None:
+    async def entities(self, project: str, filters: EntityFilter, page: Page) -> RowPage | None:
         """Entities, newest first; None when there is no such project."""
         ...
 
@@ -128,11 +128,11 @@ class ContentStore(Protocol):
         ...
 
     async def performance(
-        self, project: str, wanted: PerformanceFilter, page: Page
+        self, project: str, filters: PerformanceFilter, page: Page
     ) -> RowPage | None:
         """Search performance by date, query, page and id; None when there is no such project."""
         ...
 
-    async def blocks(self, project: str, wanted: BlockFilter, page: Page) -> RowPage | None:
+    async def blocks(self, project: str, filters: BlockFilter, page: Page) -> RowPage | None:
         """Quotable blocks, newest first; None when there is no such project."""
         ...

@@ -171,12 +171,12 @@ async def query_collection(ctx: Context[AppDataWorld], args: Query) -> QueryResu
     """
     limit = min(args.limit, MOST_LIMIT)
     filters = [Filter(one.field, one.operator, one.value) for one in args.filters or ()]
-    found = await ctx.world.documents.query(args.collection, filters, limit)
+    documents = await ctx.world.documents.query(args.collection, filters, limit)
     return QueryResult(
         collection=args.collection,
-        count=len(found),
+        count=len(documents),
         limit=limit,
-        data=[_document(one.id, one.fields) for one in found],
+        data=[_document(one.id, one.fields) for one in documents],
     )
 
 
@@ -230,13 +230,13 @@ async def create_document(ctx: Context[AppDataWorld], args: NewDocument) -> Crea
     # `id` is the document's name, not one of its fields: every read puts it beside them.
     fields = {name: value for name, value in args.data.items() if name != "id"}
     try:
-        made = await ctx.world.documents.create(ctx.tx, args.collection, fields, args.document_id)
+        new_id = await ctx.world.documents.create(ctx.tx, args.collection, fields, args.document_id)
     except DocumentExists:
         raise Conflict(
             f"Document {args.document_id} already exists in {args.collection}. "
             "Choose another document_id, or leave it out to have one made."
         ) from None
-    return Created(id=made, success=True)
+    return Created(id=new_id, success=True)
 
 
 def _broken_required_rule(data: dict[str, Any], collection: Collection) -> str | None:

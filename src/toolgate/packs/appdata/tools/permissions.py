@@ -110,8 +110,8 @@ def _role_verdict(args: PermissionQuery, roles: list[str]) -> Verdict:
 
 def _feature_verdict(args: PermissionQuery, features: list[str]) -> Verdict:
     granted = args.permission in features
-    found = "found" if granted else "not found"
-    reason = f"Feature check: '{args.permission}' {found} in user features"
+    verdict = "found" if granted else "not found"
+    reason = f"Feature check: '{args.permission}' {verdict} in user features"
     return _verdict(args, granted, available_features=features, reason=reason)
 
 
@@ -161,9 +161,9 @@ async def _profile(ctx: Context[AppDataWorld], user_id: str) -> Profile | None:
         return None
     below = await ctx.world.documents.query(f"{USERS}/{user_id}/permissions", [], MOST_ENTRIES)
     granted = [_entry({"appId": one.id, **one.fields}) for one in below]
-    named = {one.appId for one in granted}
+    app_ids = {one.appId for one in granted}
     own = [_entry(one) for one in _objects(record.get("permissions"))]
-    own = [one for one in own if one.appId not in named]
+    own = [one for one in own if one.appId not in app_ids]
     apps = _strings(record.get("apps"))
     apps += [one.appId for one in granted if one.appId not in apps]
     return Profile(
@@ -175,12 +175,12 @@ async def _profile(ctx: Context[AppDataWorld], user_id: str) -> Profile | None:
 
 
 def _entry(fields: Fields) -> AppPermission:
-    known = {
+    read_fields = {
         "appId": str(fields.get("appId", "")),
         "roles": _strings(fields.get("roles")),
         "features": _strings(fields.get("features")),
     }
-    return AppPermission.model_validate(fields | known)
+    return AppPermission.model_validate(fields | read_fields)
 
 
 def _objects(value: Any) -> list[Fields]:

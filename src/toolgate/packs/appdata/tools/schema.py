@@ -94,20 +94,21 @@ async def describe_collection(ctx: Context[AppDataWorld], args: CollectionRef) -
 
     Works without a connection to the store. Use `list_collections` for the names.
     """
-    known = ctx.world.collections.by_name
-    found = known.get(args.collection_name)
-    if found is None:
+    collections = ctx.world.collections.by_name
+    collection = collections.get(args.collection_name)
+    if collection is None:
         raise NotFound(
-            f"Collection '{args.collection_name}' not found", available_collections=list(known)
+            f"Collection '{args.collection_name}' not found",
+            available_collections=list(collections),
         )
     return CollectionSchema(
-        collection=found.name,
-        description=found.description,
-        document_type=found.document_type,
-        owner=found.owner,
+        collection=collection.name,
+        description=collection.description,
+        document_type=collection.document_type,
+        owner=collection.owner,
         fields={
             one.name: FieldSchema(type=one.type, description=field_description(one))
-            for one in found.fields
+            for one in collection.fields
         },
     )
 

@@ -66,21 +66,21 @@ class ReconciledBatch:
 def reconcile(connection: Connection, kind: str, project: str, batch: Batch) -> ReconciledBatch:
     """Complete rows by what is stored under the same key; refuse what does not go with it."""
     table, rows = TABLES[kind], [row for _, row in batch]
-    taken = _conflicting_ids(connection, table, rows)
+    conflicts = _conflicting_ids(connection, table, rows)
     there = _stored_values(connection, kind, project, rows)
-    settled = ReconciledBatch(
+    reconciled = ReconciledBatch(
         [DEFAULTS[kind] | there.get(_key(table, row), {}) | row for row in rows],
     )
-    entities = _entities(connection, kind, project, settled.rows)
-    for (number, _), row in zip(batch, settled.rows, strict=True):
+    entities = _entities(connection, kind, project, reconciled.rows)
+    for (number, _), row in zip(batch, reconciled.rows, strict=True):
         gone = [name for name, id in _entity_ids(kind, row) if id not in entities]
-        if row["id"] in taken:
-            settled.refused.append((number, f"id {row['id']} is that of another row already"))
+        if row["id"] in conflicts:
+            reconciled.refused.append((number, f"id {row['id']} is that of another row already"))
         elif gone:
-            settled.refused.append((number, f"{gone[0]} names no entity of this project"))
+            reconciled.refused.append((number, f"{gone[0]} names no entity of this project"))
         elif row.get("entity_type") == "project" and not row["repo_url"]:
-            settled.refused.append((number, "a project needs repoUrl"))
-    return settled
+            reconciled.refused.append((number, "a project needs repoUrl"))
+    return reconciled
 
 
 def _key(table: Table, row: Any) -> tuple[str, ...]:
@@ -91,11 +91,11 @@ def _conflicting_ids(connection: Connection, table: Table, rows: list[Row]) -> s
     """The ids that stored rows have which are not the same."""
     by_id = {row["id"]: row for row in rows}
     names = SAME[table.name]
-    chosen = select(table.c.id, *(table.c[name] for name in names if name != "id"))
-    found: Any = connection.execute(chosen.where(table.c.id.in_(by_id)))
+    statement = select(table.c.id, *(table.c[name] for name in names if name != "id"))
+    result: Any = connection.execute(statement.where(table.c.id.in_(by_id)))
     return {
         there["id"]
-        for there in found.mappings()
+        for there in result.mappings()
         if any(there[name] != by_id[there["id"]][name] for name in names)
     }
 
@@ -108,29 +108,29 @@ def _stored_values(
     keys = [_key(table, row) for row in rows if not row.keys() >= KEPT[kind]]
     if not keys:
         return {}
-    wanted, parts = _as_table(connection, keys)
+    key_table, parts = _as_table(connection, keys)
     same = [table.c[name] == part for name, part in zip(KEYS[table.name], parts, strict=True)]
     # An outer join, as SQLite would else look through the whole table for each key.
-    beside = outerjoin(wanted, table, and_(table.c.project_id == project, *same))
+    beside = outerjoin(key_table, table, and_(table.c.project_id == project, *same))
     names = {"id", *KEYS[table.name], *fields}
-    found: Any = connection.execute(select(*(table.c[name] for name in names)).select_from(beside))
+    result: Any = connection.execute(select(*(table.c[name] for name in names)).select_from(beside))
     return {
         _key(table, there): {name: there[name] for name in fields}
-        for there in found.mappings()
+        for there in result.mappings()
         if there["id"] is not None
     }
 
 
 def _as_table(connection: Connection, keys: list[tuple[str, ...]]) -> tuple[FromClause, list[Any]]:
     """Keys as a table in a query, and its columns; as JSON, so that it is one parameter."""
-    given = bindparam("keys", orjson.dumps(keys).decode(), String, unique=True)
+    parameter = bindparam("keys", orjson.dumps(keys).decode(), String, unique=True)
     places = range(len(keys[0]))
     if connection.dialect.name == "sqlite":
-        wanted = func.json_each(given).table_valued("value", name="wanted")
-        return wanted, [func.json_extract(wanted.c.value, f"$[{place}]") for place in places]
-    parted = func.jsonb_array_elements(cast(given, JSONB))
-    wanted = parted.table_valued(column("value", JSONB), name="wanted")
-    return wanted, [wanted.c.value[place].astext for place in places]
+        key_table = func.json_each(parameter).table_valued("value", name="wanted")
+        return key_table, [func.json_extract(key_table.c.value, f"$[{place}]") for place in places]
+    elements = func.jsonb_array_elements(cast(parameter, JSONB))
+    key_table = elements.table_valued(column("value", JSONB), name="wanted")
+    return key_table, [key_table.c.value[place].astext for place in places]
 
 
 def _entity_ids(kind: str, row: Row) -> Iterator[tuple[str, str]]:
@@ -147,5 +147,5 @@ def _entities(connection: Connection, kind: str, project: str, rows: list[Row]) 
     ids = {id for row in rows for _, id in _entity_ids(kind, row)}
     if not ids:
         return set()
-    chosen = select(tables.entities.c.id).where(tables.entities.c.project_id == project)
-    return set(connection.execute(chosen.where(tables.entities.c.id.in_(ids))).scalars())
+    statement = select(tables.entities.c.id).where(tables.entities.c.project_id == project)
+    return set(connection.execute(statement.where(tables.entities.c.id.in_(ids))).scalars())

@@ -21,16 +21,16 @@ SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 async def import_file(
-    database: Database, path: Path, options: ImportOptions, seen: Callable[[int], None]
+    database: Database, path: Path, options: ImportOptions, progress: Callable[[int], None]
 ) -> Report:
-    """Import a file; `seen` is told how many bytes were checked, and then how many stored."""
+    """Import a file; `progress` takes how many bytes were checked, and then how many stored."""
     # Only read as yet: a large file takes long to check, and others want to write meanwhile.
-    checked = await database.read(lambda connection: _check(connection, path, options, seen))
+    checked = await database.read(lambda connection: _check(connection, path, options, progress))
     report = checked.report
     if report.refused or options.dry_run:
         return report
     async with database.transaction() as tx:
-        await tx.run(lambda connection: _store(connection, path, options, checked, seen))
+        await tx.run(lambda connection: _store(connection, path, options, checked, progress))
         if report.refused:
             report.stored = 0
             tx.abandon()
@@ -48,12 +48,15 @@ class _Checked:
 
 
 def _check(
-    connection: Connection, path: Path, options: ImportOptions, seen: Callable[[int], None]
+    connection: Connection,
+    path: Path,
+    options: ImportOptions,
+    progress: Callable[[int], None],
 ) -> _Checked:
     before = stamp(path)
     project, there = _project(connection, options)
     checking = FileValidator(connection, options, project, _now())
-    checking.run(path, seen)
+    checking.run(path, progress)
     checking.report.new_project = not there
     return _Checked(before, project, checking.batches, checking.report)
 
@@ -63,7 +66,7 @@ def _store(
     path: Path,
     options: ImportOptions,
     checked: _Checked,
-    seen: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> None:
     """Store what was checked, unless something changed since that forbids it."""
     if stamp(path) != checked.stamp:
@@ -72,18 +75,18 @@ def _store(
     if project != checked.project:
         raise BadFile(f"Project {options.project} was made anew meanwhile. Import again.")
     if not there:
-        made = dict.fromkeys(("created_at", "updated_at"), _now())
-        named = {"slug": options.project, "name": (options.create_project or "").strip()}
-        store(connection, tables.projects, [{"id": project} | named | made])
+        times = dict.fromkeys(("created_at", "updated_at"), _now())
+        names = {"slug": options.project, "name": (options.create_project or "").strip()}
+        store(connection, tables.projects, [{"id": project} | names | times])
     report = checked.report
     report.new_project = not there
     for packed in checked.batches:
-        settled = reconcile(connection, report.kind, project, packed.batch())
-        report.refused.extend(settled.refused)
-        if not report.refused and settled.rows:
-            store(connection, TABLES[report.kind], settled.rows)
-            report.stored += len(settled.rows)
-        seen(packed.size)
+        reconciled = reconcile(connection, report.kind, project, packed.batch())
+        report.refused.extend(reconciled.refused)
+        if not report.refused and reconciled.rows:
+            store(connection, TABLES[report.kind], reconciled.rows)
+            report.stored += len(reconciled.rows)
+        progress(packed.size)
     if not report.refused:
         note_operator(connection, "content.import", project_id=project)
 
@@ -91,11 +94,11 @@ def _store(
 def _project(connection: Connection, options: ImportOptions) -> tuple[str, bool]:
     """The project's id, and whether it is there already."""
     slug, name = options.project, options.create_project
-    known = dict(connection.execute(select(tables.projects.c.slug, tables.projects.c.id)).all())
-    if slug in known:
-        return known[slug], True
+    projects = dict(connection.execute(select(tables.projects.c.slug, tables.projects.c.id)).all())
+    if slug in projects:
+        return projects[slug], True
     if name is None:
-        raise UnknownProject(sorted(known))
+        raise UnknownProject(sorted(projects))
     if not SLUG.fullmatch(slug) or not name.strip():
         raise BadFile("A project needs a name, and a slug such as my-project.")
     return id_for(tables.projects, slug), False

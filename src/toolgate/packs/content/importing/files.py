@@ -66,31 +66,31 @@ def check_file(path: Path) -> None:
 def stamp(path: Path) -> tuple[int, int] | None:
     """What changes when a file does: its size, and when it was written; None without a file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
-def read(path: Path, seen: Callable[[int], None]) -> Iterator[Line]:
-    """The rows of a file; `seen` is told how many bytes were read."""
+def read(path: Path, progress: Callable[[int], None]) -> Iterator[Line]:
+    """The rows of a file; `progress` takes how many bytes were read."""
     check_file(path)
-    texts = _texts(path, seen)
+    texts = _texts(path, progress)
     return _csv_rows(texts) if path.suffix.lower() == ".csv" else _json_rows(texts)
 
 
-def _texts(path: Path, seen: Callable[[int], None]) -> Iterator[str]:
+def _texts(path: Path, progress: Callable[[int], None]) -> Iterator[str]:
     with path.open("rb") as file:
         number = 0
         while raw := file.readline(MOST_LINE):
             number += 1
             if len(raw) == MOST_LINE:
                 raise BadFile(f"Line {number} is longer than {MOST_LINE:,} bytes.")
-            seen(len(raw))
-            yield _decoded(raw.removeprefix(BOM) if number == 1 else raw, number)
+            progress(len(raw))
+            yield _decode(raw.removeprefix(BOM) if number == 1 else raw, number)
 
 
-def _decoded(raw: bytes, number: int) -> str:
+def _decode(raw: bytes, number: int) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -145,8 +145,8 @@ def _json_rows(texts: Iterator[str]) -> Iterator[Line]:
 @lru_cache(1024)
 def column(name: str) -> str:
     """A column's name as the tables have it: `Top queries` is `query`, `pageUrl` `page_url`."""
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", name.strip()).lower()
-    return ALIASES.get(parted, parted)
+    snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", name.strip()).lower()
+    return ALIASES.get(snake_case, snake_case)
 
 
 def kind_of(names: Iterable[str]) -> str:
@@ -155,9 +155,9 @@ def kind_of(names: Iterable[str]) -> str:
     for kind, marks in MARKS.items():
         if marks & columns:
             return kind
-    listed = ", ".join(sorted(names)) or "none"
+    column_names = ", ".join(sorted(names)) or "none"
     raise BadFile(
-        f"The columns do not say what the rows are ({listed}). "
+        f"The columns do not say what the rows are ({column_names}). "
         f"Name them as the API does, or say --kind: {', '.join(MODELS)}."
     )
 

@@ -48,20 +48,20 @@ class Report:
     """Whether the project is made, or would be."""
 
 
-def option_values(wanted: ImportOptions) -> Row:
+def option_values(options: ImportOptions) -> Row:
     """The values of the options in `OPTIONS`, by their fields."""
-    for date in (wanted.start, wanted.end):
+    for date in (options.start, options.end):
         if date is not None and as_timestamp(date) is None:
             raise BadFile(f"{date!r} is no real date. Write --start and --end as YYYY-MM-DD.")
-    if wanted.page is not None and not _fits(Url, wanted.page):
-        raise BadFile(f"{wanted.page!r} is no page. Write --page as a whole URL, https://…")
-    if wanted.query is not None and not _fits(Key, wanted.query):
+    if options.page is not None and not _fits(Url, options.page):
+        raise BadFile(f"{options.page!r} is no page. Write --page as a whole URL, https://…")
+    if options.query is not None and not _fits(Key, options.query):
         raise BadFile(f"Write --query as text of 1 to {MOST_KEY} characters.")
     values = {
-        "query": wanted.query and wanted.query.strip(),
-        "page_url": wanted.page and wanted.page.strip(),
-        "date_start": wanted.start,
-        "date_end": wanted.end,
+        "query": options.query and options.query.strip(),
+        "page_url": options.page and options.page.strip(),
+        "date_start": options.start,
+        "date_end": options.end,
     }
     return {name: value for name, value in values.items() if value}
 

@@ -40,31 +40,31 @@ class FileValidator:
     """One file on its way into one project."""
 
     def __init__(
-        self, connection: Connection, wanted: ImportOptions, project: str, now: str
+        self, connection: Connection, options: ImportOptions, project: str, now: str
     ) -> None:
         self._connection = connection
-        self._wanted = wanted
+        self._options = options
         self._project = project
         self._now = now
-        self.report = Report(wanted.kind or "")
+        self.report = Report(options.kind or "")
         self.batches: list[PackedBatch] = []
         self._batch: Batch = []
         self._bytes = 0
         self._lines: dict[bytes, int] = {}
-        self._said = option_values(wanted)
+        self._defaults = option_values(options)
         # The project's entities: their types by id, and their ids by `type/slug`.
         self._types: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
-    def run(self, path: Path, seen: Callable[[int], None]) -> None:
+    def run(self, path: Path, progress: Callable[[int], None]) -> None:
         """Check all rows, and keep them as long as none was refused."""
 
-        def counted(count: int) -> None:
+        def count_bytes(count: int) -> None:
             self._bytes += count
-            seen(count)
+            progress(count)
 
         begun = False
-        for line in read(path, counted):
+        for line in read(path, count_bytes):
             self.report.rows += 1
             if not begun and line.values:
                 self._begin(path, line.values)
@@ -84,31 +84,32 @@ class FileValidator:
             raise BadFile(f"{path.name} has no row that can be read; line {line} {reason}.")
 
     def _begin(self, path: Path, values: Row) -> None:
-        kind = self.report.kind = self._wanted.kind or kind_of(values)
+        kind = self.report.kind = self._options.kind or kind_of(values)
         if path.suffix.lower() == ".csv":
             self._check_columns(kind, values)
-        if kind != "performance" and self._said:
-            given = " and ".join(OPTIONS[name] for name in OPTIONS if name in self._said)
-            verb = "is" if len(self._said) == 1 else "are"
-            raise BadFile(f"{given} {verb} for performance; these rows are {kind}.")
+        if kind != "performance" and self._defaults:
+            options = " and ".join(OPTIONS[name] for name in OPTIONS if name in self._defaults)
+            verb = "is" if len(self._defaults) == 1 else "are"
+            raise BadFile(f"{options} {verb} for performance; these rows are {kind}.")
         if kind != "entities":
             table = tables.entities
-            chosen = select(table.c.id, table.c.entity_type, table.c.slug)
-            for row in self._connection.execute(chosen.where(table.c.project_id == self._project)):
+            statement = select(table.c.id, table.c.entity_type, table.c.slug)
+            own = statement.where(table.c.project_id == self._project)
+            for row in self._connection.execute(own):
                 self._types[row.id] = row.entity_type
                 self._names[f"{row.entity_type}/{row.slug}"] = row.id
 
     def _check_columns(self, kind: str, values: Row) -> None:
         if message := unknown_columns(kind, tuple(values)):
             raise BadFile(f"Rows of {kind} have no such columns: {message}.")
-        have = {column(name) for name in values} | set(self._said)
+        have = {column(name) for name in values} | set(self._defaults)
         fields = MODELS[kind].model_fields.items()
         lacking = [name for name, one in fields if one.is_required() and name not in have]
         if lacking:
             options = " and ".join(OPTIONS[name] for name in OPTIONS if name in lacking)
             hint = f" Say it with {options}." if options and kind == "performance" else ""
-            named = ", ".join(camel(name) for name in lacking)
-            raise BadFile(f"Rows of {kind} need also: {named}.{hint}")
+            missing = ", ".join(camel(name) for name in lacking)
+            raise BadFile(f"Rows of {kind} need also: {missing}.{hint}")
 
     def _take(self, line: Line) -> None:
         try:
@@ -116,8 +117,8 @@ class FileValidator:
                 raise _RowRefused(line.problem)
             row, has_id = self._row(line.values)
             self._only_once(line.number, row, has_id=has_id)
-        except _RowRefused as wrong:
-            self.report.refused.append((line.number, str(wrong)))
+        except _RowRefused as refusal:
+            self.report.refused.append((line.number, str(refusal)))
             return
         self._batch.append((line.number, row))
         if len(self._batch) == BATCH:
@@ -131,19 +132,19 @@ class FileValidator:
         names = {column(name): name for name in values}
         if len(names) < len(values):
             raise _RowRefused("names a field twice")
-        given = {own: _stripped(values[name]) for own, name in names.items()}
-        filled = {own: value for own, value in given.items() if value not in ("", None)}
+        cells = {own: _strip(values[name]) for own, name in names.items()}
+        present = {own: value for own, value in cells.items() if value not in ("", None)}
         try:
             # What the file does not have stays as it is stored: an empty cell clears it.
             absent = KEPT[kind] - names.keys()
-            row = MODELS[kind].model_validate(self._said | filled).model_dump(exclude=absent)
+            row = MODELS[kind].model_validate(self._defaults | present).model_dump(exclude=absent)
         except ValidationError as invalid:
-            found = invalid.errors(include_url=False)
-            raise _RowRefused("; ".join(_reason(one, names) for one in found)) from None
+            errors = invalid.errors(include_url=False)
+            raise _RowRefused("; ".join(_reason(one, names) for one in errors)) from None
         has_id = bool(row["id"])
-        return self._completed(row), has_id
+        return self._complete(row), has_id
 
-    def _completed(self, row: Row) -> Row:
+    def _complete(self, row: Row) -> Row:
         if row["project_id"] not in (None, self._project):
             raise _RowRefused("projectId names another project")
         row["project_id"] = self._project
@@ -164,14 +165,14 @@ class FileValidator:
             raise _RowRefused(f"{name} names no entity of this project: {value!r}")
         return id
 
-    def _end(self, end: str, value: str, wanted: str) -> str:
-        if wanted in ENTITY_TYPES:
+    def _end(self, end: str, value: str, kind: str) -> str:
+        if kind in ENTITY_TYPES:
             id = self._entity(end, value)
-            if self._types[id] != wanted:
-                raise _RowRefused(f"{end} must be a {wanted}, and {value!r} is a {self._types[id]}")
+            if self._types[id] != kind:
+                raise _RowRefused(f"{end} must be a {kind}, and {value!r} is a {self._types[id]}")
             return id
         if not UUID.fullmatch(value):
-            raise _RowRefused(f"{end} must be the UUID of a {wanted}")
+            raise _RowRefused(f"{end} must be the UUID of a {kind}")
         return value.lower()
 
     def _only_once(self, number: int, row: Row, *, has_id: bool) -> None:
@@ -183,23 +184,23 @@ class FileValidator:
             if first != number:
                 # An id that the file does not name was made from these.
                 same = names if has_id or names != ("id",) else NATURAL[table]
-                shown = ", ".join(camel(name) for name in same if name != "project_id")
-                raise _RowRefused(f"has the same {shown} as line {first}")
+                columns = ", ".join(camel(name) for name in same if name != "project_id")
+                raise _RowRefused(f"has the same {columns} as line {first}")
 
     def _flush(self) -> None:
         """Check the batch against what is stored, and keep it."""
         batch, self._batch = self._batch, []
         size, self._bytes = self._bytes, 0
         if batch:
-            settled = reconcile(self._connection, self.report.kind, self._project, batch)
-            self.report.refused.extend(settled.refused)
-        if self.report.refused or self._wanted.dry_run:
+            reconciled = reconcile(self._connection, self.report.kind, self._project, batch)
+            self.report.refused.extend(reconciled.refused)
+        if self.report.refused or self._options.dry_run:
             self.batches.clear()
         else:
             self.batches.append(PackedBatch.of(batch, size))
 
 
-def _stripped(value: object) -> object:
+def _strip(value: object) -> object:
     return value.strip() if isinstance(value, str) else value
 
 

@@ -81,8 +81,8 @@ def _edges(related: ColumnElement[Any]) -> Select[Any]:
     mine = (entities.c.id == related) & (entities.c.project_id == R.project_id)
     joined = relations.outerjoin(entities, mine)
     ends = (entities.c[name] for name in SHORT)
-    chosen: Any = select(*(R[name] for name in SHOWN), *ends)
-    return chosen.select_from(joined)
+    statement: Any = select(*(R[name] for name in SHOWN), *ends)
+    return statement.select_from(joined)
 
 
 def _other_end() -> ColumnElement[Any]:
@@ -96,8 +96,8 @@ def _other_end() -> ColumnElement[Any]:
 
 def _farther_end(reached: CTE) -> ColumnElement[Any]:
     """Of a neighbour's relation: where it points to, unless only that end was reached before."""
-    known = select(reached.c.from_entity)
-    new = or_(R.from_entity.is_(None), R.from_entity.not_in(known))
+    starts = select(reached.c.from_entity)
+    new = or_(R.from_entity.is_(None), R.from_entity.not_in(starts))
     return case(
         (R.from_id == R.to_id, null()),
         (R.from_id == bindparam("root"), R.to_entity),

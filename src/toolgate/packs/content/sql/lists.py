@@ -27,7 +27,7 @@ class Listing:
     conditions: Mapping[str, Condition] = field(default_factory=dict[str, Condition])
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
-    def ordered(self, rows: FromClause) -> list[ColumnElement[Any]]:
+    def order_by(self, rows: FromClause) -> list[ColumnElement[Any]]:
         """The order of the list, on its table or on rows chosen from it."""
         return [
             rows.c[name[1:]].desc() if name.startswith("-") else rows.c[name] for name in self.order

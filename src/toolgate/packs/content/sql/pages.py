@@ -32,24 +32,24 @@ STATEMENTS = 1000
 
 def page_of_all(connection: Connection, listing: Listing, page: Page) -> RowPage:
     """A page of a list that belongs to no project."""
-    found = _run(connection, listing, _of_all(listing), _place(page))
-    assert found is not None  # a count is always there
-    return found
+    result = _run(connection, listing, _of_all(listing), _place(page))
+    assert result is not None  # a count is always there
+    return result
 
 
 def page_of_project(
-    connection: Connection, listing: Listing, project: str, wanted: Mapping[str, str], page: Page
+    connection: Connection, listing: Listing, project: str, filters: Mapping[str, str], page: Page
 ) -> RowPage | None:
     """A page of a project's list; None when there is no such project."""
     values: dict[str, Any] = {"project": project} | _place(page)
-    if not wanted:
+    if not filters:
         return _run(connection, listing, _of_project(listing, page.number > 1), values)
-    narrow = {name: one for name, one in wanted.items() if name in listing.conditions}
-    texts = {name: one for name, one in wanted.items() if name in listing.texts}
-    found = search(connection.dialect.name, listing, project, texts) if texts else Search({})
-    shape = Narrowing(tuple(narrow), tuple(texts), found.indexed, found.values is None)
-    statement = _narrowed(connection.dialect.name, listing, shape)
-    return _run(connection, listing, statement, values | narrow | (found.values or {}))
+    narrow = {name: one for name, one in filters.items() if name in listing.conditions}
+    texts = {name: one for name, one in filters.items() if name in listing.texts}
+    matching = search(connection.dialect.name, listing, project, texts) if texts else Search({})
+    shape = Narrowing(tuple(narrow), tuple(texts), matching.indexed, matching.values is None)
+    statement = _of_filters(connection.dialect.name, listing, shape)
+    return _run(connection, listing, statement, values | narrow | (matching.values or {}))
 
 
 class Narrowing(NamedTuple):
@@ -75,14 +75,14 @@ def _of_all(listing: Listing) -> PreparedStatement:
 def _of_project(listing: Listing, late: bool) -> PreparedStatement:
     """A page of the whole list. A late one begins on the day that the kept totals tell."""
     t = totals.c
-    kept = (t.project_id == bindparam("project")) & (t.list == listing.table.name)
-    total = select(func.coalesce(func.sum(t.total), 0)).where(kept).scalar_subquery()
+    own_totals = (t.project_id == bindparam("project")) & (t.list == listing.table.name)
+    total = select(func.coalesce(func.sum(t.total), 0)).where(own_totals).scalar_subquery()
     own = [listing.table.c.project_id == bindparam("project")]
     if not late:
-        return _page(listing, _known(total), own, bindparam("skipped"))
+        return _page(listing, _length(total), own, bindparam("skipped"))
     # Days differ, so counting rows is the same as counting values, and costs less.
     through = func.sum(t.total).over(order_by=t.day.desc(), rows=(None, 0)).label("through")
-    days = select(t.day, t.total, through).where(kept).subquery("days")
+    days = select(t.day, t.total, through).where(own_totals).subquery("days")
     first = select(days.c.day, (days.c.through - days.c.total).label("before"))
     first = first.where(days.c.through > bindparam("skipped")).order_by(days.c.day.desc())
     day = first.limit(1).cte("first_day")
@@ -90,11 +90,11 @@ def _of_project(listing: Listing, late: bool) -> PreparedStatement:
     until = select(day.c.day.concat("Z")).scalar_subquery()
     before = select(day.c.before).scalar_subquery()
     skipped = cast(bindparam("skipped"), BigInteger) - func.coalesce(before, 0)
-    return _page(listing, _known(total), [*own, listing.dated < until], skipped)
+    return _page(listing, _length(total), [*own, listing.dated < until], skipped)
 
 
 @lru_cache(STATEMENTS)
-def _narrowed(dialect: str, listing: Listing, narrow: Narrowing) -> PreparedStatement:
+def _of_filters(dialect: str, listing: Listing, narrow: Narrowing) -> PreparedStatement:
     table = listing.table
     conditions = [
         of_project(dialect, listing, indexed=narrow.indexed),
@@ -106,36 +106,36 @@ def _narrowed(dialect: str, listing: Listing, narrow: Narrowing) -> PreparedStat
         conditions += [contains(dialect, listing, name) for name in narrow.texts]
     if not narrow.texts:
         total = select(func.count()).select_from(table).where(*conditions).scalar_subquery()
-        return _page(listing, _known(total), conditions, bindparam("skipped"))
+        return _page(listing, _length(total), conditions, bindparam("skipped"))
     # Searching is dear: what it finds is kept, to be counted and to be shown from.
     keys = [table.c[name.removeprefix("-")] for name in listing.order]
     matching = select(*keys).where(*conditions).cte("matching")
     total = select(func.count()).select_from(matching).scalar_subquery()
-    ids: Any = select(matching.c.id).order_by(*listing.ordered(matching))
-    return _rows(listing, _known(total), ids, bindparam("skipped"))
+    ids: Any = select(matching.c.id).order_by(*listing.order_by(matching))
+    return _rows(listing, _length(total), ids, bindparam("skipped"))
 
 
-def _known(total: Any) -> Subquery:
+def _length(total: Any) -> Subquery:
     """The list's length, if there is such a project."""
     own = projects.c.id == bindparam("project")
     return select(total.label("total")).where(own).subquery("known")
 
 
 def _page(
-    listing: Listing, known: Subquery, conditions: list[Condition], skipped: Any
+    listing: Listing, length: Subquery, conditions: list[Condition], skipped: Any
 ) -> PreparedStatement:
     table = listing.table
-    ids: Any = select(table.c.id).where(*conditions).order_by(*listing.ordered(table))
-    return _rows(listing, known, ids, skipped)
+    ids: Any = select(table.c.id).where(*conditions).order_by(*listing.order_by(table))
+    return _rows(listing, length, ids, skipped)
 
 
-def _rows(listing: Listing, known: Subquery, ids: Any, skipped: Any) -> PreparedStatement:
+def _rows(listing: Listing, length: Subquery, ids: Any, skipped: Any) -> PreparedStatement:
     """The rows are looked up by the ids of the page: what is skipped is read in the index only."""
     table = listing.table
     page = ids.limit(bindparam("most")).offset(skipped).subquery("page")
-    joined = known.outerjoin(page, true()).outerjoin(table, table.c.id == page.c.id)
-    chosen: Any = select(known.c.total, *_shown(table)).select_from(joined)
-    return PreparedStatement(chosen.order_by(*listing.ordered(table)))
+    joined = length.outerjoin(page, true()).outerjoin(table, table.c.id == page.c.id)
+    statement: Any = select(length.c.total, *_columns(table)).select_from(joined)
+    return PreparedStatement(statement.order_by(*listing.order_by(table)))
 
 
 def _run(
@@ -145,15 +145,15 @@ def _run(
     if not rows:
         return None
     names = _names(listing.table)
-    shown = [dict(zip(names, row[1:], strict=True)) for row in rows if row[1] is not None]
-    return RowPage(shown, int(rows[0][0]))
+    page_rows = [dict(zip(names, row[1:], strict=True)) for row in rows if row[1] is not None]
+    return RowPage(page_rows, int(rows[0][0]))
 
 
 @lru_cache(STATEMENTS)
 def _one(table: Table) -> PreparedStatement:
     own = table.c.project_id == bindparam("project")
-    chosen: Any = select(*_shown(table))
-    return PreparedStatement(chosen.where(own, table.c.id == bindparam("id")))
+    statement: Any = select(*_columns(table))
+    return PreparedStatement(statement.where(own, table.c.id == bindparam("id")))
 
 
 def one_of_project(connection: Connection, table: Table, project: str, id: str) -> Row | None:
@@ -162,14 +162,14 @@ def one_of_project(connection: Connection, table: Table, project: str, id: str) 
     return dict(zip(_names(table), rows[0], strict=True)) if rows else None
 
 
-def _shown(table: Table) -> list[Any]:
+def _columns(table: Table) -> list[Any]:
     """The columns that go over the wire, the id first."""
     return [one for one in table.c if one.name != "number" and not one.name.endswith(HIDDEN)]
 
 
 @lru_cache(STATEMENTS)
 def _names(table: Table) -> list[str]:
-    return [camel(column.name) for column in _shown(table)]
+    return [camel(column.name) for column in _columns(table)]
 
 
 def camel(name: str) -> str:

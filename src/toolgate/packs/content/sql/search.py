@@ -38,9 +38,9 @@ class Search(NamedTuple):
     """Whether a trigram index can name the rows that may have the texts."""
 
 
-def search(dialect: str, listing: Listing, project: str, wanted: Mapping[str, str]) -> Search:
+def search(dialect: str, listing: Listing, project: str, filters: Mapping[str, str]) -> Search:
     """How to find the project's rows that contain all these texts."""
-    texts = {name: fold(one) for name, one in wanted.items()}
+    texts = {name: fold(one) for name, one in filters.items()}
     if any("\0" in one for one in texts.values()):  # PostgreSQL neither stores it nor takes it
         return Search(None)
     long = {name: one for name, one in texts.items() if len(one) >= TRIGRAM}
@@ -73,28 +73,28 @@ def of_project(dialect: str, listing: Listing, *, indexed: bool) -> Condition:
         return and_(own, end.like(bindparam(PROJECT), escape=ESCAPE))
     index = f"{rows.name}_fts"
     matching = literal_column(index).op("MATCH")(bindparam(TRIGRAMS))
-    named = select(column("rowid", Integer)).select_from(table(index)).where(matching)
+    matches = select(column("rowid", Integer)).select_from(table(index)).where(matching)
     # The `+` keeps SQLite from walking through the whole project for a few rows.
     own = literal_column(f"+{rows.name}.project_id", rows.c.project_id.type) == bindparam("project")
-    return and_(rows.c.number.in_(named), own)
+    return and_(rows.c.number.in_(matches), own)
 
 
-def _pattern(wanted: str) -> str:
+def _pattern(text: str) -> str:
     for special in (ESCAPE, "%", "_"):
-        wanted = wanted.replace(special, ESCAPE + special)
-    return f"%{wanted}%"
+        text = text.replace(special, ESCAPE + special)
+    return f"%{text}%"
 
 
-def _trigrams(listing: Listing, project: str, wanted: Mapping[str, str]) -> str:
+def _trigrams(listing: Listing, project: str, filters: Mapping[str, str]) -> str:
     """What a row with these texts must have: as few trigrams as cover each of them."""
-    asked = [f"{{{PROJECT}}} : {_quoted(project[-TRIGRAM:])}"]
-    for name, one in wanted.items():
+    terms = [f"{{{PROJECT}}} : {_quote(project[-TRIGRAM:])}"]
+    for name, one in filters.items():
         starts = {*range(0, len(one) - TRIGRAM, TRIGRAM), len(one) - TRIGRAM}
-        together = " AND ".join(_quoted(one[start : start + TRIGRAM]) for start in sorted(starts))
-        asked.append(f"{{{' '.join(listing.texts[name])}}} : ({together})")
-    return " AND ".join(asked)
+        together = " AND ".join(_quote(one[start : start + TRIGRAM]) for start in sorted(starts))
+        terms.append(f"{{{' '.join(listing.texts[name])}}} : ({together})")
+    return " AND ".join(terms)
 
 
-def _quoted(trigram: str) -> str:
+def _quote(trigram: str) -> str:
     doubled = trigram.replace('"', '""')
     return f'"{doubled}"'

@@ -42,9 +42,9 @@ class SqlContent:
         """The id of the project with this slug."""
         return await self._read(lambda connection: connection.scalar(ID_OF, {"slug": slug}))
 
-    async def entities(self, project: str, wanted: EntityFilter, page: Page) -> RowPage | None:
+    async def entities(self, project: str, filters: EntityFilter, page: Page) -> RowPage | None:
         """Entities, newest first."""
-        return await self._page(project, ENTITIES, wanted, page)
+        return await self._page(project, ENTITIES, filters, page)
 
     async def entity(self, project: str, entity: str) -> Row | None:
         """One entity of this project."""
@@ -66,20 +66,20 @@ class SqlContent:
         return await self._read(look)
 
     async def performance(
-        self, project: str, wanted: PerformanceFilter, page: Page
+        self, project: str, filters: PerformanceFilter, page: Page
     ) -> RowPage | None:
         """Search performance by date, query, page and id."""
-        return await self._page(project, PERFORMANCE, wanted, page)
+        return await self._page(project, PERFORMANCE, filters, page)
 
-    async def blocks(self, project: str, wanted: BlockFilter, page: Page) -> RowPage | None:
+    async def blocks(self, project: str, filters: BlockFilter, page: Page) -> RowPage | None:
         """Quotable blocks, newest first."""
-        return await self._page(project, BLOCKS, wanted, page)
+        return await self._page(project, BLOCKS, filters, page)
 
     async def _page(
-        self, project: str, listing: Listing, wanted: Filter, page: Page
+        self, project: str, listing: Listing, filters: Filter, page: Page
     ) -> RowPage | None:
-        given = {one.name: getattr(wanted, one.name) for one in fields(wanted)}
-        narrow = {name: value for name, value in given.items() if value is not None}
+        values = {one.name: getattr(filters, one.name) for one in fields(filters)}
+        narrow = {name: value for name, value in values.items() if value is not None}
         return await self._read(
             lambda connection: page_of_project(connection, listing, project, narrow, page)
         )

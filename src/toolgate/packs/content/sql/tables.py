@@ -45,14 +45,14 @@ def _number() -> "Column[int]":
 
 
 def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
-    listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=f"{column}_known")
+    options = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({options})", name=f"{column}_known")
 
 
 def _entity_ends(end: str) -> CheckConstraint:
-    listed = ", ".join(f"'{value}'" for value in ENTITY_TYPES)
+    types = ", ".join(f"'{value}'" for value in ENTITY_TYPES)
     return CheckConstraint(
-        f"({end}_type IN ({listed})) = ({end}_entity IS NOT NULL)", name=f"{end}_entity_named"
+        f"({end}_type IN ({types})) = ({end}_entity IS NOT NULL)", name=f"{end}_entity_named"
     )
 
 

@@ -49,13 +49,13 @@ def store(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
 
 def _complete(table: Table, row: Row) -> Row:
     """The row with what is derived from it: folded text, ends that are entities."""
-    whole = {column.name: row.get(column.name) for column in table.c if column.name != "number"}
-    for name in whole:
+    complete = {column.name: row.get(column.name) for column in table.c if column.name != "number"}
+    for name in complete:
         if name.endswith("_folded"):
-            text = whole[name.removesuffix("_folded")]
-            whole[name] = None if text is None else fold(text)
+            text = complete[name.removesuffix("_folded")]
+            complete[name] = None if text is None else fold(text)
     if table is relations:
         for end in ("from", "to"):
-            entity = whole[f"{end}_type"] in ENTITY_TYPES
-            whole[f"{end}_entity"] = whole[f"{end}_id"] if entity else None
-    return whole
+            entity = complete[f"{end}_type"] in ENTITY_TYPES
+            complete[f"{end}_entity"] = complete[f"{end}_id"] if entity else None
+    return complete

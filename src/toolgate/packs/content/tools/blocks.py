@@ -77,14 +77,14 @@ async def list_quotable_blocks(ctx: Context[ContentWorld], args: BlockQuery) -> 
 
     Filter by expiry to find claims that need to be checked again.
     """
-    wanted = BlockFilter(
+    filters = BlockFilter(
         entity_id=args.entityId,
         claim_type=args.claimType,
         topic_tag=args.topicTag,
         verified_before=args.verifiedUntilBefore,
         verified_after=args.verifiedUntilAfter,
     )
-    found = require_project(
-        await ctx.world.store.blocks(args.projectId, wanted, args.requested_page)
+    page = require_project(
+        await ctx.world.store.blocks(args.projectId, filters, args.requested_page)
     )
-    return page_output(Blocks, args, found)
+    return page_output(Blocks, args, page)

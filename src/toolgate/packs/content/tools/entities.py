@@ -87,16 +87,16 @@ async def search_entities(ctx: Context[ContentWorld], args: EntityQuery) -> Enti
 
     Use `get_entity` when the id is known, `get_entity_graph` for what it is related to.
     """
-    wanted = EntityFilter(
+    filters = EntityFilter(
         entity_type=args.entityType,
         status=args.status,
         concept_kind=args.conceptKind,
         search=args.search,
     )
-    found = require_project(
-        await ctx.world.store.entities(args.projectId, wanted, args.requested_page)
+    page = require_project(
+        await ctx.world.store.entities(args.projectId, filters, args.requested_page)
     )
-    return page_output(Entities, args, found)
+    return page_output(Entities, args, page)
 
 
 class EntityRef(InProject):

@@ -109,7 +109,7 @@ async def get_entity_graph(ctx: Context[ContentWorld], args: GraphRef) -> Graph:
     Use `get_entity` for the entity alone.
     """
     types = _split_names(args.relationshipTypes)
-    found = await ctx.world.store.graph(args.projectId, args.entityId, args.depth, types)
-    if found is None:
+    graph = await ctx.world.store.graph(args.projectId, args.entityId, args.depth, types)
+    if graph is None:
         raise NotFound(NO_ENTITY)
-    return Graph.model_construct(rootEntity=found.root, relationships=found.edges, depth=args.depth)
+    return Graph.model_construct(rootEntity=graph.root, relationships=graph.edges, depth=args.depth)

@@ -90,14 +90,14 @@ async def list_search_performance(ctx: Context[ContentWorld], args: PerformanceQ
 
     Google's figures arrive about three days late.
     """
-    wanted = PerformanceFilter(
+    filters = PerformanceFilter(
         query=args.query,
         page_url=args.pageUrl,
         entity_id=args.entityId,
         date_start=args.dateStart,
         date_end=args.dateEnd,
     )
-    found = require_project(
-        await ctx.world.store.performance(args.projectId, wanted, args.requested_page)
+    page = require_project(
+        await ctx.world.store.performance(args.projectId, filters, args.requested_page)
     )
-    return page_output(Records, args, found)
+    return page_output(Records, args, page)

@@ -41,5 +41,5 @@ async def list_projects(ctx: Context[ContentWorld], args: Paged) -> Projects:
 
     Every other tool of this pack asks for the id of one of them.
     """
-    found = await ctx.world.store.projects(args.requested_page)
-    return page_output(Projects, args, found)
+    page = await ctx.world.store.projects(args.requested_page)
+    return page_output(Projects, args, page)
