@@ -1,7 +1,6 @@
 """The composition root: settings in, a gate out."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from limits.errors import ConfigurationError
 
 from toolgate import packs
 from toolgate.background import run_in_background
@@ -18,27 +16,14 @@ from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
 from toolgate.db.schemas import Schema
 from toolgate.document_stores import DocumentStores
-from toolgate.gate.arguments import nearest
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, OpenPack
 from toolgate.gate.cursors import cursors_of
 from toolgate.gate.epochs import Epoch
-from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.offer import AnyOffer, Site
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.policy import Policy
-from toolgate.gate.rule_schema import Switch, switches_of, vocabulary
-from toolgate.gate.rules import (
-    built_in_rules,
-    pack_rules,
-    refuse,
-    rules_in,
-    rules_of,
-    skipped_in,
-    unknown_names,
-)
 from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Target
 from toolgate.gate.tool_directory import ToolDirectory
@@ -50,7 +35,7 @@ from toolgate.outbound.client import Outbound
 from toolgate.ports import users
 from toolgate.readiness import Readiness, ReadinessCheck
 from toolgate.sections import Settings
-from toolgate.setting_types import BadSettings
+from toolgate.tool_settings import RuleWarnings, limits_of, policy_of
 from toolgate.transports.address import Addresses
 
 if TYPE_CHECKING:
@@ -58,8 +43,6 @@ if TYPE_CHECKING:
 
 CLOSE_SECONDS = 3.0
 """How long the last audit rows may take; a database that is silent must not hold up the end."""
-
-logger = logging.getLogger(__name__)
 
 WRITTEN_SECONDS = 5.0
 """How long a write that succeeded, or an answer of a store that may cost money, is believed."""
@@ -205,14 +188,14 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     gate = Gate(
         catalogue=catalogue,
         policy=policy,
-        limits=_limits(settings, catalogue),
+        limits=limits_of(settings, catalogue),
         audit=AuditLog(database),
         database=database,
         metrics=Metrics(),
         switches=LiveSwitches(database, policy, catalogue, epoch=epoch),
         log_requests=settings.log.requests,
     )
-    _watch_rules(settings, catalogue)
+    RuleWarnings(settings, catalogue).watch()
     keys = Keys(database, settings.admin_key)
     return App(
         settings=settings,
@@ -266,84 +249,3 @@ def _site(
         outbound=outbound,
         **shared,
     )
-
-
-def _tool_names(
-    names: Iterable[str], setting: str, catalogue: Catalogue, pack_names: Iterable[str] = ()
-) -> list[str]:
-    """The tools' own names; a name that is no tool's would silently do nothing."""
-    tools = {name: catalogue.find(name) for name in names}
-    if unknown := [name for name, tool in tools.items() if tool is None]:
-        near = nearest(unknown[0], [*(tool.name for tool in catalogue), *pack_names])
-        hint = f"Did you mean {near}?" if near else "`toolgate tools` lists them."
-        no_pack = ", and no pack's" if pack_names else ""
-        raise BadSettings(
-            f"Setting {setting} names {unknown[0]}, which is no tool's name{no_pack}. {hint}"
-        )
-    return [tool.name for tool in tools.values() if tool]
-
-
-def _disabled(settings: Settings, catalogue: Catalogue) -> frozenset[str]:
-    """The packs, and the tools by their own names, that the settings switch off."""
-    named = frozenset(settings.policy.disabled)
-    pack_names = {tool.pack.name for tool in catalogue}
-    tools = _tool_names(named - pack_names, "policy.disabled", catalogue, pack_names)
-    return (named & pack_names).union(tools)
-
-
-def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
-    """The rules that ship and the operator's own, checked."""
-    own = rules_in(settings.policy.folder) if settings.policy.folder else {}
-    switches = switches_of(settings)
-    switches["disabled"] = Switch(_disabled(settings, catalogue), switches["disabled"].meaning)
-    of_packs = [(offer, pack_rules(offer)) for offer in catalogue.offers]
-    confined = [rule for _, rules in of_packs for rule in rules]
-    policy = Policy([*rules_of(built_in_rules()), *confined, *rules_of(own)], switches)
-    for offer, rules in of_packs:
-        refuse(unknown_names(rules, policy.vocabulary, offer.tools))
-    if not catalogue.changing:
-        refuse(unknown_names(rules_of(own), policy.vocabulary, catalogue))
-    return policy
-
-
-def warnings_of_rules(settings: Settings, catalogue: Catalogue) -> list[str]:
-    """What is odd about the operator's own rules, but may be meant so."""
-    folder = settings.policy.folder
-    if folder is None:
-        return []
-    warnings = [
-        f"{file} is not read: rules are files *.cedar in {folder}." for file in skipped_in(folder)
-    ]
-    if catalogue.changing:  # a tool that is not there may come with the next load of the file
-        words = vocabulary(switches_of(settings))
-        warnings += unknown_names(rules_of(rules_in(folder)), words, catalogue)
-    return warnings
-
-
-def _watch_rules(settings: Settings, catalogue: Catalogue) -> None:
-    """Log what is odd about the rules, now and whenever the tools have changed."""
-
-    async def tell() -> None:
-        _log_rules(settings, catalogue)
-
-    _log_rules(settings, catalogue)
-    catalogue.listeners.append(tell)
-
-
-def _log_rules(settings: Settings, catalogue: Catalogue) -> None:
-    for warning in warnings_of_rules(settings, catalogue):
-        logger.warning("%s", warning)
-
-
-def _limits(settings: Settings, catalogue: Catalogue) -> Limits:
-    limits = settings.limits
-    single = limits.tool_calls_per_minute
-    names = _tool_names(single, "limits.tool_calls_per_minute", catalogue)
-    single = dict(zip(names, single.values(), strict=True))
-    try:
-        return Limits(limits.model_copy(update={"tool_calls_per_minute": single}))
-    except ConfigurationError as problem:
-        raise BadSettings(
-            "Setting limits.store cannot be used. Write async+memory:// or "
-            "async+redis://HOST:PORT (with the extra toolgate[redis])."
-        ) from problem

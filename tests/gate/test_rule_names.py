@@ -79,6 +79,22 @@ async def test_tools_that_come_and_go_are_warned_of_whenever_they_change(
         assert 'there is no tool "later.on"' in caplog.text
 
 
+async def test_a_switch_is_no_reason_to_read_the_rules_or_to_warn_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = reloading(tmp_path)
+    (settings["policy__folder"] / "team.cedar.bak").touch()
+    async with opened_kit(tmp_path, **settings) as kit:
+        assert "team.cedar.bak is not read" in caplog.text
+        caplog.clear()
+        (settings["policy__folder"] / "team.cedar").unlink()
+        await kit.app.gate.catalogue.announce()
+        assert caplog.messages == []
+        await kit.app.gate.catalogue.renew(*offer(a_tool("later.on")))
+        await kit.app.gate.catalogue.renew(Offer(pack=OWN))
+        assert ["later.on" in one for one in caplog.messages] == [True]
+
+
 async def test_a_rules_id_is_its_own(tmp_path: Path) -> None:
     text = '@id("admin-everything")\nforbid (principal, action, resource);'
     with pytest.raises(BadPolicy) as refused:

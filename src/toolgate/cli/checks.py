@@ -207,9 +207,10 @@ def check_own_tools(settings: "Settings") -> CheckResult:
 
 def check_rules(settings: "Settings") -> CheckResult:
     """Every rule names what there is, and none fails for any sort of caller and any tool."""
-    from toolgate.app import offers_of, policy_of, warnings_of_rules
+    from toolgate.app import offers_of
     from toolgate.gate.catalogue import Catalogue
     from toolgate.gate.principal import ANONYMOUS, AgentType, Role, of_agent, of_role
+    from toolgate.tool_settings import RuleWarnings, policy_of
 
     callers = [ANONYMOUS, *(of_role(role, "doctor") for role in Role)]
     callers += [of_agent(type_, "doctor") for type_ in AgentType]
@@ -227,7 +228,7 @@ def check_rules(settings: "Settings") -> CheckResult:
     if failures := list(policy.failures):
         message = f"{failures[0]}. Until it is corrected, tools are hidden from everybody."
         return CheckResult("rules", State.FAIL, message)
-    if odd := warnings_of_rules(settings, catalogue):
+    if odd := RuleWarnings(settings, catalogue).sentences():
         return CheckResult("rules", State.WARN, " ".join(odd))
     bringing = [f"of pack {one.pack.name}" for one in catalogue.offers if one.rules]
     own = [f"in {settings.policy.folder}"] if settings.policy.folder else []
