@@ -65,11 +65,11 @@ def files_in(data: Path) -> Files:
 
 def names_for(host: str, allowed: Iterable[str]) -> tuple[str, ...]:
     """The names and addresses that clients may use, in one spelling each."""
-    found: dict[str, None] = dict.fromkeys(ALWAYS)
-    for given in (host, *allowed):
-        if name := _plain(given):
-            found[name] = None
-    return tuple(found)
+    names: dict[str, None] = dict.fromkeys(ALWAYS)
+    for host_name in (host, *allowed):
+        if name := _plain(host_name):
+            names[name] = None
+    return tuple(names)
 
 
 def ensure(data: Path, names: tuple[str, ...], now: datetime | None = None) -> CertificateFiles:
@@ -99,14 +99,14 @@ def examine(data: Path, names: tuple[str, ...], now: datetime) -> tuple[list[str
 
 def flaws(ca: Pair, server: Pair, names: tuple[str, ...], now: datetime) -> list[str]:
     """Why a server certificate is made anew."""
-    found = ca_flaws(ca, names, now)
+    problems = ca_flaws(ca, names, now)
     try:
         server.certificate.verify_directly_issued_by(ca.certificate)
     except (ValueError, TypeError, InvalidSignature):
-        found.append("it was not issued by the CA beside it")
+        problems.append("it was not issued by the CA beside it")
     if missing := sorted(set(names) ^ set(_names_in(server.certificate))):
-        found.append(f"its names differ from the settings: {', '.join(missing)}")
-    return found + _age(server.certificate, now)
+        problems.append(f"its names differ from the settings: {', '.join(missing)}")
+    return problems + _age(server.certificate, now)
 
 
 def ca_flaws(ca: Pair, names: tuple[str, ...], now: datetime) -> list[str]:
@@ -114,8 +114,8 @@ def ca_flaws(ca: Pair, names: tuple[str, ...], now: datetime) -> list[str]:
     outside = sorted(
         {str(one) for one in _name_constraints(names)} - set(_permitted_names(ca.certificate))
     )
-    found = [f"its CA may not vouch for {', '.join(outside)}"] if outside else []
-    return found + [f"of its CA, {told}" for told in _age(ca.certificate, now)]
+    problems = [f"its CA may not vouch for {', '.join(outside)}"] if outside else []
+    return problems + [f"of its CA, {flaw}" for flaw in _age(ca.certificate, now)]
 
 
 def _age(certificate: x509.Certificate, now: datetime) -> list[str]:
@@ -127,9 +127,9 @@ def _age(certificate: x509.Certificate, now: datetime) -> list[str]:
     return [f"only {left.days} days are left"] if left < timedelta(days=RENEW_DAYS) else []
 
 
-def _plain(given: str) -> str | None:
+def _plain(text: str) -> str | None:
     """A name as certificates have it; None for one that stands for any."""
-    name = given.removeprefix("[").partition("]")[0] if given.startswith("[") else given
+    name = text.removeprefix("[").partition("]")[0] if text.startswith("[") else text
     try:
         address = ipaddress.ip_address(name.partition("%")[0])
     except ValueError:
@@ -146,13 +146,13 @@ def _general(name: str) -> x509.GeneralName:
 
 
 def _name_constraints(names: Iterable[str]) -> list[x509.GeneralName]:
-    found: list[x509.GeneralName] = [x509.IPAddress(one) for one in LOOPBACK]
+    constraints: list[x509.GeneralName] = [x509.IPAddress(one) for one in LOOPBACK]
     for one in map(_general, names):
         if isinstance(one, x509.DNSName):
-            found.append(one)
+            constraints.append(one)
         elif not any(one.value in network for network in LOOPBACK):
-            found.append(x509.IPAddress(ipaddress.ip_network(one.value)))
-    return found
+            constraints.append(x509.IPAddress(ipaddress.ip_network(one.value)))
+    return constraints
 
 
 def _permitted_names(ca: x509.Certificate) -> list[str]:
@@ -165,10 +165,10 @@ def _permitted_names(ca: x509.Certificate) -> list[str]:
 
 def _names_in(certificate: x509.Certificate) -> list[str]:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return []
-    return [str(one.value) for one in found]
+    return [str(one.value) for one in names]
 
 
 def _new_ca(names: tuple[str, ...], now: datetime) -> Pair:
@@ -260,16 +260,16 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 def _read(certificate: Path, key: Path) -> Pair | None:
     """A pair from its files; None when the certificate is missing or not readable."""
     try:
-        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
     except (FileNotFoundError, ValueError):
         return None
     try:
         private = serialization.load_pem_private_key(key.read_bytes(), password=None)
     except (FileNotFoundError, ValueError):
-        return Pair(found, None)
+        return Pair(loaded, None)
     if not isinstance(private, ec.EllipticCurvePrivateKey):
-        return Pair(found, None)
-    return Pair(found, private if private.public_key() == found.public_key() else None)
+        return Pair(loaded, None)
+    return Pair(loaded, private if private.public_key() == loaded.public_key() else None)
 
 
 def _store(certificate: Path, key: Path, pair: Pair) -> None:

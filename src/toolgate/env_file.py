@@ -19,13 +19,13 @@ def parse(text: str) -> tuple[Mapping[str, str], list[tuple[int, str]]]:
     A value in quotes may go over several lines; in double quotes `\n` is a line break. Nothing in
     a value is replaced: `$NAME` is just text.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     rest: list[tuple[int, str]] = []
     text = text.removeprefix("\ufeff").replace("\r\n", "\n") + "\n"
     start, number = 0, 1
     while start < len(text):
         if match := ASSIGNMENT.match(text, start):
-            found[match[1]] = _value(match[2])
+            variables[match[1]] = _value(match[2])
             end = match.end()
         else:
             end = text.index("\n", start)
@@ -34,12 +34,12 @@ def parse(text: str) -> tuple[Mapping[str, str], list[tuple[int, str]]]:
                 rest.append((number, line))
         number += text.count("\n", start, end + 1)
         start = end + 1
-    return found, rest
+    return variables, rest
 
 
-def _value(written: str) -> str:
-    if written.startswith("'"):
-        return written[1:-1]
-    if written.startswith('"'):
-        return ESCAPED.sub(lambda found: ESCAPES.get(found[1], found[0]), written[1:-1])
-    return written
+def _value(text: str) -> str:
+    if text.startswith("'"):
+        return text[1:-1]
+    if text.startswith('"'):
+        return ESCAPED.sub(lambda match: ESCAPES.get(match[1], match[0]), text[1:-1])
+    return text

@@ -36,7 +36,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as JSON on one line."""
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03}",
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -44,8 +44,8 @@ class JsonLines(logging.Formatter):
             **_extra(record),
         }
         if record.exc_info and record.exc_info[0]:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps(told, default=str)
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:

@@ -51,13 +51,13 @@ def read_settings(
 ) -> Settings:
     """Read the settings from file, environment and flags (`{"server.port": 80}`)."""
     environment = os.environ if environment is None else environment
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    flag_values = {name: value for name, value in (flags or {}).items() if value is not None}
     used = file_used(file, environment)
     # Which packs there are decides which settings there are.
-    first = _tree(Settings, used, environment, given).get("packs", {})
+    first = _tree(Settings, used, environment, flag_values).get("packs", {})
     offers = packs.offers(_validate(Settings, {"packs": first}).packs.enabled)
     model = model_of(offers)
-    tree = _tree(model, used, environment, given)
+    tree = _tree(model, used, environment, flag_values)
     for name in {*packs.known_names()}.difference(offer.pack.name for offer in offers):
         _drop_pack(tree, name)
     return _validate(model, tree)
@@ -112,12 +112,12 @@ def file_used(
 ) -> Path | None:
     """The settings file that counts: the named one, else the usual one if it is here."""
     environment = os.environ if environment is None else environment
-    given = environment.get("TOOLGATE_CONFIG")
-    named = file or (Path(given) if given else None)
-    path = named or Path(FILE_NAME)
+    variable = environment.get("TOOLGATE_CONFIG")
+    chosen = file or (Path(variable) if variable else None)
+    path = chosen or Path(FILE_NAME)
     if path.is_file():
         return path
-    if named:
+    if chosen:
         raise BadSettings(f"{path} is not there. Run `toolgate init --config {path}` to write it.")
     return None
 
@@ -140,7 +140,7 @@ def _read_env_file(model: type[Settings], path: Path) -> Mapping[str, str]:
     try:
         if path.stat().st_size > MOST_ENV_BYTES:
             raise BadSettings(f"{path} is longer than {MOST_ENV_BYTES:,} bytes.")
-        found, rest = env_file.parse(path.read_text(encoding="utf-8"))
+        variables, rest = env_file.parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as problem:
         raise BadSettings(f"{path} cannot be read: {problem}.") from problem
     for number, line in rest:
@@ -148,7 +148,7 @@ def _read_env_file(model: type[Settings], path: Path) -> Mapping[str, str]:
         if name in borrowed(model) or name.startswith(PREFIX):
             # Its value may be a secret, so the line is not shown.
             raise BadSettings(f"{path}:{number}: write {name}=value on one line, or in quotes.")
-    return found
+    return variables
 
 
 def files_with_secrets(model: type[Settings], file: Path | None = None) -> list[Path]:
@@ -202,10 +202,10 @@ def _is_paths(field: Any) -> bool:
 
 
 def _paths_from(folder: Path, value: Any) -> Any:
-    listed = split_paths(value)
-    if not isinstance(listed, list | tuple):
+    paths = split_paths(value)
+    if not isinstance(paths, list | tuple):
         return value  # refused with the rest, when the settings are validated
-    every = cast("list[Any]", listed)
+    every = cast("list[Any]", paths)
     return [folder / one if isinstance(one, str | Path) else one for one in every]
 
 
@@ -226,12 +226,12 @@ def _from_environment(model: type[Settings], environment: Mapping[str, str]) -> 
 
 def borrowed(model: type[Settings]) -> dict[str, str]:
     """Variables that other documents name, each with the setting that it sets here."""
-    found = dict(model.borrowed)
+    names = dict(model.borrowed)
     for section, field in model.model_fields.items():
         if _is_section(field.annotation):
             keys = field.annotation.borrowed
-            found |= {variable: f"{section}.{key}" for variable, key in keys.items()}
-    return found
+            names |= {variable: f"{section}.{key}" for variable, key in keys.items()}
+    return names
 
 
 def variables_in_use(
@@ -239,14 +239,14 @@ def variables_in_use(
 ) -> dict[str, str]:
     """The variables that set something, each with the setting's name; later ones win."""
     environment = os.environ if environment is None else environment
-    found = {one: name for one, name in borrowed(model).items() if environment.get(one)}
+    names = {one: name for one, name in borrowed(model).items() if environment.get(one)}
     for variable, value in environment.items():
         if not variable.startswith(PREFIX):
             continue
         name = OWN.get(variable, variable.removeprefix(PREFIX).lower().replace("__", "."))
         if name is not None and value:
-            found[variable] = name
-    return found
+            names[variable] = name
+    return names
 
 
 def admin_key_of_environment() -> str | None:
@@ -294,11 +294,13 @@ def _problem_text(model: type[Settings], error: dict[str, Any]) -> str:
 
 def _wrong_value_text(model: type[Settings], name: str, value: Any) -> str:
     """A value that does not fit: of a setting, of an item in its list, or of a whole section."""
-    known = dict(setting_fields(model))
-    if name in model.model_fields and name not in known:
+    fields = dict(setting_fields(model))
+    if name in model.model_fields and name not in fields:
         return f"Setting {name} is a section; set one of its keys."
-    whole = next(one for one in known if f"{name}.".startswith(f"{one}."))
-    return wrong_value(whole, known[whole], name.removeprefix(whole).removeprefix("."), value)
+    setting = next(one for one in fields if f"{name}.".startswith(f"{one}."))
+    return wrong_value(
+        setting, fields[setting], name.removeprefix(setting).removeprefix("."), value
+    )
 
 
 def setting_names(model: type[Settings]) -> list[str]:
@@ -308,14 +310,14 @@ def setting_names(model: type[Settings]) -> list[str]:
 
 def setting_fields(model: type[Settings]) -> list[tuple[str, Any]]:
     """Every setting's full name with its field (default, description)."""
-    found: list[tuple[str, Any]] = []
+    fields: list[tuple[str, Any]] = []
     for name, field in model.model_fields.items():
         inner = field.annotation
         if _is_section(inner):
-            found += [(f"{name}.{key}", one) for key, one in inner.model_fields.items()]
+            fields += [(f"{name}.{key}", one) for key, one in inner.model_fields.items()]
         else:
-            found.append((name, field))
-    return found
+            fields.append((name, field))
+    return fields
 
 
 def _is_section(annotation: object) -> TypeGuard[type[Section]]:
@@ -332,6 +334,6 @@ def pass_to_workers(settings: Settings) -> None:
 
 def inherited_settings() -> Settings:
     """The settings of the process that started this one."""
-    given = os.environ[HANDED_DOWN]
-    enabled = json.loads(given)["packs"]["enabled"]
-    return model_of(packs.offers(enabled)).model_validate_json(given)
+    text = os.environ[HANDED_DOWN]
+    enabled = json.loads(text)["packs"]["enabled"]
+    return model_of(packs.offers(enabled)).model_validate_json(text)

@@ -43,8 +43,8 @@ def on_stop_signal(begin: Callable[[], object]) -> None:
         if not callable(before):
             continue
 
-        def handle(told: int, frame: FrameType | None, before: Any = before) -> None:
-            before(told, frame)
+        def handle(signum: int, frame: FrameType | None, before: Any = before) -> None:
+            before(signum, frame)
             loop.call_soon_threadsafe(begin)
 
         signal.signal(number, handle)

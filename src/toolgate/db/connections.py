@@ -117,12 +117,12 @@ def _to_json(value: Any) -> str:
 
 
 def _postgresql(url: URL, patience: float, *, writes: bool) -> dict[str, Any]:
-    wanted: Mapping[str, Any] = {"connect_timeout": max(2, math.ceil(patience)), **KEEPALIVE}
+    arguments: Mapping[str, Any] = {"connect_timeout": max(2, math.ceil(patience)), **KEEPALIVE}
     options: dict[str, Any] = {
         "pool_size": POOL,
         "max_overflow": POOL,
         "pool_timeout": patience,
-        "connect_args": {name: one for name, one in wanted.items() if name not in url.query},
+        "connect_args": {name: one for name, one in arguments.items() if name not in url.query},
     }
     return options if writes else options | {"isolation_level": "AUTOCOMMIT"}
 

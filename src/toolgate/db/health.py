@@ -60,7 +60,7 @@ class DatabaseHealth:
         if self._file is None:
             return NO_FILE
         try:
-            found = os.stat(self._file)
+            status = os.stat(self._file)
         except OSError:
             return NO_FILE
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino

@@ -20,19 +20,19 @@ def drop_values(error: BaseException) -> None:
     if not isinstance(error, DBAPIError) or error.orig is None:
         return
     origin = error.orig
-    kept = _safe_text(origin)
-    origin.args = (kept,)
-    error.args = (f"({type(origin).__module__}.{type(origin).__name__}) {kept}",)
+    text = _safe_text(origin)
+    origin.args = (text,)
+    error.args = (f"({type(origin).__module__}.{type(origin).__name__}) {text}",)
 
 
 def _safe_text(origin: BaseException) -> str:
-    said = " ".join(str(origin).split())
+    text = " ".join(str(origin).split())
     state = getattr(origin, "sqlstate", None)
     if isinstance(state, str):
         return f"{_primary(origin, state)} [{state}]"
     if getattr(origin, "sqlite_errorname", None) == GENERAL:
-        return said if said.startswith(HARMLESS_SQLITE) else f"the statement failed [{GENERAL}]"
-    return said
+        return text if text.startswith(HARMLESS_SQLITE) else f"the statement failed [{GENERAL}]"
+    return text
 
 
 def _primary(origin: Any, state: str) -> str:

@@ -43,8 +43,8 @@ class DatabaseTimeout(NoConnection):
 def code_of(error: DBAPIError) -> str | None:
     """The database's own code for an error; None where none came from it."""
     origin = error.orig
-    found = getattr(origin, "sqlstate", None) or getattr(origin, "sqlite_errorname", None)
-    return found if isinstance(found, str) else None
+    code = getattr(origin, "sqlstate", None) or getattr(origin, "sqlite_errorname", None)
+    return code if isinstance(code, str) else None
 
 
 def is_outage(error: BaseException) -> bool:

@@ -24,10 +24,10 @@ class PreparedStatement:
 
     def compile(self, dialect: Dialect) -> "CompiledStatement":
         """The statement in the words of a driver."""
-        known = self._compiled.get(dialect.name)
-        if known is None:
-            known = self._compiled[dialect.name] = CompiledStatement(self.statement, dialect)
-        return known
+        compiled = self._compiled.get(dialect.name)
+        if compiled is None:
+            compiled = self._compiled[dialect.name] = CompiledStatement(self.statement, dialect)
+        return compiled
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
         """Every row, in the order of the columns."""
@@ -47,7 +47,7 @@ class CompiledStatement:
         self._order = [(name, compiled.params[name]) for name in compiled.positiontup or ()]
         columns = list(statement.selected_columns)
         names = [str(one.name) for one in columns]
-        self._made: Any = namedtuple("Row", names)._make  # pyright: ignore[reportUntypedNamedTuple]
+        self._make_row: Any = namedtuple("Row", names)._make  # pyright: ignore[reportUntypedNamedTuple]
         self._processors = [
             (number, process)
             for number, one in enumerate(columns)
@@ -56,27 +56,27 @@ class CompiledStatement:
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
         """Every row."""
-        found = connection.exec_driver_sql(self.text, self._bind(values)).all()
-        return [self._processed(row) for row in found] if self._processors else found
+        rows = connection.exec_driver_sql(self.text, self._bind(values)).all()
+        return [self._process(row) for row in rows] if self._processors else rows
 
     def first(self, driver: Any, values: Mapping[str, Any]) -> Any:
         """The one row by the names of its columns, or None; asked of the driver itself."""
         try:
-            found = driver.execute(self.text, self._bind(values)).fetchall()
+            rows = driver.execute(self.text, self._bind(values)).fetchall()
         except self._dialect.loaded_dbapi.Error as problem:
             raise self._translate(problem) from problem
-        return self._made(self._processed(found[0])) if found else None
+        return self._make_row(self._process(rows[0])) if rows else None
 
     def _bind(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple([values.get(name, written) for name, written in self._order])
 
-    def _processed(self, row: Row) -> Row:
+    def _process(self, row: Row) -> Row:
         if not self._processors:
             return row
-        changed = list(row)
+        values = list(row)
         for number, process in self._processors:
-            changed[number] = process(changed[number])
-        return changed
+            values[number] = process(values[number])
+        return values
 
     def _translate(self, problem: Exception) -> BaseException:
         """The driver's error as SQLAlchemy tells it, without the values."""

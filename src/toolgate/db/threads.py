@@ -87,47 +87,47 @@ class Threads:
         self._grace = grace
         self._running: dict[Future[Any], Job] = {}
 
-    async def run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function in a thread; if cancelled before it begins, it does not."""
-        begun, job = self._submit(partial(work, *given, **named))
-        return await self._result_of(begun, job, needed=False)
+        future, job = self._submit(partial(work, *args, **kwargs))
+        return await self._result_of(future, job, needed=False)
 
-    async def finish(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    async def finish(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same for work that has to be done even when its caller is cancelled."""
-        begun, job = self._submit(partial(work, *given, **named))
-        return await self._result_of(begun, job, needed=True)
+        future, job = self._submit(partial(work, *args, **kwargs))
+        return await self._result_of(future, job, needed=True)
 
     def _submit(self, work: Callable[[], T]) -> tuple[Future[T], Job]:
         job = Job()
         try:
-            begun = self._pool.submit(job.run, work)
-        except RuntimeError as ended:
-            raise ThreadsClosed("The database is closed.") from ended
-        self._running[begun] = job
-        begun.add_done_callback(self._forget)
-        return begun, job
+            future = self._pool.submit(job.run, work)
+        except RuntimeError as error:
+            raise ThreadsClosed("The database is closed.") from error
+        self._running[future] = job
+        future.add_done_callback(self._forget)
+        return future, job
 
-    def _forget(self, ended: "Future[Any]") -> None:
-        self._running.pop(ended, None)
+    def _forget(self, future: "Future[Any]") -> None:
+        self._running.pop(future, None)
 
-    async def _result_of(self, begun: "Future[T]", job: Job, *, needed: bool) -> T:
-        ended = asyncio.wrap_future(begun)
+    async def _result_of(self, future: "Future[T]", job: Job, *, needed: bool) -> T:
+        result = asyncio.wrap_future(future)
         try:
-            return await asyncio.shield(ended)
+            return await asyncio.shield(result)
         except asyncio.CancelledError:
-            if begun.cancelled():
+            if future.cancelled():
                 raise ThreadsClosed("The database is closed.") from None
-            if needed or not begun.cancel():
+            if needed or not future.cancel():
                 with anyio.CancelScope(shield=True):
-                    await self._stop(ended, job)
+                    await self._stop(result, job)
             raise
 
-    async def _stop(self, ended: "asyncio.Future[Any]", job: Job) -> None:
-        if await _has_ended(ended, self._grace):
+    async def _stop(self, result: "asyncio.Future[Any]", job: Job) -> None:
+        if await _has_ended(result, self._grace):
             return
         job.stop()
-        if not await _has_ended(ended, self._grace):
-            ended.cancel()
+        if not await _has_ended(result, self._grace):
+            result.cancel()
 
     async def close(self) -> None:
         """Take no new work, and end what runs."""

@@ -131,7 +131,7 @@ class Transaction:
             self._left = self._busy
         try:
             if self._connection is not None and not self._left:
-                await self._finish(kept=kind is None and not self._abandoned)
+                await self._finish(commit=kind is None and not self._abandoned)
         finally:
             with self._lock:
                 if self.fate is TransactionState.OPEN:
@@ -139,13 +139,13 @@ class Transaction:
             if self._its_turn:
                 self._turns.release()
 
-    async def _finish(self, *, kept: bool) -> None:
+    async def _finish(self, *, commit: bool) -> None:
         with self._outage.watch():
-            await self._threads.finish(self._end, kept)
+            await self._threads.finish(self._end, commit)
 
-    def _end(self, kept: bool) -> None:
+    def _end(self, commit: bool) -> None:
         assert self._connection is not None
-        if not self._interruptible() or not kept or not self._may_commit():
+        if not self._interruptible() or not commit or not self._may_commit():
             return _roll_back(self._connection)
         try:
             self._connection.commit()

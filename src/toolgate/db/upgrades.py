@@ -31,8 +31,10 @@ async def pending_upgrades(
 ) -> list[tuple[str | None, str]]:
     """What the database has and what this version needs, wherever the two differ."""
     every = (GATE, *packs)
-    found = await database.read(lambda connection: [_revision(connection, one) for one in every])
-    pairs = zip(found, every, strict=True)
+    revisions = await database.read(
+        lambda connection: [_revision(connection, one) for one in every]
+    )
+    pairs = zip(revisions, every, strict=True)
     return [(has, one.newest) for has, one in pairs if has != one.newest]
 
 
@@ -84,8 +86,8 @@ def _split_history(connection: Connection, every: Sequence[Schema]) -> None:
         return
     for schema in every:
         has = [revision for revision in schema.shared if revision <= one_for_all]
-        made = has and inspect(connection).has_table(next(iter(schema.tables.tables)))
-        if made and _revision(connection, schema) is None:
+        has_tables = has and inspect(connection).has_table(next(iter(schema.tables.tables)))
+        if has_tables and _revision(connection, schema) is None:
             _stamp(connection, schema, has[-1])
     if one_for_all not in GATE.revisions and one_for_all < GATE.newest:
         _stamp(connection, GATE, max(one for one in GATE.revisions if one < one_for_all))

@@ -57,24 +57,24 @@ SPECIAL_V4 = tuple(
 
 def is_public(address: str) -> bool:
     """Whether an address belongs to the public internet and leads nowhere else."""
-    found: IPv4Address | IPv6Address = ip_address(address)
+    parsed: IPv4Address | IPv6Address = ip_address(address)
     # Lists of our own, because what Python calls global differs between its versions.
-    if isinstance(found, IPv4Address):
-        return not any(found in network for network in SPECIAL_V4)
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in network for network in SPECIAL_V4)
     return (
-        found.scope_id is None
-        and found in UNICAST
-        and not any(found in network for network in SPECIAL_V6)
+        parsed.scope_id is None
+        and parsed in UNICAST
+        and not any(parsed in network for network in SPECIAL_V6)
     )
 
 
 async def resolve(host: str, port: int) -> list[str]:
     """Every address of a name; none when it has none."""
     try:
-        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        results = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class Guard:
             raise FetchFailed("The address must begin with https://.")
         if not allowed and port != HTTPS_PORT:
             raise FetchFailed(f"The address must use port {HTTPS_PORT}.")
-        found = await self.resolve(host, port)
+        addresses = await self.resolve(host, port)
         # One sentence for both, so that nobody learns which names exist inside.
-        if not found or not (allowed or all(is_public(one) for one in found)):
+        if not addresses or not (allowed or all(is_public(one) for one in addresses)):
             raise FetchFailed(f"{host} has no public address.")
-        return found
+        return addresses

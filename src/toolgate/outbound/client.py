@@ -135,10 +135,10 @@ class Outbound:
 
         from toolgate.outbound.connections import CleanTransport, single_use  # noqa: PLC0415
 
-        found = self._transports.get((proxy, pinned))
-        if found is None:
+        transport = self._transports.get((proxy, pinned))
+        if transport is None:
             self._tls = self._tls or httpx2.create_ssl_context()
-            kept = proxy is None and not pinned
-            found = CleanTransport(self._tls) if kept else single_use(self._tls, proxy)
-            self._transports[proxy, pinned] = found
-        return found
+            reusable = proxy is None and not pinned
+            transport = CleanTransport(self._tls) if reusable else single_use(self._tls, proxy)
+            self._transports[proxy, pinned] = transport
+        return transport

@@ -59,28 +59,28 @@ class JsonFetcher:
             statuses=statuses,
             content_types=JSON_TYPES,
         )
-        fetched = await self.outbound.fetch(
+        response = await self.outbound.fetch(
             url, limits, address_policy=self.address_policy, **request
         )
-        host = urlsplit(fetched.url).hostname
+        host = urlsplit(response.url).hostname
         try:
-            body: Any = orjson.loads(fetched.body)
+            body: Any = orjson.loads(response.body)
         except orjson.JSONDecodeError:
             raise FetchFailed(f"{host} did not send valid JSON.") from None
         if not isinstance(body, dict):
             raise FetchFailed(f"{host} did not send a JSON object.")
-        return JsonObject(fetched.status, cast("dict[str, Any]", body), _fresh_seconds(fetched))
+        return JsonObject(response.status, cast("dict[str, Any]", body), _fresh_seconds(response))
 
 
-def _fresh_seconds(fetched: FetchedResponse) -> float | None:
+def _fresh_seconds(response: FetchedResponse) -> float | None:
     directives: dict[str, str] = {}
-    for directive in fetched.headers.get("cache-control", "").lower().split(","):
+    for directive in response.headers.get("cache-control", "").lower().split(","):
         name, _, value = directive.partition("=")
         directives[name.strip()] = value.strip().strip('"')
     if "no-store" in directives or "no-cache" in directives:
         return 0
     most = _count(directives.get("max-age", ""))
-    return None if most is None else max(0, most - (_count(fetched.headers.get("age", "")) or 0))
+    return None if most is None else max(0, most - (_count(response.headers.get("age", "")) or 0))
 
 
 def _count(text: str) -> int | None:

@@ -28,30 +28,30 @@ def field_at(fields: Fields, path: Sequence[str]) -> Json:
     return value
 
 
-def _passes(value: Json, operator: Operator, wanted: Json) -> bool:
+def _passes(value: Json, operator: Operator, operand: Json) -> bool:
     if value is MISSING:
         return False
     match operator:
         case Operator.EQUAL:
-            return equal(value, wanted)
+            return equal(value, operand)
         case Operator.NOT_EQUAL:
-            return value is not None and not equal(value, wanted)
+            return value is not None and not equal(value, operand)
         case Operator.IN:
-            return value is not None and any(equal(value, one) for one in wanted)
+            return value is not None and any(equal(value, one) for one in operand)
         case Operator.ARRAY_CONTAINS:
             return (
-                wanted is not None
+                operand is not None
                 and isinstance(value, list)
-                and any(equal(one, wanted) for one in cast("list[Json]", value))
+                and any(equal(one, operand) for one in cast("list[Json]", value))
             )
         case _:
-            return _in_range(value, operator, wanted)
+            return _in_range(value, operator, operand)
 
 
-def _in_range(value: Json, operator: Operator, wanted: Json) -> bool:
-    if wanted is None or rank(value) != rank(wanted):
+def _in_range(value: Json, operator: Operator, operand: Json) -> bool:
+    if operand is None or rank(value) != rank(operand):
         return False
-    order = compare(value, wanted)
+    order = compare(value, operand)
     match operator:
         case Operator.LESS:
             return order < 0

@@ -30,7 +30,7 @@ def new_record(
     uid: str, email: str | None = None, name: str | None = None, now: datetime | None = None
 ) -> Record:
     """The record of a user who signs in for the first time."""
-    made = timestamp_record(now)
+    created = timestamp_record(now)
     return {
         "auth": {"uid": uid, "email": email, "temporary": False},
         "roles": {"admin": False, "betaTester": False, "developer": False},
@@ -50,7 +50,7 @@ def new_record(
                 "updatedBy": {"event": None, "date": NEVER},
             },
         },
-        "metadata": {"created": made, "updated": made},
+        "metadata": {"created": created, "updated": created},
         "api": {},
         "personal": {"name": name} if name else {},
     }
@@ -58,22 +58,22 @@ def new_record(
 
 def complete_record(uid: str, record: Record | None) -> Record:
     """The whole record: what is stored over the defaults, without secrets."""
-    whole = _merged(new_record(uid, now=EPOCH), record or {})
-    _take_email_from_the_top(whole)
+    complete = _merge(new_record(uid, now=EPOCH), record or {})
+    _take_email_from_the_top(complete)
     for name, secrets in SECRET.items():
-        if isinstance(whole.get(name), dict):
-            whole[name] = {key: one for key, one in whole[name].items() if key not in secrets}
-    return whole
+        if isinstance(complete.get(name), dict):
+            complete[name] = {key: one for key, one in complete[name].items() if key not in secrets}
+    return complete
 
 
-def _take_email_from_the_top(whole: Record) -> None:
+def _take_email_from_the_top(user: Record) -> None:
     """Applications without `auth` in their records keep the address beside the name."""
-    email, auth = whole.get("email"), whole["auth"]
+    email, auth = user.get("email"), user["auth"]
     if not isinstance(email, str) or not isinstance(auth, dict):
         return
-    known = cast("Record", auth)
-    if email and not known.get("email"):
-        whole["auth"] = known | {"email": email}
+    sign_in = cast("Record", auth)
+    if email and not sign_in.get("email"):
+        user["auth"] = sign_in | {"email": email}
 
 
 def is_admin(record: Record | None) -> bool:
@@ -82,12 +82,12 @@ def is_admin(record: Record | None) -> bool:
     return isinstance(roles, dict) and cast("Record", roles).get("admin") is True
 
 
-def _merged(under: Record, over: Record) -> Record:
-    whole = dict(under)
+def _merge(under: Record, over: Record) -> Record:
+    merged = dict(under)
     for name, value in over.items():
-        below = whole.get(name)
+        below = merged.get(name)
         if isinstance(below, dict) and isinstance(value, dict):
-            whole[name] = _merged(cast("Record", below), cast("Record", value))
+            merged[name] = _merge(cast("Record", below), cast("Record", value))
         else:
-            whole[name] = value
-    return whole
+            merged[name] = value
+    return merged

@@ -73,10 +73,10 @@ async def opened_kit(
     With `writes`, every switch that the rules of the enabled packs ask for is on.
     """
     flags = {name.replace("__", "."): value for name, value in settings.items()}
-    given: dict[str, Any] = {"data": folder, "limits.calls_per_minute": 0}
-    given |= switched_on(settings.get("packs__enabled")) if writes else {}
+    values: dict[str, Any] = {"data": folder, "limits.calls_per_minute": 0}
+    values |= switched_on(settings.get("packs__enabled")) if writes else {}
     uncounted = dict.fromkeys(("limits.refusals_per_minute", "limits.guesses_per_minute"), MANY)
-    flags = given | uncounted | flags
+    flags = values | uncounted | flags
     async with opened(read_settings(flags=flags, environment={}), plugins) as app:
         if demo_data:
             await demo.load_demo(app)

@@ -90,15 +90,15 @@ class FirestoreDocuments:
             maximum=1.0,
             timeout=timeout_seconds,
         )
-        self._made: Any = None
+        self._open_client: Any = None
 
     async def get(self, collection: str, document_id: str) -> Fields | None:
         """Return the fields of one document, or None."""
         with _as_store_errors():
-            found = await self._document(collection, document_id).get(
+            snapshot = await self._document(collection, document_id).get(
                 retry=self._retry, timeout=self._timeout
             )
-            return _fields(found) if found.exists else None
+            return _fields(snapshot) if snapshot.exists else None
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
@@ -110,8 +110,8 @@ class FirestoreDocuments:
             query = self._client().collection(collection)
             for one in filters:
                 query = query.where(filter=field_filter(one))
-            found = await query.limit(limit).get(retry=self._retry, timeout=self._timeout)
-            return [StoredDocument(one.id, _fields(one)) for one in found]
+            snapshots = await query.limit(limit).get(retry=self._retry, timeout=self._timeout)
+            return [StoredDocument(one.id, _fields(one)) for one in snapshots]
 
     async def collections(self) -> Sequence[str]:
         """Return the names of the collections that are not nested."""
@@ -143,9 +143,9 @@ class FirestoreDocuments:
 
     async def close(self) -> None:
         """Close the channel, if one was opened."""
-        if self._made is not None:
-            made, self._made = self._made, None
-            await made._firestore_api.transport.close()
+        if self._open_client is not None:
+            client, self._open_client = self._open_client, None
+            await client._firestore_api.transport.close()
 
     def _document(self, collection: str, document_id: str | None) -> Any:
         if document_id is not None and (not document_id or "/" in document_id):
@@ -153,9 +153,9 @@ class FirestoreDocuments:
         return self._client().collection(collection).document(document_id)
 
     def _client(self) -> Any:
-        if self._made is None:
-            self._made = self._new_client()
-        return self._made
+        if self._open_client is None:
+            self._open_client = self._new_client()
+        return self._open_client
 
     def _new_client(self) -> Any:
         if self._emulator_host is not None:

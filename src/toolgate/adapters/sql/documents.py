@@ -51,12 +51,12 @@ class SqlDocuments:
 
     async def get(self, collection: str, document_id: str) -> Fields | None:
         """Return the fields of one document, or None."""
-        wanted = {"namespace": self._namespace, "collection": collection, "id": document_id}
+        key = {"namespace": self._namespace, "collection": collection, "id": document_id}
         try:
-            found = await self._database.look_up(ONE, wanted)
+            row = await self._database.look_up(ONE, key)
         except (DBAPIError, OSError) as problem:
             raise StoreUnavailable(AWAY) from problem
-        return None if found is None else found.fields
+        return None if row is None else row.fields
 
     async def query(
         self, collection: str, filters: Sequence[Filter], limit: int
@@ -80,8 +80,10 @@ class SqlDocuments:
         ours = documents.c.namespace == self._namespace
         names = select(name).where(ours, name.not_like("%/%")).distinct()
         async with _as_store_errors():
-            found = await self._database.read(lambda connection: connection.scalars(names).all())
-        return sorted(found)
+            collections = await self._database.read(
+                lambda connection: connection.scalars(names).all()
+            )
+        return sorted(collections)
 
     async def create(
         self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
@@ -107,7 +109,7 @@ def _matching(
     connection: Connection, candidates: Select[Any, Any, Any], filters: Sequence[Filter], limit: int
 ) -> list[StoredDocument]:
     """Check candidates page by page, so that a long collection is never in memory at once."""
-    found: list[StoredDocument] = []
+    passing: list[StoredDocument] = []
     size = PAGE if filters else limit
     after = 0
     while True:
@@ -115,11 +117,11 @@ def _matching(
         rows = connection.execute(page).all()
         for row in rows:
             if matches(row.fields, filters):
-                found.append(StoredDocument(row.id, row.fields))
-                if len(found) == limit:
-                    return found
+                passing.append(StoredDocument(row.id, row.fields))
+                if len(passing) == limit:
+                    return passing
         if len(rows) < size:
-            return found
+            return passing
         after = rows[-1].seq
 
 

@@ -51,25 +51,25 @@ def _postgresql(one: Filter) -> Condition | None:
 def _contains(path: list[str], value: Any) -> Condition:
     for segment in reversed(path):
         value = {segment: value}
-    wanted = cast(literal(orjson.dumps(value).decode(), String), Jsonb)
-    return cast(documents.c.fields, Jsonb).op("@>", is_comparison=True)(wanted)
+    part = cast(literal(orjson.dumps(value).decode(), String), Jsonb)
+    return cast(documents.c.fields, Jsonb).op("@>", is_comparison=True)(part)
 
 
 def _sqlite(one: Filter) -> Condition | None:
     if not all(PLAIN.fullmatch(segment) for segment in one.path):
         return None
-    found = func.json_extract(documents.c.fields, '$."' + '"."'.join(one.path) + '"')
+    field = func.json_extract(documents.c.fields, '$."' + '"."'.join(one.path) + '"')
     match one.operator:
         case Operator.NOT_EQUAL:
-            return found.is_not(None)
+            return field.is_not(None)
         case Operator.IN:
             # One comparison a value: a list would be bound as the type of one of them.
-            equal = [found == value for value in one.value]
+            equal = [field == value for value in one.value]
             return or_(false(), *equal) if all(map(_comparable, one.value)) else None
         case Operator.ARRAY_CONTAINS:
             return None
         case operator:
-            return COMPARISONS[operator](found, one.value) if _comparable(one.value) else None
+            return COMPARISONS[operator](field, one.value) if _comparable(one.value) else None
 
 
 def _comparable(value: Any) -> bool:
