@@ -28,7 +28,7 @@ from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Target
 from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.identity.credentials import Credentials
-from toolgate.identity.keys import Keys
+from toolgate.identity.keys import Keys, KeysOfNodes
 from toolgate.identity.upstreams import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.outbound.client import Outbound
@@ -122,7 +122,12 @@ async def opened(
         own = _own(settings)
         tools = ToolDirectory()
         epoch = Epoch()
-        shared = {"cursors": await cursors_of(database), "tools": tools, "epoch": epoch}
+        shared = {
+            "cursors": await cursors_of(database),
+            "tools": tools,
+            "epoch": epoch,
+            "node_keys": KeysOfNodes(),
+        }
         site_of = partial(_site, settings, documents, outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, outbound, site_of, offers, worlds, own, epoch)

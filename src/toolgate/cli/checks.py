@@ -209,11 +209,11 @@ def check_rules(settings: "Settings") -> CheckResult:
     """Every rule names what there is, and none fails for any sort of caller and any tool."""
     from toolgate.app import offers_of
     from toolgate.gate.catalogue import Catalogue
-    from toolgate.gate.principal import ANONYMOUS, AgentType, Role, of_agent, of_role
+    from toolgate.gate.principal import ANONYMOUS, AgentType, Role, of_agent, of_node, of_role
     from toolgate.tool_settings import RuleWarnings, policy_of
 
     callers = [ANONYMOUS, *(of_role(role, "doctor") for role in Role)]
-    callers += [of_agent(type_, "doctor") for type_ in AgentType]
+    callers += [*(of_agent(type_, "doctor") for type_ in AgentType), of_node("x", "doctor")]
     try:
         catalogue, _ = every_tool(settings)
     except Exception:

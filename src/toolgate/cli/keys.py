@@ -198,13 +198,19 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["id"],
         row["name"] or "-",
-        row["role"] or f"agent {row['agent_type']}",
+        _holder(row),
         row["user_id"] or "-",
         _bound_text(row),
         row["created_at"][:10],
         _minute(row["expires_at"]) if row["expires_at"] else "never",
         row["state"],
     )
+
+
+def _holder(row: dict[str, Any]) -> str:
+    if row["node_id"]:
+        return "node"
+    return row["role"] or f"agent {row['agent_type']}"
 
 
 def _minute(time: str) -> str:

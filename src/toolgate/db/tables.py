@@ -63,6 +63,8 @@ keys = Table(
     Column("project_id", Text),
     Column("task_id", Text),
     Column("job_id", Text),
+    # The node whose key it is, by its slug; it has neither a role nor an agent type then.
+    Column("node_id", Text),
 )
 
 # What operators turn while servers run; `epoch` is the number of the last change.

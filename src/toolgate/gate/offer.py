@@ -20,6 +20,7 @@ from toolgate.gate.tool import Pack, Tool
 from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import DocumentStore
+from toolgate.ports.keys import NodeKeys
 from toolgate.sections import Settings as GateSettings
 from toolgate.setting_types import BadSettings, Section
 
@@ -43,6 +44,8 @@ class Site:
     """Which tools a caller sees, while calls are answered."""
     epoch: Epoch
     """Counts up when an operator has changed a switch, or a rule of a pack."""
+    node_keys: NodeKeys
+    """Makes and ends the keys of nodes."""
 
 
 class NotForDemo(RuntimeError):

@@ -33,6 +33,8 @@ class Kind(StrEnum):
     ADMIN_KEY = "admin_key"
     USER = "user"
     AGENT = "agent"
+    NODE = "node"
+    """A machine of pack `orchestrator` that reports itself; no agent."""
     ANONYMOUS = "anonymous"
 
 
@@ -46,8 +48,8 @@ class Actor(NamedTuple):
 
 
 UNKNOWN_ACTOR = Actor()
-BOUND = ("project_id", "task_id", "job_id")
-"""Ids that a key can be bound to, beside its user."""
+BOUND = ("project_id", "task_id", "job_id", "node_id")
+"""Ids that a key can be bound to, beside its user; a node is named by its slug."""
 
 
 class AuditFields(NamedTuple):
@@ -162,3 +164,8 @@ def of_person(user_id: str) -> Principal:
 def of_agent(agent_type: AgentType, id: str, user_id: str | None = None) -> Principal:
     """A caller that is an agent; it has no role, the rules for its type decide."""
     return Principal(kind=Kind.AGENT, id=id, agent_type=agent_type, user_id=user_id)
+
+
+def of_node(slug: str, id: str) -> Principal:
+    """A caller that is a node: it has no role, and may name itself only."""
+    return Principal(kind=Kind.NODE, id=id, bound={"node_id": slug})

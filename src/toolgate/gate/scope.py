@@ -20,9 +20,9 @@ from toolgate.gate.annotations import is_optional, types_within
 from toolgate.gate.errors import GateError, NotFound, printable
 from toolgate.gate.principal import Principal
 
-KINDS = ("project", "task", "run", "job", "user")
-AUDITED = frozenset(KINDS) - {"user"}
-"""Kinds that an audit row has a column for; its user is the caller's."""
+KINDS = ("project", "task", "run", "job", "user", "node")
+AUDITED = frozenset(KINDS) - {"user", "node"}
+"""Kinds that an audit row has a column for; its user is the caller's, a node calls itself."""
 OUT_OF_SCOPE = "out-of-scope"
 """The rule of a call that names an id the caller is not bound to."""
 

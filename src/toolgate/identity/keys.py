@@ -18,7 +18,15 @@ from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import keys
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.principal import BOUND, AgentType, Principal, Role, of_agent, of_role
+from toolgate.gate.principal import (
+    BOUND,
+    AgentType,
+    Principal,
+    Role,
+    of_agent,
+    of_node,
+    of_role,
+)
 from toolgate.sections import SHORTEST_ADMIN_KEY
 
 PREFIX = "tg"
@@ -183,6 +191,23 @@ class Keys:
         self.revocations += 1
 
 
+class KeysOfNodes:
+    """Keys that nodes report themselves with, made and ended with the records of the nodes."""
+
+    def issue(self, connection: Connection, node_slug: str) -> str:
+        """A new key of this node; only its hash is stored."""
+        key_id = secrets.token_hex(8)
+        key = f"{PREFIX}_{key_id}_{secrets.token_hex(32)}"
+        row = {"id": key_id, "hash": _hash(key), "node_id": node_slug, "created_at": timestamp()}
+        connection.execute(insert(keys), [row])
+        return key
+
+    def revoke_all(self, connection: Connection, node_slug: str) -> None:
+        """End every key of this node; running servers refuse it within a second."""
+        theirs = update(keys).where(keys.c.node_id == node_slug, keys.c.revoked_at.is_(None))
+        connection.execute(theirs.values(revoked_at=timestamp()))
+
+
 def _insert_first(connection: Connection, row: dict[str, Any]) -> bool:
     if connection.dialect.name == "postgresql":  # on SQLite, who writes is alone
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
@@ -204,6 +229,8 @@ def is_row_in_force(row: Row[Any]) -> bool:
 
 def principal_of_key(row: Row[Any]) -> Principal:
     """The holder of a key."""
+    if row.node_id is not None:
+        return of_node(row.node_id, f"key:{row.id}")
     if row.agent_type:
         holder = of_agent(AgentType(row.agent_type), f"key:{row.id}", row.user_id)
     else:

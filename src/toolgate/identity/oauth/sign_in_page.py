@@ -68,9 +68,10 @@ class SignInPage:
         return replace(response, actor=actor)
 
     async def _person(self, key: str) -> Principal | None:
-        """Who holds a key, unless it is an agent, which signs nobody in."""
+        """Who holds a key, unless it is an agent or a node, which sign nobody in."""
         principal = await self._keys.look_up(key)
-        return None if principal is None or principal.kind is Kind.AGENT else principal
+        machine = principal is not None and principal.kind in (Kind.AGENT, Kind.NODE)
+        return None if machine else principal
 
 
 def _page(

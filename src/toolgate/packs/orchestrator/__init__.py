@@ -6,25 +6,36 @@ from contextlib import asynccontextmanager
 from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.orchestrator import access_check, demo
+from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.sql.access_rules import SqlAccessRules
 from toolgate.packs.orchestrator.sql.administration import SqlAdministration
+from toolgate.packs.orchestrator.sql.models import SqlModels
+from toolgate.packs.orchestrator.sql.nodes import SqlNodes
 from toolgate.packs.orchestrator.sql.records import SqlRecords
 from toolgate.packs.orchestrator.sql.skills import SqlSkills
 from toolgate.packs.orchestrator.sql.tables import metadata, preferences, settings
 from toolgate.packs.orchestrator.sql.tool_switches import hand_over
 from toolgate.packs.orchestrator.sql.work import SqlWork
 from toolgate.packs.orchestrator.tools import help as help_tools
+from toolgate.packs.orchestrator.tools import (
+    models,
+    nodes,
+    projects,
+    skills,
+    system_settings,
+    tasks,
+    worker_nodes,
+)
 from toolgate.packs.orchestrator.tools import preferences as preference_tools
-from toolgate.packs.orchestrator.tools import projects, skills, system_settings, tasks
 from toolgate.packs.orchestrator.tools.operator import FAMILIES as OPERATOR_FAMILIES
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 FAMILIES = (
-    *(one.family for one in (skills, help_tools, tasks, system_settings, preference_tools)),
-    projects.family,
+    *(one.family for one in (nodes, models, skills, help_tools, tasks, system_settings)),
+    *(one.family for one in (preference_tools, projects, worker_nodes)),
     *OPERATOR_FAMILIES,
 )
 
@@ -32,6 +43,7 @@ FAMILIES = (
 @asynccontextmanager
 async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[OrchestratorWorld]:
     """The pack's ports."""
+    liveness = Liveness(section.node_inactive_seconds)
     yield OrchestratorWorld(
         settings=SqlRecords(site.database, settings, changed=hand_over),
         preferences=SqlRecords(site.database, preferences),
@@ -40,6 +52,9 @@ async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[Or
         access_rules=SqlAccessRules(site.database, site.epoch),
         skills=SqlSkills(site.database),
         content_audit=ContentAudit(section.patterns),
+        nodes=SqlNodes(site.database, liveness, site.node_keys),
+        models=SqlModels(site.database, liveness),
+        liveness=liveness,
         cursors=site.cursors,
         tools=site.tools,
     )

@@ -1,4 +1,4 @@
-"""Demo data of pack `orchestrator`: two people, their projects, tasks, jobs and preferences."""
+"""Demo data of pack `orchestrator`: two people and their work; nodes are in `demo_nodes.py`."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import orjson
 from sqlalchemy import Connection, Table, func, insert, select
 
 from toolgate.gate.offer import Site
+from toolgate.packs.orchestrator import demo_nodes
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.sql import tables
 from toolgate.packs.orchestrator.world import OrchestratorWorld
@@ -143,6 +144,7 @@ ROWS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
         tables.skill_versions,
         [{"skill_id": NOTES, **SKILL, "changed_by": "demo", "changed_at": THEN}],
     ),
+    *demo_nodes.ROWS,
 )
 
 

@@ -23,10 +23,11 @@ FORMATS = {
 }
 SECRET_NAMES = re.compile(
     r"(?:^|[._-])(password|passwd|passphrase|secret|api_?key|private_?key|access_?token|"
-    r"refresh_?token|auth_?token|client_?secret|credentials?)$",
+    r"refresh_?token|auth_?token|bearer_?token|client_?secret|credentials?)$|^token$",
     re.IGNORECASE,
 )
 REFERENCE = re.compile(r"(env|secret|file|vault):\S+")
+REDACTED = "[redacted]"
 
 
 def secret_in(name: str, value: Any) -> str | None:
@@ -37,6 +38,13 @@ def secret_in(name: str, value: Any) -> str | None:
         if text and SECRET_NAMES.search(place) and not REFERENCE.fullmatch(text):
             return f"the secret that {place!r} names"
     return None
+
+
+def redacted(text: str) -> str:
+    """The text without the secrets in it, for what must be kept all the same."""
+    for pattern in FORMATS.values():
+        text = pattern.sub(REDACTED, text)
+    return text
 
 
 def _texts(name: str, value: Any) -> Iterator[tuple[str, str]]:

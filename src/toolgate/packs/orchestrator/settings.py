@@ -12,6 +12,13 @@ from toolgate.setting_types import Section, TextLists
 class OrchestratorSettings(Section):
     """Pack `orchestrator`."""
 
+    node_inactive_seconds: int = Field(
+        default=90,
+        ge=1,
+        le=86400,
+        description="How long after its last heartbeat a node counts as inactive; a node should "
+        "send three in that time.",
+    )
     skill_patterns: TextLists = Field(
         default={},
         description="More patterns that no skill may hold, as regular expressions by category "

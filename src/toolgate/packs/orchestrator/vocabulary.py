@@ -10,6 +10,10 @@ ScopeType = Literal["system", "user", "group", "project", "task"]
 ValueType = Literal["string", "number", "boolean", "object", "array"]
 SkillScope = Literal["user", "group", "project", "global"]
 MemberRole = Literal["owner", "admin", "operator", "member", "viewer"]
+NodeStatus = Literal["registered", "active", "inactive", "drained"]
+AckStatus = Literal["applied", "failed", "rolled_back"]
+AvailabilityStatus = Literal["available", "pulling", "loading", "failed", "evicted"]
+ArtifactType = Literal["ollama", "gguf", "safetensors"]
 
 TASK_STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
 JOB_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
@@ -18,6 +22,9 @@ SCOPE_TYPES: tuple[ScopeType, ...] = get_args(ScopeType)
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 SKILL_SCOPES: tuple[SkillScope, ...] = get_args(SkillScope)
 MEMBER_ROLES: tuple[MemberRole, ...] = get_args(MemberRole)
+ACK_STATUSES: tuple[AckStatus, ...] = get_args(AckStatus)
+AVAILABILITY_STATUSES: tuple[AvailabilityStatus, ...] = get_args(AvailabilityStatus)
+ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)
 
 STRENGTH: Mapping[str, int] = {"system": 0, "group": 1, "user": 2, "project": 3, "task": 4}
 """Which scope's preference wins."""

@@ -6,6 +6,9 @@ from toolgate.gate.cursors import Cursors
 from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.packs.orchestrator.access_rules import AccessRules
 from toolgate.packs.orchestrator.administration import Administration
+from toolgate.packs.orchestrator.models import Models
+from toolgate.packs.orchestrator.nodes.liveness import Liveness
+from toolgate.packs.orchestrator.nodes.store import Nodes
 from toolgate.packs.orchestrator.records import Records
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.skills.store import Skills
@@ -23,5 +26,8 @@ class OrchestratorWorld:
     access_rules: AccessRules
     skills: Skills
     content_audit: ContentAudit
+    nodes: Nodes
+    models: Models
+    liveness: Liveness
     cursors: Cursors
     tools: ToolDirectory

@@ -12,7 +12,13 @@ from toolgate.gate.tool import Tool
 MOST_BYTES = 64 * 1024
 OVERVIEW = "overview"
 AnyTool = Tool[Any, Any, Any]
-NEEDS = {"tasks": "db", "preferences": "db", "settings": "db", "skills": "skills"}
+NEEDS = {
+    "tasks": "db",
+    "preferences": "db",
+    "settings": "db",
+    "skills": "skills",
+    "nodes": "node",
+}
 """The group of tools that a guide speaks of; who sees none of them does not read it."""
 CUT = "\n\n… The page goes on; ask for a single tool to see its part.\n"
 

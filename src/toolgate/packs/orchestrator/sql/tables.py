@@ -1,4 +1,4 @@
-"""Tables of pack `orchestrator`: people, projects, tasks, jobs, settings and preferences.
+"""Tables of pack `orchestrator`: people, projects, tasks, jobs, records, skills, nodes and models.
 
 Text is ordered by code point on both databases, and so compared by bytes. A setting or preference
 that is deleted keeps its row, marked as deleted: created again, it goes on with the next version.
@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     MetaData,
@@ -21,6 +22,9 @@ from sqlalchemy import (
 from toolgate.db.tables import NAMES, Sequence, Time
 from toolgate.packs.orchestrator.access_rules import RULE_EFFECTS, SUBJECT_TYPES
 from toolgate.packs.orchestrator.vocabulary import (
+    ACK_STATUSES,
+    ARTIFACT_TYPES,
+    AVAILABILITY_STATUSES,
     JOB_STATUSES,
     MEMBER_ROLES,
     SCOPE_TYPES,
@@ -33,6 +37,7 @@ metadata = MetaData(naming_convention=NAMES)
 
 Words = Text().with_variant(Text(collation="C"), "postgresql")
 Id = String(36).with_variant(String(36, collation="C"), "postgresql")
+Ulid = String(26).with_variant(String(26, collation="C"), "postgresql")
 
 
 def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
@@ -238,4 +243,89 @@ access_rules = Table(
     Column("updated_by", Words, nullable=False),
     _one_of("effect", RULE_EFFECTS),
     _one_of("subject_type", SUBJECT_TYPES),
+)
+
+nodes = Table(
+    "orchestrator_nodes",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("slug", Words, nullable=False, unique=True),
+    Column("display_name", Words, nullable=False),
+    Column("worker_api_target_url", Words),
+    # JSON, like `config` and `capabilities`.
+    Column("metadata", Words, nullable=False),
+    # Its status follows from this, from `last_seen_at` and from the clock.
+    Column("drained", Boolean, nullable=False),
+    Column("config", Words, nullable=False),
+    Column("config_version", Ulid, nullable=False),
+    # The version that the node spoke of last, and what it said.
+    Column("config_ack_version", Ulid),
+    Column("config_ack_at", Time),
+    Column("config_ack_status", String(16)),
+    Column("config_ack_error", Words),
+    Column("last_seen_at", Time),
+    Column("last_capability_at", Time),
+    Column("capabilities", Words),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+    _one_of("config_ack_status", ACK_STATUSES),
+)
+
+availability = Table(
+    "orchestrator_node_availability",
+    metadata,
+    Column("node_id", Id, ForeignKey("orchestrator_nodes.id"), primary_key=True),
+    # `image` or `model`.
+    Column("kind", String(8), primary_key=True),
+    Column("name", Words, primary_key=True),
+    # Empty where the node named none.
+    Column("version", Words, primary_key=True),
+    Column("status", String(16), nullable=False),
+    Column("reported_at", Time, nullable=False),
+    Index(None, "kind", "name", "node_id"),
+    _one_of("kind", ("image", "model")),
+    _one_of("status", AVAILABILITY_STATUSES),
+)
+
+models = Table(
+    "orchestrator_models",
+    metadata,
+    Column("id", Id, primary_key=True),
+    # As nodes report it.
+    Column("name", Words, nullable=False, unique=True),
+    Column("vendor", Words),
+    Column("description", Words),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+)
+
+model_versions = Table(
+    "orchestrator_model_versions",
+    metadata,
+    Column("model_id", Id, ForeignKey("orchestrator_models.id"), primary_key=True),
+    Column("version", Words, primary_key=True),
+    # JSON.
+    Column("capabilities", Words, nullable=False),
+    Column("default_parameters", Words, nullable=False),
+    Column("created_at", Time, nullable=False),
+)
+
+model_artifacts = Table(
+    "orchestrator_model_artifacts",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("model_id", Id, nullable=False),
+    Column("version", Words, nullable=False),
+    Column("artifact_type", String(16), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("size_bytes", Sequence, nullable=False),
+    Column("cache_path", Words),
+    Column("source_uri", Words),
+    Column("created_at", Time, nullable=False),
+    ForeignKeyConstraint(
+        ["model_id", "version"],
+        ["orchestrator_model_versions.model_id", "orchestrator_model_versions.version"],
+    ),
+    Index(None, "model_id", "version", "id"),
+    _one_of("artifact_type", ARTIFACT_TYPES),
 )

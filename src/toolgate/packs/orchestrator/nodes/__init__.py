@@ -1,0 +1,1 @@
+"""Nodes: the machines that work for the agents."""
