@@ -49,6 +49,7 @@ class Shell:
     def __init__(self, folder: Path, stack: ExitStack, postgresql: Callable[[], str]) -> None:
         self.folder = folder
         (folder / ".venv").symlink_to(sys.prefix)  # what `make run` leaves beside the pages
+        (folder / "examples").symlink_to(ROOT / "examples")
         self._stack = stack
         self._new_postgresql = postgresql
         self._address = SHOWN

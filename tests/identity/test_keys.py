@@ -15,7 +15,7 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import keys
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.principal import AgentType, Kind, Principal, Role
-from toolgate.identity.keys import Keys, UnknownKey
+from toolgate.identity.keys import Keys, KeysOfNodes, UnknownKey
 
 pytestmark = pytest.mark.anyio
 
@@ -74,6 +74,20 @@ async def test_a_key_for_an_agent_has_a_type_and_no_role(ring: Keys, agent_type:
     assert await ring.look_up(made.key) == Principal(
         kind=Kind.AGENT, id=f"key:{made.id}", agent_type=agent_type
     )
+
+
+async def test_a_key_of_a_node_speaks_for_that_node_alone(ring: Keys, database: Database) -> None:
+    of_nodes = KeysOfNodes()
+    key, other = [
+        await database.write(lambda one, slug=slug: of_nodes.issue(one, slug)) for slug in "ab"
+    ]
+    found = await ring.look_up(key)
+    assert found is not None
+    assert found == Principal(kind=Kind.NODE, id=f"key:{key.split('_')[1]}", bound={"node_id": "a"})
+    assert found.scope == {"node": "a"}
+    await database.write(lambda one: of_nodes.revoke_all(one, "a"))
+    assert await ring.look_up(key) is None
+    assert await ring.look_up(other) is not None
 
 
 async def test_the_key_of_the_settings_is_an_admin_without_a_row(ring: Keys) -> None:

@@ -8,6 +8,7 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.db.oauth_tables import grants
 from toolgate.gate.principal import Role
+from toolgate.identity.keys import KeysOfNodes
 
 pytestmark = pytest.mark.anyio
 
@@ -177,6 +178,12 @@ async def test_an_agents_key_signs_nobody_in(web: Web, flow: Flow, holder: str) 
     answer = await flow.sign_in(web.keys[holder])
     assert answer.status_code == 403
     assert "That key is not right" in answer.text
+
+
+async def test_a_nodes_key_signs_nobody_in(web: Web, flow: Flow) -> None:
+    database = web.kit.app.gate.database
+    key = await database.write(lambda one: KeysOfNodes().issue(one, "worker-01"))
+    assert (await flow.sign_in(key)).status_code == 403
 
 
 async def test_a_wrong_key_may_be_corrected(flow: Flow) -> None:

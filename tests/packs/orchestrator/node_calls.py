@@ -33,7 +33,7 @@ async def status(kit: Kit, slug: str = LOCAL) -> str:
 
 
 async def report(kit: Kit, as_: Principal = NODE, **what: Any) -> Any:
-    given = {"capabilities": {}, **what}
+    given: dict[str, Any] = {"capabilities": {}, **what}
     return await result(kit, "worker_node.report_capabilities", as_, **given)
 
 

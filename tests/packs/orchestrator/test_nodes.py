@@ -51,13 +51,13 @@ async def add(kit: Kit, slugs: list[str], **more: Any) -> None:
 
 
 async def test_the_migration_makes_the_defined_tables(kit: Kit) -> None:
-    def differences(connection: Connection) -> list[Any]:
-        ours = {"include_object": lambda _, name, kind, *__: kind != "table" or ours_is(name)}
-        context = MigrationContext.configure(connection, opts={"compare_type": True, **ours})
-        return compare_metadata(context, metadata)
+    def ours(_: Any, name: str, kind: str, *__: Any) -> bool:
+        own = name.startswith("orchestrator_") and name != "orchestrator_version"
+        return kind != "table" or own
 
-    def ours_is(name: str) -> bool:
-        return name.startswith("orchestrator_") and not name.endswith("_version")
+    def differences(connection: Connection) -> list[Any]:
+        options: dict[str, Any] = {"compare_type": True, "include_object": ours}
+        return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
 
     assert await kit.app.gate.database.read(differences) == []
 
@@ -110,7 +110,11 @@ async def test_the_setting_says_when_a_node_is_inactive(tmp_path: Path, database
 
 async def test_a_node_is_read_with_all_that_it_reported(kit: Kit) -> None:
     set_clock(kit, NOW)
-    snapshot = {"cores": 8, "ünïcode": ["\x00", "😀", None, 1.5, {}], "deep": {"a": [[], {}]}}
+    snapshot: dict[str, Any] = {
+        "cores": 8,
+        "ünïcode": ["\x00", "😀", None, 1.5, {}],
+        "deep": {"a": [[], {}]},
+    }
     images = [{"image_ref": "docker.io/library/bash:latest", "status": "evicted"}]
     models = [
         {"model": "llama3", "version": "8b", "status": "loading"},

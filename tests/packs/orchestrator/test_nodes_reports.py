@@ -136,7 +136,7 @@ async def test_a_report_replaces_the_one_before(kit: Kit) -> None:
 async def test_a_report_that_cannot_be_kept_names_what_is_wrong(
     kit: Kit, given: dict[str, Any], named: str
 ) -> None:
-    whole = {"capabilities": {}, **given}
+    whole: dict[str, Any] = {"capabilities": {}, **given}
     error = await refused(kit, "worker_node.report_capabilities", NODE, **whole)
     assert error["type"] == "invalid_arguments"
     assert named in str(error)

@@ -1,0 +1,127 @@
+"""A small worker: it registers, says what it can do, stays in touch and fetches its configuration.
+
+Nothing but the standard library. GATE_URL says where the gate is, NODE_KEY is the key that
+`operator.node.create` showed.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import signal
+import sys
+import threading
+import urllib.error
+import urllib.request
+from typing import Any
+
+URL = os.environ.get("GATE_URL", "http://127.0.0.1:8765")
+HEADERS = {
+    "Authorization": f"Bearer {os.environ.get('NODE_KEY', '')}",
+    "Content-Type": "application/json",
+}
+PASSING = (409, 429, 502, 503, 504)
+"""Answers after which it is worth to try again; 409: there is a newer configuration by now."""
+Answer = dict[str, Any]
+
+
+class Refused(Exception):
+    """The gate said no, and will say so again."""
+
+
+def call(tool: str, **arguments: Any) -> Answer:
+    """What the gate answers; raises `Refused`, or `OSError` where it is worth to try again."""
+    request = urllib.request.Request(
+        f"{URL}/v1/tools/worker_node.{tool}", json.dumps(arguments).encode(), HEADERS
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)["result"]
+    except urllib.error.HTTPError as error:
+        if error.code in PASSING:
+            raise
+        said = error.read().decode(errors="replace")
+        raise Refused(f"worker_node.{tool} answered {error.code}: {said}") from None
+
+
+def snapshot() -> Answer:
+    """What this machine can do."""
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "platform": {"os": platform.system(), "arch": platform.machine()},
+        "compute": {"cpu_cores": os.cpu_count(), "memory_mb": pages * size // 2**20},
+        "container_runtimes": [one for one in ("podman", "docker") if shutil.which(one)],
+    }
+
+
+class Worker:
+    """One node."""
+
+    def __init__(self, interval: float | None, models: list[str]) -> None:
+        self.interval = interval
+        self.configured: float | None = None
+        self.models = [{"model": name, "status": "available"} for name in models]
+
+    def start(self) -> Answer:
+        """Register and report."""
+        told = call("register", metadata={"hostname": platform.node()})
+        print(f"{told['node_slug']} is registered", flush=True)
+        return call("report_capabilities", capabilities=snapshot(), models=self.models)
+
+    def refresh(self) -> Answer:
+        """Fetch the configuration, apply it, and say what became of it."""
+        fetched = call("get_config")
+        ended: Answer = {"config_version": fetched["config_version"], "status": "applied"}
+        try:
+            self.apply(fetched["config"])
+        except ValueError as problem:  # what was applied before stays in force
+            ended |= {"status": "rolled_back", "error": str(problem)}
+        told = call("acknowledge_config", **ended)
+        print(f"configuration {ended['config_version']} {ended['status']}", flush=True)
+        return told
+
+    def apply(self, config: Answer) -> None:
+        """Take over a configuration; raises `ValueError` and changes nothing where it is wrong."""
+        seconds = config.get("heartbeat_seconds")
+        if unknown := sorted(config.keys() - {"heartbeat_seconds"}):
+            raise ValueError(f"unknown: {', '.join(unknown)}")
+        if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
+            raise ValueError("heartbeat_seconds must be a number above 0")
+        self.configured = seconds
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until told to stop; a gate that is away for a while is asked again."""
+        told: Answer | None = None
+        while True:
+            try:
+                told = self.start() if told is None else call("heartbeat")
+                if told["refresh_config_requested"]:
+                    told = self.refresh()
+            except OSError as problem:
+                print(f"trying again: {problem}", flush=True)
+            seconds = told["heartbeat_seconds"] if told else 5
+            if stop.wait(self.interval or self.configured or seconds):
+                return
+
+
+def main() -> None:
+    """Run a worker until SIGTERM or Ctrl-C."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--once", action="store_true", help="stop after the first round")
+    options.add_argument("--interval", type=float, help="seconds between heartbeats")
+    options.add_argument("--model", action="append", default=[], help="a model this machine has")
+    given = options.parse_args()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if given.once:
+        stop.set()
+    try:
+        Worker(given.interval, given.model).run(stop)
+    except Refused as refused:
+        sys.exit(str(refused))
+
+
+if __name__ == "__main__":
+    main()
