@@ -12,7 +12,7 @@ async def load_demo(app: App) -> dict[str, int]:
     Raises `NotForDemo` where a pack refused, after the others had their turn.
     """
     stored: dict[str, int] = {}
-    refused: list[str] = []
+    refusals: list[str] = []
     for offer in app.gate.catalogue.offers:
         if offer.demo is None:
             continue
@@ -20,7 +20,7 @@ async def load_demo(app: App) -> dict[str, int]:
         try:
             stored[name] = await offer.demo(app.worlds[name].world, app.site_of(name))
         except NotForDemo as refusal:
-            refused.append(str(refusal))
-    if refused:
-        raise NotForDemo(" ".join(refused))
+            refusals.append(str(refusal))
+    if refusals:
+        raise NotForDemo(" ".join(refusals))
     return stored

@@ -64,9 +64,9 @@ class ThrottledLog:
         """Log that it is over, how often it happened and for how long; nothing if it did not."""
         if self._since is None:
             return
-        ended = message + " (%d times in %.0f s)"
+        summary = message + " (%d times in %.0f s)"
         level = self._level if level is None else level
-        self._logger.log(level, ended, *args, self._total, self._clock() - self._since)
+        self._logger.log(level, summary, *args, self._total, self._clock() - self._since)
         self._since, self._next, self._total, self._unlogged = None, 0.0, 0, 0
 
     def _log(

@@ -47,7 +47,7 @@ class HandlerFields(Common, total=False):
 class Entry:
     """One tool as the user wrote it, not checked yet."""
 
-    given: Mapping[str, Any]
+    fields: Mapping[str, Any]
     line: int
     handler: Handler | None = None
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -57,38 +57,38 @@ class Entry:
         """The line of a key, else of the whole entry."""
         return self.lines.get(key, self.line) if key else self.line
 
-    def renamed(self, key: str, to: str) -> "Entry":
+    def rename(self, key: str, to: str) -> "Entry":
         """The same entry with a key under its other name."""
-        given = {to if one == key else one: value for one, value in self.given.items()}
+        fields = {to if one == key else one: value for one, value in self.fields.items()}
         lines = {to if one == key else one: line for one, line in self.lines.items()}
-        return Entry(given, self.line, self.handler, lines)
+        return Entry(fields, self.line, self.handler, lines)
 
     @property
     def label(self) -> str:
         """How messages call it."""
-        name = self.given.get("name")
+        name = self.fields.get("name")
         return name if isinstance(name, str) and name else "this tool"
 
 
 class RouteTool:
     """A route of your backend as a tool."""
 
-    def __init__(self, **given: Unpack[RouteFields]) -> None:
+    def __init__(self, **fields: Unpack[RouteFields]) -> None:
         """Nothing is checked here: all problems of a file are told at once."""
         frame = inspect.currentframe()
         caller = frame.f_back if frame else None
-        self.entry = Entry(dict(given), caller.f_lineno if caller else 1)
+        self.entry = Entry(dict(fields), caller.f_lineno if caller else 1)
 
 
 class HandlerTool:
     """A function as a tool; what `@tool` makes of it."""
 
-    def __init__(self, handler: Handler, given: Mapping[str, Any]) -> None:
+    def __init__(self, handler: Handler, fields: Mapping[str, Any]) -> None:
         own = {"name": getattr(handler, "__name__", ""), "description": inspect.getdoc(handler)}
         code = getattr(handler, "__code__", None)
         self.handler = handler
         self.entry = Entry(
-            {key: value for key, value in (own | dict(given)).items() if value is not None},
+            {key: value for key, value in (own | dict(fields)).items() if value is not None},
             code.co_firstlineno if code else 1,
             handler,
         )
@@ -98,6 +98,6 @@ class HandlerTool:
         return self.handler(*args, **kwargs)
 
 
-def tool(**given: Unpack[HandlerFields]) -> Callable[[Handler], HandlerTool]:
+def tool(**fields: Unpack[HandlerFields]) -> Callable[[Handler], HandlerTool]:
     """Declare an async function `(ctx: HandlerContext, args)` as a tool."""
-    return lambda handler: HandlerTool(handler, given)
+    return lambda handler: HandlerTool(handler, fields)

@@ -38,10 +38,10 @@ def _from_python(file: Path, text: str) -> Iterator[Entry | UnreadableEntry]:
     module = _run(file, text)
     if not hasattr(module, "tools"):
         raise UnreadableEntry(1, "there is no `tools`; write `tools = [...]`")
-    listed = module.tools
-    if not isinstance(listed, list | tuple):
+    tools = module.tools
+    if not isinstance(tools, list | tuple):
         raise UnreadableEntry(1, "`tools` must be a list")
-    for number, one in enumerate(cast("list[Any]", listed), 1):
+    for number, one in enumerate(cast("list[Any]", tools), 1):
         if isinstance(one, RouteTool | HandlerTool):
             yield one.entry
         else:
@@ -60,13 +60,13 @@ def _run(file: Path, text: str) -> ModuleType:
     sys.modules[name] = module
     try:
         exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 (the operator's own file)
-    except SyntaxError as wrong:
+    except SyntaxError as error:
         _restore_module(name, former)
-        line = wrong.lineno if wrong.filename == path else None
-        raise UnreadableEntry(line, f"it is not valid Python, {wrong.msg}") from None
-    except (Exception, SystemExit) as wrong:
+        line = error.lineno if error.filename == path else None
+        raise UnreadableEntry(line, f"it is not valid Python, {error.msg}") from None
+    except (Exception, SystemExit) as error:
         _restore_module(name, former)
-        raise UnreadableEntry(_line_in(path, wrong), _reason(wrong)) from None
+        raise UnreadableEntry(_line_in(path, error), _reason(error)) from None
     return module
 
 
@@ -77,16 +77,16 @@ def _restore_module(name: str, former: ModuleType | None) -> None:
         sys.modules[name] = former
 
 
-def _line_in(path: str, wrong: BaseException) -> int | None:
+def _line_in(path: str, error: BaseException) -> int | None:
     lines = [
-        one.lineno for one in traceback.extract_tb(wrong.__traceback__) if one.filename == path
+        one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == path
     ]
     return lines[-1] if lines else None
 
 
-def _reason(wrong: BaseException) -> str:
-    words = " ".join(str(wrong).split())
-    return f"running it failed, {type(wrong).__name__}" + (f": {words}" if words else "")
+def _reason(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return f"running it failed, {type(error).__name__}" + (f": {words}" if words else "")
 
 
 def _from_yaml(text: str) -> Iterator[Entry | UnreadableEntry]:
@@ -102,21 +102,21 @@ def _from_yaml(text: str) -> Iterator[Entry | UnreadableEntry]:
             )
         for node in cast("list[Any]", root.value):
             yield _entry(loader, node)
-    except yaml.MarkedYAMLError as wrong:
-        mark = wrong.problem_mark or wrong.context_mark
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
-        raise UnreadableEntry(line, f"it is not valid YAML, {wrong.problem}") from None
-    except yaml.YAMLError as wrong:
+        raise UnreadableEntry(line, f"it is not valid YAML, {error.problem}") from None
+    except yaml.YAMLError as error:
         raise UnreadableEntry(
-            None, f"it is not valid YAML, {' '.join(str(wrong).split())}"
+            None, f"it is not valid YAML, {' '.join(str(error).split())}"
         ) from None
     finally:
         loader.dispose()
 
 
 def _entry(loader: Any, node: Any) -> Entry | UnreadableEntry:
-    given: Any = loader.construct_object(node, deep=True)
-    if not isinstance(given, dict):
+    fields: Any = loader.construct_object(node, deep=True)
+    if not isinstance(fields, dict):
         return UnreadableEntry(
             _line(node), "a tool is a mapping of keys such as name, path and role"
         )
@@ -125,7 +125,7 @@ def _entry(loader: Any, node: Any) -> Entry | UnreadableEntry:
     if len(lines) < len(keys):
         twice = next(key for n, (key, _) in enumerate(keys) if key in dict(keys[:n]))
         return UnreadableEntry(lines[twice], f"{twice} stands twice in one tool")
-    return Entry(cast("dict[str, Any]", given), _line(node), None, lines)
+    return Entry(cast("dict[str, Any]", fields), _line(node), None, lines)
 
 
 def _line(node: Any) -> int:

@@ -15,7 +15,7 @@ from toolgate.sections import ExtendSettings, LimitSettings
 from toolgate.setting_types import BadSettings, Section
 
 MOST_BYTES = 4 * 1024 * 1024
-MOST_TOLD = 50
+MOST_PROBLEMS = 50
 
 
 Problem = tuple[Path, int | None, str]
@@ -31,10 +31,10 @@ class BadTools(BadSettings):
             f"{file}:{line}: {reason}" if line else f"{file}: {reason}"
             for file, line, reason in problems
         ]
-        shown = self.problems[:MOST_TOLD]
-        if len(self.problems) > MOST_TOLD:
-            shown.append(f"and {len(self.problems) - MOST_TOLD} more problems.")
-        super().__init__("\n".join(shown))
+        lines = self.problems[:MOST_PROBLEMS]
+        if len(self.problems) > MOST_PROBLEMS:
+            lines.append(f"and {len(self.problems) - MOST_PROBLEMS} more problems.")
+        super().__init__("\n".join(lines))
 
 
 def check_settings(settings: ExtendSettings) -> None:
@@ -42,8 +42,8 @@ def check_settings(settings: ExtendSettings) -> None:
     try:
         if settings.base_url is not None:
             origin_of(settings.base_url)
-    except BadAddress as wrong:
-        raise BadSettings(f"Setting extend.base_url: {wrong}.") from None
+    except BadAddress as problem:
+        raise BadSettings(f"Setting extend.base_url: {problem}.") from None
     if settings.identity == "key" and not settings.key:
         raise BadSettings("Setting extend.identity is key, so extend.key must be set too.")
     if settings.key and not (settings.key.isascii() and settings.key.isprintable()):
@@ -78,8 +78,8 @@ def _entries(file: Path) -> list[Entry | UnreadableEntry]:
     """Every entry of a file; for one that cannot be read as a whole, why."""
     try:
         return list(entries_of(file, _text(file)))
-    except UnreadableEntry as wrong:
-        return [wrong]
+    except UnreadableEntry as problem:
+        return [problem]
 
 
 def _add_tool(
@@ -103,6 +103,6 @@ def _text(file: Path) -> str:
         raise UnreadableEntry(None, "it is not there (setting extend.tools)") from None
     except UnicodeDecodeError:
         raise UnreadableEntry(None, "it is not UTF-8; save it as UTF-8") from None
-    except OSError as wrong:
-        why = (wrong.strerror or str(wrong)).lower()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
         raise UnreadableEntry(None, f"{why} (setting extend.tools)") from None

@@ -33,35 +33,35 @@ class ImportResult:
 
 def import_operations(document: Any, only: Sequence[str], role: str) -> ImportResult:
     """Every operation of these methods as a route tool."""
-    whole = cast(Json, document) if isinstance(document, dict) else {}
-    version = whole.get("openapi")
+    content = cast(Json, document) if isinstance(document, dict) else {}
+    version = content.get("openapi")
     if not isinstance(version, str) or not version.startswith(("3.0", "3.1")):
         raise BadDocument('It is not OpenAPI 3.0 or 3.1: the key "openapi" must say so.')
-    made = ImportResult(title=_title(whole), base=_base(whole))
+    result = ImportResult(title=_title(content), base=_base(content))
     names: set[str] = set()
-    for path, method, item in _operations(whole):
+    for path, method, item in _operations(content):
         if method.upper() not in only:
             continue
         where = f"{method.upper()} {path}"
-        resolver = Resolver(whole, old=version.startswith("3.0"))
+        resolver = Resolver(content, old=version.startswith("3.0"))
         try:
             entry = _entry(path, method, item, resolver)
         except OperationSkipped as reason:
-            made.notes.append(f"{where} was left out: {reason}.")
+            result.notes.append(f"{where} was left out: {reason}.")
             continue
         except (AttributeError, LookupError, TypeError, RecursionError, StopIteration):
-            made.notes.append(f"{where} was left out: it is not as OpenAPI has it.")
+            result.notes.append(f"{where} was left out: it is not as OpenAPI has it.")
             continue
         entry["name"] = _unique(entry["name"], names)
-        made.notes += [f"{where}: {note}." for note in resolver.notes]
-        made.tools.append(entry | {"role": role})
-    return made
+        result.notes += [f"{where}: {note}." for note in resolver.notes]
+        result.tools.append(entry | {"role": role})
+    return result
 
 
 def _title(document: Json) -> str:
     info = document.get("info")
-    found = cast(Json, info) if isinstance(info, dict) else {}
-    return " ".join(f"{found.get('title', '')} {found.get('version', '')}".split())
+    fields = cast(Json, info) if isinstance(info, dict) else {}
+    return " ".join(f"{fields.get('title', '')} {fields.get('version', '')}".split())
 
 
 def _base(document: Json) -> str | None:
@@ -77,10 +77,10 @@ def _operations(document: Json) -> Iterator[tuple[str, str, Json]]:
     for path, item in cast(Json, paths).items() if isinstance(paths, dict) else ():
         if not isinstance(item, dict):
             continue
-        found = cast(Json, item)
+        operations = cast(Json, item)
         for method in METHODS:
-            if isinstance(operation := found.get(method), dict):
-                shared = found.get("parameters", [])
+            if isinstance(operation := operations.get(method), dict):
+                shared = operations.get("parameters", [])
                 yield str(path), method, {"shared": shared, **cast(Json, operation)}
 
 
@@ -111,17 +111,17 @@ def _words(operation: Json, key: str) -> str:
 
 
 def _name(operation_id: Any, method: str, path: str) -> str:
-    given = operation_id if isinstance(operation_id, str) and operation_id else f"{method} {path}"
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", given).strip("_.-")[:MOST_NAME] or method
+    words = operation_id if isinstance(operation_id, str) and operation_id else f"{method} {path}"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", words).strip("_.-")[:MOST_NAME] or method
 
 
 def _unique(name: str, names: set[str]) -> str:
-    found, number = name, 1
-    while found.replace(".", "_") in names:
+    unique, number = name, 1
+    while unique.replace(".", "_") in names:
         number += 1
-        found = f"{name}_{number}"
-    names.add(found.replace(".", "_"))
-    return found
+        unique = f"{name}_{number}"
+    names.add(unique.replace(".", "_"))
+    return unique
 
 
 def _add_parameters(
@@ -163,8 +163,8 @@ def _require_all_of(path: str, schema: Json) -> None:
 def _is_plain(schema: Json) -> bool:
     """Whether a value is one text, number or truth value, which every style writes alike."""
     types = schema.get("type")
-    named = [types] if isinstance(types, str) else cast("list[Any]", types or [])
-    return bool(named) and all(one in PLAIN for one in named)
+    names = [types] if isinstance(types, str) else cast("list[Any]", types or [])
+    return bool(names) and all(one in PLAIN for one in names)
 
 
 def _style(name: str, parameter: Json) -> Json:
@@ -178,8 +178,8 @@ def _style(name: str, parameter: Json) -> Json:
 
 
 def _explode(parameter: Json, style: str) -> bool:
-    said = parameter.get("explode")
-    return said if isinstance(said, bool) else style == "form"
+    explode = parameter.get("explode")
+    return explode if isinstance(explode, bool) else style == "form"
 
 
 def _check_simple(name: str, parameter: Json, schema: Json) -> None:
@@ -220,8 +220,8 @@ def _add_body(schema: Json, method: str, operation: Json, resolver: Resolver) ->
         raise OperationSkipped(f"its body is {', '.join(content) or 'of no type'}, not JSON")
     if method.upper() in IN_QUERY:
         raise OperationSkipped(f"its body cannot be sent with {method.upper()}")
-    whole = resolver.merge(resolver.resolve(content[kinds[0]].get("schema", {})))
-    for name, part in whole.get("properties", {}).items():
-        _add(schema, name, part, bool(body.get("required")) and name in whole.get("required", ()))
-    if "additionalProperties" in whole:
-        schema["additionalProperties"] = whole["additionalProperties"]
+    merged = resolver.merge(resolver.resolve(content[kinds[0]].get("schema", {})))
+    for name, part in merged.get("properties", {}).items():
+        _add(schema, name, part, bool(body.get("required")) and name in merged.get("required", ()))
+    if "additionalProperties" in merged:
+        schema["additionalProperties"] = merged["additionalProperties"]

@@ -14,8 +14,8 @@ GOOD = re.compile(r"2\d\d|2XX")
 def response_schema(operation: Json, resolver: Resolver) -> Json | None:
     """The schema of every good answer, if there is one that is an object; else a note says why."""
     responses = operation.get("responses")
-    found = cast(Json, responses) if isinstance(responses, dict) else {}
-    good = [one for status, one in found.items() if GOOD.fullmatch(str(status).upper())]
+    by_status = cast(Json, responses) if isinstance(responses, dict) else {}
+    good = [one for status, one in by_status.items() if GOOD.fullmatch(str(status).upper())]
     answers = resolver.for_responses()
     try:
         schemas = [_schema(answers.follow(one), answers) for one in good]

@@ -36,10 +36,10 @@ class Resolver:
         """What a node is, or refers to."""
         if not isinstance(node, dict):
             raise OperationSkipped("a part of it is no object")
-        found = cast(Json, node)
-        reference = found.get("$ref")
+        schema = cast(Json, node)
+        reference = schema.get("$ref")
         if reference is None:
-            return found
+            return schema
         if depth > MOST_DEEP:
             raise OperationSkipped("its references go round in a circle")
         return self.follow(self._target(reference), depth + 1)
@@ -64,26 +64,28 @@ class Resolver:
             return [self.resolve(one, open_) for one in cast("list[Any]", node)]
         if not isinstance(node, dict):
             return node
-        found = cast(Json, node)
-        reference = found.get("$ref")
+        schema = cast(Json, node)
+        reference = schema.get("$ref")
         if isinstance(reference, str):
             return self._inline(reference, open_)
-        found = self._without_absent(found)
+        schema = self._without_absent(schema)
         return self._as_json_schema(
             {
                 key: one if key in DATA else self._resolve_member(key, one, open_)
-                for key, one in found.items()
+                for key, one in schema.items()
                 if key not in DROPPED and not key.startswith("x-")
             }
         )
 
     def _without_absent(self, schema: Json) -> Json:
-        required, known = schema.get("required"), schema.get("properties")
-        if not isinstance(required, list) or not isinstance(known, dict):
+        required, properties = schema.get("required"), schema.get("properties")
+        if not isinstance(required, list) or not isinstance(properties, dict):
             return schema
-        names = cast(Json, known)
-        kept = [one for one in cast("list[Any]", required) if not self._is_absent(names.get(one))]
-        return {**schema, "required": kept}
+        names = cast(Json, properties)
+        present = [
+            one for one in cast("list[Any]", required) if not self._is_absent(names.get(one))
+        ]
+        return {**schema, "required": present}
 
     def _is_absent(self, node: Any) -> bool:
         return isinstance(node, dict) and self.follow(node).get(self._absent) is True
@@ -108,9 +110,9 @@ class Resolver:
         if not self._old:
             return schema
         for bound, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-            if isinstance(said := schema.get(bound), bool):
+            if isinstance(exclusive := schema.get(bound), bool):
                 del schema[bound]
-                if said and limit in schema:
+                if exclusive and limit in schema:
                     schema[bound] = schema.pop(limit)
         if schema.pop("nullable", False) is True and isinstance(schema.get("type"), str):
             schema["type"] = [schema["type"], "null"]
@@ -122,16 +124,16 @@ class Resolver:
         """The schema of a body as one object: parts that all hold are put together."""
         if not isinstance(schema, dict):
             raise OperationSkipped("its body has no schema")
-        whole = cast(Json, schema)
-        if any(word in whole for word in SEVERAL):
+        root = cast(Json, schema)
+        if any(word in root for word in SEVERAL):
             raise OperationSkipped("its body has several forms")
-        parts = [self.merge(one) for one in whole.get("allOf", ())]
-        if not parts and whole.get("type", "object") != "object":
+        parts = [self.merge(one) for one in root.get("allOf", ())]
+        if not parts and root.get("type", "object") != "object":
             raise OperationSkipped("its body is not an object")
-        if not parts and not whole.keys() & {"properties", "additionalProperties"}:
+        if not parts and not root.keys() & {"properties", "additionalProperties"}:
             raise OperationSkipped("its body says nothing of its fields")
         merged: Json = {"properties": {}, "required": []}
-        for part in (*parts, whole):
+        for part in (*parts, root):
             merged["properties"] |= part.get("properties", {})
             merged["required"] += part.get("required", [])
             if "additionalProperties" in part:

@@ -20,14 +20,14 @@ class OwnTools:
         self._settings = settings
         self._limits = limits
         # Taken before the files are read, so that no change in between is missed.
-        self._seen = digest_of(settings.tools)
+        self._digest = digest_of(settings.tools)
         self.offer = self._read()
 
     def reloader(
         self, catalogue: Catalogue, pause: Callable[[], Awaitable[None]] = wait_a_second
     ) -> Reloader:
         """Keeps the catalogue at what the files say."""
-        return Reloader(self._settings.tools, self._read, catalogue, self._seen, pause)
+        return Reloader(self._settings.tools, self._read, catalogue, self._digest, pause)
 
     def _read(self) -> AnyOffer:
         return offer_of(self._settings.tools, self._settings, self._limits)

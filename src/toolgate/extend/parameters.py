@@ -60,17 +60,19 @@ def query_of(arguments: Mapping[str, Any], styles: Mapping[str, QueryStyle]) -> 
         if value is None:
             continue
         if style := styles.get(name):
-            found = style.pairs(name, value)
-            _check_unique(name, found, set(arguments) | set(styles))
-            pairs += found
+            own_pairs = style.pairs(name, value)
+            _check_unique(name, own_pairs, set(arguments) | set(styles))
+            pairs += own_pairs
         else:
             pairs.append((percent_encode(name), percent_encode(value)))
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
-def _check_unique(name: str, pairs: Iterable[Pair], known: set[str]) -> None:
+def _check_unique(name: str, pairs: Iterable[Pair], arguments: set[str]) -> None:
     """Raise if a field of an object would be sent under the name of another argument."""
-    others = {percent_encode(one): one for one in known if one != name}
-    if taken := next((others[key] for key, _ in pairs if key in others), None):
-        message = f"{name} must not have a field {taken}: it would be sent as the argument {taken}"
+    others = {percent_encode(one): one for one in arguments if one != name}
+    if double := next((others[key] for key, _ in pairs if key in others), None):
+        message = (
+            f"{name} must not have a field {double}: it would be sent as the argument {double}"
+        )
         raise InvalidArguments([Problem(name, "value", message)])

@@ -30,15 +30,15 @@ class Reloader:
         files: Sequence[Path],
         load: Callable[[], AnyOffer],
         catalogue: Catalogue,
-        seen: bytes,
+        digest: bytes,
         pause: Callable[[], Awaitable[None]] = wait_a_second,
     ) -> None:
         self._files = files
-        self._named = ", ".join(map(str, files))
+        self._names = ", ".join(map(str, files))
         self._load = load
         self._catalogue = catalogue
         self._pause = pause
-        self._seen = seen
+        self._digest = digest
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -47,21 +47,21 @@ class Reloader:
             try:
                 await self.reload_if_changed()
             except Exception:
-                logger.exception("%s could not be loaded again", self._named)
+                logger.exception("%s could not be loaded again", self._names)
 
     async def reload_if_changed(self) -> bool:
         """Load the files if one has changed; whether the tools are new ones now."""
         digest = await anyio.to_thread.run_sync(digest_of, self._files)
-        if digest == self._seen:
+        if digest == self._digest:
             return False
-        self._seen = digest
+        self._digest = digest
         try:
             own = await anyio.to_thread.run_sync(self._load)
-        except BadSettings as wrong:
-            logger.warning("%s has changed, but the former tools stay.\n%s", self._named, wrong)
+        except BadSettings as problem:
+            logger.warning("%s has changed, but the former tools stay.\n%s", self._names, problem)
             return False
         await self._catalogue.renew(own)
-        logger.warning("%s was loaded again: %d tools.", self._named, len(own.tools))
+        logger.warning("%s was loaded again: %d tools.", self._names, len(own.tools))
         for name in self._catalogue.replaced:
             logger.warning("%s replaces the built-in tool of its name.", name)
         return True

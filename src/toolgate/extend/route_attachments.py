@@ -29,10 +29,10 @@ def is_file(response: FetchedResponse) -> bool:
 
 def attachment_of_file(response: FetchedResponse) -> Attachment:
     """The file that a route answered."""
-    said = Message()
-    said["Content-Disposition"] = response.headers.get("content-disposition", "attachment")
+    headers = Message()
+    headers["Content-Disposition"] = response.headers.get("content-disposition", "attachment")
     return Attachment.of(
-        response.body, media_type=_content_type(response), name=said.get_filename() or ""
+        response.body, media_type=_content_type(response), name=headers.get_filename() or ""
     )
 
 

@@ -27,7 +27,7 @@ PLACE = re.compile(r"\{([\w.-]+)\}")
 IN_QUERY = {"GET", "DELETE"}
 IN_PATH = "/%:@!$&'()*+,;=-._~"
 VISIBLE = "".join(chr(one) for one in range(0x21, 0x7F) if chr(one) != "%")
-MOST_TOLD = 500
+MOST_ERROR_TEXT = 500
 OK, REDIRECT, REFUSED, FAILED = 200, 300, 400, 500
 AS_IT_IS = {503, 504}
 """Failures whose status says something to the caller; the others are a bad gateway."""
@@ -134,7 +134,7 @@ def _segment(template: str, arguments: Mapping[str, Any], problems: list[Problem
         except InvalidArguments as invalid:
             problems.extend(invalid.problems)
             plain[name] = ["x"]
-    if PLACE.sub(lambda found: ",".join(plain[found[1]]), template) in (".", ".."):
+    if PLACE.sub(lambda match: ",".join(plain[match[1]]), template) in (".", ".."):
         problems.append(_not_a_part(names[0]))
     parts = PLACE.split(template)
     return "".join(
@@ -189,13 +189,15 @@ class RouteCall:
             ctx.principal, ctx.request_id, self.settings, self.address.trusted
         )
         url, content = self.address.url_for(args), None
-        whole = self.method in IN_QUERY
-        asked = {name: value for name, value in rest.items() if whole or name in self.in_query}
+        all_in_query = self.method in IN_QUERY
+        query_arguments = {
+            name: value for name, value in rest.items() if all_in_query or name in self.in_query
+        }
         try:
-            if query := query_of(asked, self.in_query):
+            if query := query_of(query_arguments, self.in_query):
                 url += f"?{query}"
-            if not whole:
-                body = {name: value for name, value in rest.items() if name not in asked}
+            if not all_in_query:
+                body = {name: value for name, value in rest.items() if name not in query_arguments}
                 content = json.dumps(body, ensure_ascii=False).encode()
                 headers["Content-Type"] = "application/json"
         except UnicodeEncodeError:
@@ -273,19 +275,19 @@ def _error_text(response: FetchedResponse) -> str | None:
     try:
         value: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
-        refused = response.status < FAILED  # the text of a failure may be a piece of its insides
-        return _short_text(body.decode("utf-8", "replace").strip()) if refused else None
+        is_refusal = response.status < FAILED  # the text of a failure may be a piece of its insides
+        return _short_text(body.decode("utf-8", "replace").strip()) if is_refusal else None
     if not isinstance(value, dict):
         return _short_text(value)
-    said = cast("dict[str, Any]", value)
-    error = said.get("error")
+    fields = cast("dict[str, Any]", value)
+    error = fields.get("error")
     inner = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else error
-    return _short_text(inner) or _short_text(said.get("message"))
+    return _short_text(inner) or _short_text(fields.get("message"))
 
 
 def _short_text(text: Any) -> str | None:
     """A short text without markup: an HTML page is for people with a browser."""
-    if not isinstance(text, str) or not 0 < len(text) <= MOST_TOLD:
+    if not isinstance(text, str) or not 0 < len(text) <= MOST_ERROR_TEXT:
         return None
     return text if text.isprintable() and not text.startswith("<") else None
 

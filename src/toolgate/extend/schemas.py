@@ -28,8 +28,8 @@ class BadSchema(ValueError):
 
 def without_unknown_names(schema: Schema) -> Schema:
     """The schema of arguments; unless it says otherwise, unknown names are refused."""
-    whole: Schema = {"type": "object", "properties": {}, **schema}
-    return whole if (ELSEWHERE | PARTS) & schema.keys() else whole | {"additionalProperties": False}
+    full: Schema = {"type": "object", "properties": {}, **schema}
+    return full if (ELSEWHERE | PARTS) & schema.keys() else full | {"additionalProperties": False}
 
 
 def compile_schema(schema: Schema) -> SchemaCheck:
@@ -84,14 +84,14 @@ def _check_plain(schema: Schema) -> None:
     """Raise unless the schema describes an object, and refers only to itself."""
     if schema.get("type", "object") != "object":
         raise BadSchema('its type must be "object"')
-    known = schema.get("$defs", {})
-    for key, said in _references(schema):
+    definitions = schema.get("$defs", {})
+    for key, reference in _references(schema):
         if key != "$ref":
             raise BadSchema(f"{key} cannot be used here")
-        if not said.startswith(LOCAL):
-            raise BadSchema(f"$ref {shorten(said)!r} must point to {LOCAL}NAME in the schema")
-        if said.removeprefix(LOCAL) not in known:
-            raise BadSchema(f"$ref {shorten(said)!r} leads nowhere")
+        if not reference.startswith(LOCAL):
+            raise BadSchema(f"$ref {shorten(reference)!r} must point to {LOCAL}NAME in the schema")
+        if reference.removeprefix(LOCAL) not in definitions:
+            raise BadSchema(f"$ref {shorten(reference)!r} leads nowhere")
 
 
 def _references(node: Any) -> Iterator[tuple[str, str]]:
@@ -122,8 +122,8 @@ def _problems(error: Any, names: Sequence[str]) -> Iterator[Problem]:
         field = f"{where}.{name}" if where else name
         yield Problem(field, "missing", f"{field} is required")
     elif rule == "additionalProperties" and error.validator_value is False:
-        known = error.schema.get("properties", {})
-        for name in [name for name in error.instance if name not in known][:MOST_PROBLEMS]:
+        properties = error.schema.get("properties", {})
+        for name in [name for name in error.instance if name not in properties][:MOST_PROBLEMS]:
             yield _unknown(where, name, names)
     else:
         field = where or "arguments"
@@ -151,16 +151,16 @@ _TYPES = {
 }
 
 
-def _type(wanted: Any) -> Words:
-    kinds = [wanted] if isinstance(wanted, str) else wanted
+def _type(types: Any) -> Words:
+    kinds = [types] if isinstance(types, str) else types
     return "type", f"must be {' or '.join(_TYPES.get(kind, kind) for kind in kinds)}"
 
 
-def _options(wanted: list[Any]) -> Words:
+def _options(values: list[Any]) -> Words:
     options = ", ".join(
-        shorten(json.dumps(one, ensure_ascii=False)) for one in wanted[:MOST_OPTIONS]
+        shorten(json.dumps(one, ensure_ascii=False)) for one in values[:MOST_OPTIONS]
     )
-    return "value", f"must be one of: {options}{', …' if len(wanted) > MOST_OPTIONS else ''}"
+    return "value", f"must be one of: {options}{', …' if len(values) > MOST_OPTIONS else ''}"
 
 
 def _least_characters(least: Any) -> Words:
@@ -173,8 +173,8 @@ def _range(words: str) -> Callable[[Any], Words]:
     return lambda bound: ("range", f"must {words.format(bound)}")
 
 
-def _other(wanted: Any) -> Words:
-    text = json.dumps(wanted, ensure_ascii=False) if not isinstance(wanted, dict | list) else ""
+def _other(limit: Any) -> Words:
+    text = json.dumps(limit, ensure_ascii=False) if not isinstance(limit, dict | list) else ""
     return "value", f"does not fit its schema{f' ({shorten(text)})' if text else ''}"
 
 

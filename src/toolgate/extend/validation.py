@@ -66,14 +66,14 @@ class EntryValidator:
     def __post_init__(self) -> None:
         """Read both spellings as one."""
         for spelling, key in SPELLINGS.items():
-            if spelling not in self.entry.given:
+            if spelling not in self.entry.fields:
                 continue
-            if key in self.entry.given:
+            if key in self.entry.fields:
                 self._add_problem(
                     spelling, f"{spelling} and {key} are the same key, so write one of them"
                 )
             self._written[key] = spelling
-            self.entry = self.entry.renamed(spelling, key)
+            self.entry = self.entry.rename(spelling, key)
 
     def tool(self) -> OwnTool | None:
         """The tool; None if there are problems."""
@@ -83,16 +83,16 @@ class EntryValidator:
             self._add_problem("name", "name must be 1 to 128 letters, digits, _ . or -")
         role = self._one_of("role", tuple(Role), Role.ADMIN)
         hints = self._hints()
-        passed = self._extra_fields()
+        extra_fields = self._extra_fields()
         limits = self._limits()
-        made = self._handler() if self.entry.handler else self._route()
-        if made is None or self.problems:
+        parts = self._handler() if self.entry.handler else self._route()
+        if parts is None or self.problems:
             return None
         title = self._title(name, hints)
-        effect = _effect(hints, made.effect)
-        if made.attachment_field and effect is not Effect.READ:
+        effect = _effect(hints, parts.effect)
+        if parts.attachment_field and effect is not Effect.READ:
             self._add_problem(
-                None, f"{made.attachment_field} is an attachment, so say readOnlyHint: true"
+                None, f"{parts.attachment_field} is an attachment, so say readOnlyHint: true"
             )
             return None
         return OwnTool(
@@ -101,22 +101,22 @@ class EntryValidator:
             family="handlers" if self.entry.handler else "routes",
             title=title,
             description=description,
-            input=made.input,
+            input=parts.input,
             output=OwnResult,
             role=Role(role),
             effect=effect,
             idempotent=hints.get("idempotentHint", effect is Effect.READ),
-            open_world=hints.get("openWorldHint", made.open_world),
-            example=_example(made.declared_input),
+            open_world=hints.get("openWorldHint", parts.open_world),
+            example=_example(parts.declared_input),
             writes=frozenset() if effect is Effect.READ else frozenset({Target.OUTSIDE}),
             limits=limits,
-            handler=made.call,
-            reader=made.reader,
-            declared_input=made.declared_input,
-            declared_output=made.declared_output,
+            handler=parts.call,
+            reader=parts.reader,
+            declared_input=parts.declared_input,
+            declared_output=parts.declared_output,
             hints=hints,
-            extra_fields=passed,
-            declared_attachment=made.attachment_field,
+            extra_fields=extra_fields,
+            declared_attachment=parts.attachment_field,
         )
 
     def _add_problem(self, key: str | None, reason: str) -> None:
@@ -126,19 +126,19 @@ class EntryValidator:
         return self._written.get(key, key)
 
     def _keys(self) -> None:
-        known = HANDLER if self.entry.handler else ROUTE
-        for key in self.entry.given:
-            if key in known:
+        keys = HANDLER if self.entry.handler else ROUTE
+        for key in self.entry.fields:
+            if key in keys:
                 continue
             if key in ("path", "handler"):
                 self._add_problem(key, "it has a path and a handler, but a tool has one of them")
                 continue
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"write {near[0]}" if near else f"known keys: {', '.join(known)}"
+            near = difflib.get_close_matches(str(key), keys, n=1)
+            hint = f"write {near[0]}" if near else f"known keys: {', '.join(keys)}"
             self._add_problem(key, f"unknown key {key!r}, {hint}")
 
     def _text(self, key: str) -> str:
-        value = self.entry.given.get(key)
+        value = self.entry.fields.get(key)
         if isinstance(value, str) and value.strip():
             return value.strip()
         what = "is missing" if value is None else "must be a text that is not empty"
@@ -146,14 +146,14 @@ class EntryValidator:
         return ""
 
     def _one_of(self, key: str, options: Sequence[str], default: str) -> str:
-        value = self.entry.given.get(key, default)
+        value = self.entry.fields.get(key, default)
         if value in options:
             return str(value)
         self._add_problem(key, f"{key} must be one of: {', '.join(options)}")
         return default
 
     def _mapping(self, key: str) -> dict[str, Any] | None:
-        value = self.entry.given.get(key)
+        value = self.entry.fields.get(key)
         if value is None:
             return None
         if isinstance(value, Mapping):
@@ -162,7 +162,7 @@ class EntryValidator:
         return None
 
     def _limits(self) -> ToolLimits:
-        seconds, slow = self.entry.given.get("seconds"), self.entry.given.get("slow", False)
+        seconds, slow = self.entry.fields.get("seconds"), self.entry.fields.get("slow", False)
         if seconds is not None and not (type(seconds) in (int, float) and seconds > 0):
             self._add_problem("seconds", "seconds must be a number above 0")
         if not isinstance(slow, bool):
@@ -183,25 +183,25 @@ class EntryValidator:
     def _extra_fields(self) -> dict[str, Any]:
         """What MCP knows and toolgate only passes on."""
         self._mapping("_meta")
-        icons = self.entry.given.get("icons", [])
-        listed = cast("list[Any]", icons) if isinstance(icons, list) else [None]
-        if any(not isinstance(one, Mapping) or "src" not in one for one in listed):
+        icons = self.entry.fields.get("icons", [])
+        entries = cast("list[Any]", icons) if isinstance(icons, list) else [None]
+        if any(not isinstance(one, Mapping) or "src" not in one for one in entries):
             self._add_problem("icons", "icons must be a list of mappings, each with src")
-        passed = {key: self.entry.given[key] for key in PASSED if key in self.entry.given}
-        if not is_json(passed):
+        fields = {key: self.entry.fields[key] for key in PASSED if key in self.entry.fields}
+        if not is_json(fields):
             self._add_problem(None, f"{' or '.join(PASSED)} holds something that is not JSON")
-        return passed
+        return fields
 
     def _title(self, name: str, hints: Mapping[str, Any]) -> str:
-        given = self.entry.given.get("title") or hints.get("title")
+        title = self.entry.fields.get("title") or hints.get("title")
         plain = re.sub(r"[_.-]+", " ", name).strip() or name
-        return str(given or plain[:1].upper() + plain[1:])
+        return str(title or plain[:1].upper() + plain[1:])
 
     def _compile(self, key: str, schema: Schema) -> SchemaCheck | None:
         try:
             return compile_schema(schema)
-        except BadSchema as wrong:
-            self._add_problem(key, f"{self._spelling(key)} cannot be used, {wrong}")
+        except BadSchema as problem:
+            self._add_problem(key, f"{self._spelling(key)} cannot be used, {problem}")
             return None
 
     def _output_schema(self) -> tuple[Schema, SchemaCheck | None]:
@@ -209,8 +209,8 @@ class EntryValidator:
         if schema is None:
             return {}, None
         if schema.get("type") != "object":
-            spelled = self._spelling("output_schema")
-            self._add_problem("output_schema", f'{spelled} must have the type "object"')
+            spelling = self._spelling("output_schema")
+            self._add_problem("output_schema", f'{spelling} must have the type "object"')
             return schema, None
         return schema, self._compile("output_schema", schema)
 
@@ -227,9 +227,9 @@ class EntryValidator:
             return None
         for name in address.names:
             if name not in takes["properties"] or name not in takes.get("required", ()):
-                spelled = self._spelling("input_schema")
+                spelling = self._spelling("input_schema")
                 self._add_problem(
-                    "path", f"path has {{{name}}}, so {spelled} must list and require it"
+                    "path", f"path has {{{name}}}, so {spelling} must list and require it"
                 )
         in_query = self._in_query(takes, address)
         attachment = base64_field(gives) if method == "GET" else None
@@ -248,33 +248,33 @@ class EntryValidator:
 
     def _in_query(self, takes: Schema, address: Address) -> dict[str, QueryStyle]:
         """The arguments that `parameters` speaks of."""
-        found: dict[str, QueryStyle] = {}
+        styles: dict[str, QueryStyle] = {}
         for name, one in (self._mapping("parameters") or {}).items():
-            said = cast("dict[str, Any]", one) if isinstance(one, dict) else {"style": None}
-            style, explode = said.get("style", "form"), said.get("explode")
+            fields = cast("dict[str, Any]", one) if isinstance(one, dict) else {"style": None}
+            style, explode = fields.get("style", "form"), fields.get("explode")
             if name not in takes["properties"] or name in address.names:
                 self._add_problem(
                     "parameters", f"parameters has {name}, which is no argument for the query"
                 )
-            elif said.keys() - {"in", "style", "explode"} or said.get("in", "query") != "query":
+            elif fields.keys() - {"in", "style", "explode"} or fields.get("in", "query") != "query":
                 message = "must be a mapping of in (query), style and explode"
                 self._add_problem("parameters", f"parameters.{name} {message}")
             elif style not in STYLES or not isinstance(explode, bool | None):
                 message = f"style must be one of: {', '.join(STYLES)}; explode true or false"
                 self._add_problem("parameters", f"parameters.{name}: {message}")
             else:
-                found[name] = QueryStyle(style, style == "form" if explode is None else explode)
-        return found
+                styles[name] = QueryStyle(style, style == "form" if explode is None else explode)
+        return styles
 
     def _address(self) -> Address | None:
-        if "path" not in self.entry.given:
+        if "path" not in self.entry.fields:
             self._add_problem(None, f"it has neither a path nor a handler, {IN_PYTHON}")
             return None
         path = self._text("path")
         try:
             return address_of(path, self.settings.base_url) if path else None
-        except BadAddress as wrong:
-            self._add_problem("path", f"path cannot be used, {wrong}")
+        except BadAddress as problem:
+            self._add_problem("path", f"path cannot be used, {problem}")
             return None
 
     def _handler(self) -> "ToolParts | None":
@@ -285,15 +285,15 @@ class EntryValidator:
             return None
         try:
             hints = get_type_hints(handler)
-        except Exception as wrong:
+        except Exception as error:
             self._add_problem(
-                None, f"its type hints cannot be read, {type(wrong).__name__}: {wrong}"
+                None, f"its type hints cannot be read, {type(error).__name__}: {error}"
             )
             return None
         model, answer = _models(handler, hints)
-        if model and "input_schema" in self.entry.given:
-            spelled = self._spelling("input_schema")
-            self._add_problem("input_schema", f"{spelled} is given, but args has a model already")
+        if model and "input_schema" in self.entry.fields:
+            spelling = self._spelling("input_schema")
+            self._add_problem("input_schema", f"{spelling} is given, but args has a model already")
         return self._handler_parts(model, answer)
 
     def _handler_parts(
@@ -304,8 +304,8 @@ class EntryValidator:
         assert handler is not None
         attachment = self._attachment(answer) if answer else None
         if attachment and gives:
-            told = f"output_schema is given, but {attachment} needs the model's own"
-            self._add_problem("output_schema", told)
+            conflict = f"output_schema is given, but {attachment} needs the model's own"
+            self._add_problem("output_schema", conflict)
         call = HandlerCall(self.entry.label, handler, answer, promise, attachment)
         if answer and not gives:
             gives = output_schema(answer)
@@ -330,8 +330,8 @@ class EntryValidator:
         """The field of a handler's answer that is an attachment."""
         try:
             return attachment_field(answer)
-        except BadAttachment as wrong:
-            self._add_problem(None, f"{answer.__name__} {wrong}")
+        except BadAttachment as problem:
+            self._add_problem(None, f"{answer.__name__} {problem}")
             return None
 
 
@@ -378,5 +378,5 @@ def _from_path(address: Address) -> Schema:
 
 def _example(schema: Schema) -> Mapping[str, Any]:
     examples = schema.get("examples")
-    listed = cast("list[Any]", examples) if isinstance(examples, list) else []
-    return cast("Schema", listed[0]) if listed and isinstance(listed[0], dict) else {}
+    entries = cast("list[Any]", examples) if isinstance(examples, list) else []
+    return cast("Schema", entries[0]) if entries and isinstance(entries[0], dict) else {}
