@@ -1,4 +1,4 @@
-"""Act as: `admin`, `user:UID`, `agent:pm`, `public`, `key:ID`."""
+"""Act as: `admin`, `user:UID`, `agent:pm`, `node:SLUG`, `public`, `key:ID`."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from toolgate.gate.principal import Principal
     from toolgate.identity.keys import Keys
 
-FORMS = "admin, user, user:UID, agent:pm, agent:pa, agent:worker, agent:TYPE:ID, public, key:ID"
+FORMS = (
+    "admin, user, user:UID, agent:pm, agent:pa, agent:worker, agent:TYPE:ID, node:SLUG, public, "
+    "key:ID"
+)
 OPERATOR = "cli"
 """The id in the audit of who sits at the command line."""
 
@@ -27,7 +30,7 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
         ANONYMOUS,
         AgentType,
         Role,
-        of_agent,
+        of_node,
         of_role,
     )
 
@@ -37,10 +40,10 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
             return of_role(Role.ADMIN, OPERATOR)
         case "user", _ if bool(colon) == bool(rest):
             return of_role(Role.USER, OPERATOR, rest or None)
-        case "agent", _ if rest in list(AgentType):
-            return of_agent(AgentType(rest), OPERATOR)
-        case "agent", _ if ":" in rest:
+        case "agent", _ if rest in list(AgentType) or ":" in rest:
             return await _agent(rest, keys)
+        case "node", _ if rest:
+            return of_node(rest, OPERATOR)
         case "public", "" if not colon:
             return ANONYMOUS
         case "key", _ if rest:
@@ -50,8 +53,12 @@ async def principal_named(text: str, keys: "Keys") -> "Principal":
 
 
 async def _agent(text: str, keys: "Keys") -> "Principal":
-    """The agent of this type that holds a key."""
-    agent_type, _, key_id = text.partition(":")
+    """An agent of this type, or the one of this type that holds a key."""
+    from toolgate.gate.principal import AgentType, of_agent
+
+    agent_type, colon, key_id = text.partition(":")
+    if not colon:
+        return of_agent(AgentType(agent_type), OPERATOR)
     holder = await _holder(key_id, keys)
     if holder.agent_type != agent_type:
         is_for = f"an agent of type {holder.agent_type}" if holder.agent_type else "no agent"
