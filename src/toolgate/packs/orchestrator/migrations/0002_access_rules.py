@@ -1,4 +1,4 @@
-"""Access rules, beginning with one that allows agents the tools of their type."""
+"""Access rules, beginning with one that allows agents all their tools; lists in order of time."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,9 @@ SINCE = "2026-01-01T00:00:00.000000Z"
 
 
 def upgrade() -> None:
-    """Add the table and its first rule."""
+    """Add the table and its first rule, and indexes for operators' lists."""
+    for table in ("orchestrator_tasks", "orchestrator_jobs"):
+        op.create_index(f"ix_{table}_created_at_id", table, ["created_at", "id"])
     rules = op.create_table(
         "orchestrator_access_rules",
         sa.Column("id", Id, nullable=False),

@@ -5,14 +5,17 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Connection,
+    Select,
     and_,
     delete,
-    false,
+    exists,
     insert,
-    or_,
+    literal,
     select,
     tuple_,
+    union_all,
     update,
 )
 
@@ -51,7 +54,10 @@ class SqlSkills:
         limit: int,
     ) -> SkillPage:
         """Skills without their content, the last changed first."""
-        wanted = select(*LISTED).where(_entitled(user_id))
+        # The user's scopes first: only their skills are looked at.
+        scopes = _scopes(user_id).cte("scopes")
+        inside = and_(skills.c.scope == scopes.c.scope, skills.c.scope_id == scopes.c.scope_id)
+        wanted = select(*LISTED).select_from(scopes.join(skills, inside))
         if scope is not None:
             wanted = wanted.where(skills.c.scope == scope)
         if owner is not None:
@@ -146,14 +152,24 @@ def _keep_version(connection: Connection, row: Row, by: str) -> None:
 
 def _entitled(user_id: str | None) -> ColumnElement[bool]:
     """Whose skills a user reads; of a task without a user, everybody's only."""
-    everybody = skills.c.scope == "global"
+    scopes = _scopes(user_id).subquery()
+    inside = and_(scopes.c.scope == skills.c.scope, scopes.c.scope_id == skills.c.scope_id)
+    return exists(select(literal(1)).select_from(scopes).where(inside))
+
+
+def _scopes(user_id: str | None) -> "CompoundSelect[str, str] | Select[str, str]":
+    """The scopes whose skills a user reads, each with its id."""
+    everybody = _scope("global", literal(""))
     if user_id is None:
-        return or_(everybody, false())
-    groups = select(members.c.group_id).where(members.c.user_id == user_id)
-    projects = select(projects_of(user_id).subquery().c.id)
-    return or_(
+        return everybody
+    projects = projects_of(user_id).subquery()
+    return union_all(
         everybody,
-        and_(skills.c.scope == "user", skills.c.scope_id == user_id),
-        and_(skills.c.scope == "group", skills.c.scope_id.in_(groups)),
-        and_(skills.c.scope == "project", skills.c.scope_id.in_(projects)),
+        _scope("user", literal(user_id)),
+        _scope("group", members.c.group_id).where(members.c.user_id == user_id),
+        _scope("project", projects.c.id),
     )
+
+
+def _scope(scope: SkillScope, scope_id: ColumnElement[str]) -> "Select[str, str]":
+    return select(literal(scope).label("scope"), scope_id.label("scope_id"))

@@ -114,6 +114,7 @@ tasks = Table(
     Column("updated_at", Time, nullable=False),
     Index(None, "created_by", "created_at", "id"),
     Index(None, "project_id", "created_at", "id"),
+    Index(None, "created_at", "id"),
     _one_of("status", TASK_STATUSES),
 )
 
@@ -140,6 +141,7 @@ jobs = Table(
     Column("created_at", Time, nullable=False),
     Column("updated_at", Time, nullable=False),
     Index(None, "task_id", "created_at", "id"),
+    Index(None, "created_at", "id"),
     _one_of("status", JOB_STATUSES),
 )
 
