@@ -282,7 +282,8 @@ def http_page() -> str:
         "Of several routes that match a path, the one with fixed text where the others have an "
         "argument is meant. Routes of several packs may begin alike; two tools with the same "
         "method and path are refused at the start. An unknown path is answered in the dialect of "
-        'the routes that begin with most of it, and where these differ with `{"error": …}`.',
+        'the routes that begin with most of it, and where these differ with `{"error": …}`. '
+        "A route that is hidden from the caller is an unknown path.",
         table(("route", "tool", "what"), _routes()),
         "## Request headers",
         table(("header", "meaning"), REQUEST_HEADERS),

@@ -98,9 +98,9 @@ class LimitSettings(Section):
     refusals_per_minute: int = Field(
         default=60,
         ge=1,
-        description="Refusals (unknown or forbidden tools, unreadable messages, missing "
-        "credentials) per minute per caller, or per address if the caller is not known. Past it "
-        "the answer is 429, and one audit row stands for many.",
+        description="Refusals (unknown or forbidden tools, unknown paths, unreadable messages, "
+        "missing credentials) per minute per caller, or per address if the caller is not known. "
+        "Past it the answer is 429, and one audit row stands for many.",
     )
     guesses_per_minute: int = Field(
         default=20,

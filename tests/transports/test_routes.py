@@ -17,6 +17,7 @@ from tests.transports.mcp_requests import ERAS, message_of, tool_call
 
 from toolgate.packs.content.demo import COMPOST, GARDEN, GUIDE, PSYMETRIC, RAG
 from toolgate.ports.documents import StoreUnavailable
+from toolgate.transports.refusals import NOTHING_THERE
 
 NOBODY = "00000000-0000-4000-a000-0000000000ff"
 NO_PROJECT = b'{"error":{"code":"NOT_FOUND","message":"Project not found"}}'
@@ -170,8 +171,9 @@ async def test_a_route_answers_the_text_of_mcp(server: Server, era: str) -> None
 @pytest.mark.parametrize("holder", ["user", "pm", "pa", "worker"])
 def test_a_tool_that_is_hidden_has_no_route(server: Server, holder: str) -> None:
     with server.client(holder) as client:
-        nowhere = get(client, "/api/nothing")
-        assert envelope(nowhere, 404, "NOT_FOUND") == "There is no such route."
+        nowhere = get(client, "/nothing")
+        assert (nowhere.status_code, nowhere.json()) == (404, {"error": NOTHING_THERE})
+        assert get(client, "/api/nothing").content == nowhere.content
         for tool, path, query, _ in CASES.values():
             answer = get(client, path, query)
             assert (answer.status_code, answer.content) == (404, nowhere.content)
@@ -377,7 +379,7 @@ def test_an_unknown_route_is_not_found_in_the_packs_envelope(
 ) -> None:
     for method in ("GET", "POST"):
         told = envelope(admin.request(method, path), 404, "NOT_FOUND")
-        assert told == "There is no such route."
+        assert told == NOTHING_THERE
 
 
 def test_a_target_without_a_path_is_no_defect(server: Server) -> None:

@@ -14,6 +14,7 @@ from toolgate.cli.problems import ExitCode, explain
 from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateRoute
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Input, NoArguments
+from toolgate.transports.refusals import NOTHING_THERE
 
 pytestmark = pytest.mark.anyio
 
@@ -108,11 +109,10 @@ async def test_another_method_is_told_all_that_are_allowed(
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
-NOTHING = "There is no such route."
-PLAIN = {"error": NOTHING}
-STATUS = {"status": "error", "error": {"type": "not_found", "message": NOTHING}}
-RPC = {"code": -32200, "message": NOTHING}
-ENVELOPE = {"error": {"code": "NOT_FOUND", "message": NOTHING}}
+PLAIN = {"error": NOTHING_THERE}
+STATUS = {"status": "error", "error": {"type": "not_found", "message": NOTHING_THERE}}
+RPC = {"code": -32200, "message": NOTHING_THERE}
+ENVELOPE = {"error": {"code": "NOT_FOUND", "message": NOTHING_THERE}}
 
 
 @pytest.mark.parametrize(

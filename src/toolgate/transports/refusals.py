@@ -1,7 +1,7 @@
 """Requests that never become a call: counted, and audited where they are refused."""
 
 from toolgate.gate.calls import Call
-from toolgate.gate.errors import GateError
+from toolgate.gate.errors import GateError, NotFound
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import UNKNOWN_ACTOR, Actor, Kind, Principal
 from toolgate.transports.asgi import Scope, call_of
@@ -10,6 +10,8 @@ CREDENTIALS_REQUIRED = "credentials-required"
 UNREADABLE = "unreadable"
 UNREADABLE_TOOL = "(unreadable)"
 """What the audit says of a message that names no tool that could be read."""
+NOTHING_THERE = "There is nothing at this path. Try GET /v1/tools or GET /openapi.json."
+"""One sentence for every path: one that is hidden from the caller is as good as none."""
 
 
 def refuse_unauthenticated(
@@ -27,6 +29,11 @@ def refuse_unauthenticated(
     """
     who = Principal(kind=Kind.ANONYMOUS, id=f"peer:{peer}", **actor._asdict())
     return gate.refuse(call_of(scope, scope["path"], principal=who), error, rule)
+
+
+def refuse_unknown_path(gate: Gate, scope: Scope, tool: str, rule: str) -> GateError:
+    """The same for a path where nothing is for this caller; `tool` and `rule` are for the audit."""
+    return gate.refuse(call_of(scope, tool), NotFound(NOTHING_THERE), rule)
 
 
 async def count_list(gate: Gate, call: Call) -> GateError | None:

@@ -8,6 +8,7 @@ found out once for all tools (`Routes._refresh`).
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -15,6 +16,7 @@ from toolgate.gate.arguments import shorten, unknown_argument
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL, Dialect
 from toolgate.gate.errors import (
+    GateError,
     InvalidArguments,
     MethodNotAllowed,
     NotFound,
@@ -25,7 +27,7 @@ from toolgate.gate.errors import (
 from toolgate.gate.from_request import RequestHeaders
 from toolgate.gate.path_templates import VARIABLE, pattern_of
 from toolgate.gate.pipeline import Gate
-from toolgate.gate.principal import Principal
+from toolgate.gate.policy import NO_RULE
 from toolgate.transports.asgi import (
     Receive,
     Scope,
@@ -43,8 +45,8 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.attachments import send_attached
 from toolgate.transports.parameters import parameters_of
+from toolgate.transports.refusals import NOTHING_THERE, refuse_unknown_path
 
-NO_ROUTE = "There is no such route."
 NO_BODY = "A GET request has no body here. Put the arguments into the query"
 Found = tuple["RoutedTool", re.Match[str]]
 
@@ -61,10 +63,18 @@ class RoutedTool:
         segments = tool.route.path.split("/")
         self.rank = [2 if VARIABLE.fullmatch(one) else int("{" in one) for one in segments]
         """Of two routes that match, the lower one has more of fixed text where they differ."""
+        fixed, place, _ = tool.route.path.partition("{")
+        self._start = (fixed.rpartition("/")[0] if place else fixed).split("/")[1:]
         self._parameters = parameters_of(tool.input_schema)
         self._header = tool.from_request and tool.from_request.argument
         left = {*pattern.groupindex, self._header}
         self._in_query = [name for name in self._parameters if name not in left]
+
+    def shared_segments(self, path: str) -> int:
+        """How many segments a path has in common with the fixed begin of the route."""
+        ours, theirs = self._start, path.split("/", len(self._start) + 1)[1:]
+        same = takewhile(lambda both: both[0] == both[1], zip(ours, theirs, strict=False))
+        return sum(1 for _ in same)
 
     def arguments(self, path: dict[str, str], query: bytes) -> dict[str, Any]:
         """The arguments in the path and in the query."""
@@ -120,58 +130,54 @@ class Routes:
 
     def _refresh(self) -> None:
         self._epoch = self._gate.catalogue.epoch
-        routed = [RoutedTool(tool) for tool in self._gate.catalogue if tool.route]
+        self._routed = [RoutedTool(tool) for tool in self._gate.catalogue if tool.route]
         self._table: dict[int, list[RoutedTool]] = defaultdict(list)
-        for one in sorted(routed, key=lambda one: one.rank):
+        for one in sorted(self._routed, key=lambda one: one.rank):
             self._table[len(one.rank)].append(one)
-        self._dialects = _dialects(routed)
-        self._depth = max((path.count("/") for path in self._dialects), default=0)
-
-    def owns(self, path: str) -> bool:
-        """Whether routes of tools begin with the first segment of this path."""
-        if self._epoch != self._gate.catalogue.epoch:
-            self._refresh()
-        return "/" + f"{path}/".split("/", 2)[1] in self._dialects
-
-    def dialect(self, path: str) -> Dialect:
-        """How to word that there is nothing here: as the routes do that begin with most of it.
-
-        Where these are of packs that differ, in no pack's words.
-        """
-        start = "/".join(path.split("/")[: self._depth + 1])
-        while start:
-            if start in self._dialects:
-                return self._dialects[start]
-            start = start.rpartition("/")[0]
-        return NEUTRAL
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
-        """Answer one request below a path that belongs to tools."""
-        meant = [pair for pair in self._at(scope["path"]) if pair[0].method == scope["method"]]
-        if not meant:
-            return await self._refuse(scope, to)
-        caller = principal_of(scope)
-        routed, found = meant[0] if len(meant) == 1 else self._first_visible(meant, caller)
-        await self._call(routed, found.groupdict(), scope, receive, to)
+        """Answer a request to a route, or say that there is nothing."""
+        if self._epoch != self._gate.catalogue.epoch:
+            self._refresh()
+        there = self._at(scope["path"])
+        caller, decide = principal_of(scope), self._gate.policy.decide
+        for routed, found in there:  # the most exact first; a hidden one is in no other's way
+            if routed.method == scope["method"] and decide(caller, routed.tool).visible:
+                return await self._call(routed, found.groupdict(), scope, receive, to)
+        await self._refuse(scope, to, [routed for routed, _ in there])
 
     def _at(self, path: str) -> list[Found]:
         near = self._table.get(path.count("/") + 1, ())
         return [(one, found) for one in near if (found := one.match(path))]
 
-    def _first_visible(self, meant: Sequence[Found], caller: Principal) -> Found:
-        """The most exact route; one that is hidden from the caller is not in another's way."""
-        visible = (one for one in meant if self._gate.policy.decide(caller, one[0].tool).visible)
-        return next(visible, meant[0])
+    async def _refuse(self, scope: Scope, to: Send, there: Sequence[RoutedTool]) -> None:
+        """Say that nothing is here, or only for other methods.
 
-    async def _refuse(self, scope: Scope, to: Send) -> None:
-        """Say that nothing is here, or only for other methods: a hidden tool is as good as none."""
-        path: str = scope["path"]
-        tools = [routed.tool for routed, _ in self._at(path)]
-        seen = self._gate.policy.visible(principal_of(scope), tools)
-        methods = ", ".join(sorted({tool.route.method for tool in seen if tool.route}))
-        error = MethodNotAllowed(scope["method"], methods) if methods else NotFound(NO_ROUTE)
-        body = self.dialect(path).failure(error, False)
-        await send_json(to, error.status, body, error_headers(error))
+        Where all is hidden, the same is said, counted and done as where there is nothing.
+        """
+        methods = sorted({one.method for one in self._visible(scope, there)})
+        if methods:
+            error = MethodNotAllowed(scope["method"], ", ".join(methods))
+        else:
+            error = self._count_refusal(scope, there)
+        await self._send_error(scope, to, error)
+
+    def _count_refusal(self, scope: Scope, there: Sequence[RoutedTool]) -> GateError:
+        """The audit names the tool that is hidden, the caller gets to know nothing of it."""
+        hidden = next((one.tool for one in there if one.method == scope["method"]), None)
+        if hidden is None:
+            return refuse_unknown_path(self._gate, scope, scope["path"], NO_RULE)
+        rule = self._gate.policy.decide(principal_of(scope), hidden).rule
+        return refuse_unknown_path(self._gate, scope, hidden.name, rule)
+
+    async def _send_error(self, scope: Scope, to: Send, error: GateError) -> None:
+        """Word an error as those routes do that begin with most of the path, and are visible."""
+        dialect = _dialect(scope["path"], self._visible(scope, self._routed))
+        await send_json(to, error.status, dialect.failure(error, False), error_headers(error))
+
+    def _visible(self, scope: Scope, routed: Sequence[RoutedTool]) -> list[RoutedTool]:
+        caller, decide = principal_of(scope), self._gate.policy.decide
+        return [one for one in routed if decide(caller, one.tool).visible]
 
     async def _call(
         self, routed: RoutedTool, path: dict[str, str], scope: Scope, receive: Receive, to: Send
@@ -191,26 +197,19 @@ class Routes:
         )
         call = call_of(scope, routed.tool.name, arguments, request=headers)
         outcome = await self._gate.execute(call)
-        if isinstance(outcome.error, UnknownTool):  # hidden from this caller, and so is its route
-            return await self._refuse(scope, to)
+        if isinstance(outcome.error, UnknownTool):  # it was switched off meanwhile
+            return await self._send_error(scope, to, NotFound(NOTHING_THERE))
         if outcome.attached is not None:
             return await send_attached(scope, to, outcome)
         await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
 
 
-def _dialects(routed: Sequence[RoutedTool]) -> dict[str, Dialect]:
-    """The dialect below every path that routes begin with; the neutral one where packs differ."""
-    found: dict[str, Dialect] = {}
-    for one in routed:
-        assert one.tool.route is not None
-        dialect = one.tool.pack.dialect
-        fixed, place, _ = one.tool.route.path.partition("{")
-        start = fixed.rpartition("/")[0] if place else fixed
-        while start:
-            if found.setdefault(start, dialect) != dialect:
-                found[start] = NEUTRAL
-            start = start.rpartition("/")[0]
-    return found
+def _dialect(path: str, routed: Sequence[RoutedTool]) -> Dialect:
+    """The dialect of those that begin with most of a path; the neutral one where packs differ."""
+    shared = [(one.shared_segments(path), one.tool.pack.dialect) for one in routed]
+    most = max((number for number, _ in shared), default=0)
+    dialects = {dialect for number, dialect in shared if number == most}
+    return dialects.pop() if most and len(dialects) == 1 else NEUTRAL
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:

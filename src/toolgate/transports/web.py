@@ -135,11 +135,8 @@ def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuthRoutes) -> ASGI
             return oauth(scope, receive, send)
         if path.startswith(PREFIX + "/"):
             found = tools
-        if found is None and own.owns(path):
-            found = own
         if found is None:
-            message = f"There is nothing at {path}. Try GET {PREFIX} or GET /openapi.json."
-            return send_json(send, 404, {"error": message})
+            found = own
         if path in READ_ONLY_PATHS and scope["method"] not in ("GET", "HEAD"):
             message = f"{scope['method']} is not possible here. Use GET."
             return send_json(send, 405, {"error": message}, [(b"allow", b"GET, HEAD")])
