@@ -157,11 +157,11 @@ async def _worlds(
         if offer.open is not None:
             section = settings.section(offer.pack.name)
             world = await stack.enter_async_context(offer.open(site, section))
-            worlds[offer.pack.name] = OpenPack(world, _apart(site))
+            worlds[offer.pack.name] = OpenPack(world, _separate_targets(site))
     return worlds
 
 
-def _apart(site: Site) -> frozenset[Target]:
+def _separate_targets(site: Site) -> frozenset[Target]:
     """What a pack writes that cannot join a transaction of the database."""
     joins = (
         {Target.TABLES, Target.DOCUMENTS} if site.documents.joins_transaction else {Target.TABLES}

@@ -43,8 +43,8 @@ def compile_schema(schema: Schema) -> SchemaCheck:
         raise BadSchema("it holds something that is not JSON")
     try:
         Draft202012Validator.check_schema(schema)
-    except SchemaError as wrong:
-        raise BadSchema(f"{_place(wrong)}{shorten(wrong.message)}") from None
+    except SchemaError as problem:
+        raise BadSchema(f"{_place(problem)}{shorten(problem.message)}") from None
     _check_plain(schema)
     # An empty registry: there is nothing to look up, and nothing is fetched.
     checked: Any = Draft202012Validator(schema, registry=Registry())
@@ -52,10 +52,10 @@ def compile_schema(schema: Schema) -> SchemaCheck:
 
     def check(value: Any) -> list[Problem]:
         try:
-            found: list[Any] = list(islice(checked.iter_errors(value), MOST_PROBLEMS))
+            errors: list[Any] = list(islice(checked.iter_errors(value), MOST_PROBLEMS))
         except RecursionError:
             return [Problem("arguments", "value", "arguments are nested too deeply")]
-        return [one for error in found for one in _problems(error, names)][:MOST_PROBLEMS]
+        return [one for error in errors for one in _problems(error, names)][:MOST_PROBLEMS]
 
     return check
 
@@ -164,13 +164,15 @@ def _options(values: list[Any]) -> Words:
 
 
 def _least_characters(least: Any) -> Words:
-    return (
-        ("missing", "is required") if least == 1 else _range("have at least {} characters")(least)
-    )
+    return ("missing", "is required") if least == 1 else _length("at least", "character")(least)
 
 
 def _range(words: str) -> Callable[[Any], Words]:
     return lambda bound: ("range", f"must {words.format(bound)}")
+
+
+def _length(bound: str, unit: str) -> Callable[[Any], Words]:
+    return lambda size: ("range", f"must have {bound} {size} {unit}{'' if size == 1 else 's'}")
 
 
 def _other(limit: Any) -> Words:
@@ -181,18 +183,18 @@ def _other(limit: Any) -> Words:
 _WORDS: dict[str, Callable[[Any], Words]] = {
     "type": _type,
     "enum": _options,
-    "const": lambda wanted: _options([wanted]),
+    "const": lambda value: _options([value]),
     "minLength": _least_characters,
-    "maxLength": _range("have at most {} characters"),
+    "maxLength": _length("at most", "character"),
     "minimum": _range("be at least {}"),
     "maximum": _range("be at most {}"),
     "exclusiveMinimum": _range("be greater than {}"),
     "exclusiveMaximum": _range("be less than {}"),
     "multipleOf": _range("be a multiple of {}"),
-    "minItems": _range("have at least {} items"),
-    "maxItems": _range("have at most {} items"),
+    "minItems": _length("at least", "item"),
+    "maxItems": _length("at most", "item"),
     "uniqueItems": lambda _: ("value", "must not hold an item twice"),
-    "pattern": lambda wanted: ("format", f"must match {shorten(wanted)}"),
-    "anyOf": lambda wanted: ("value", f"fits none of its {len(wanted)} allowed forms"),
-    "oneOf": lambda wanted: ("value", f"must fit exactly one of its {len(wanted)} allowed forms"),
+    "pattern": lambda pattern: ("format", f"must match {shorten(pattern)}"),
+    "anyOf": lambda forms: ("value", f"fits none of its {len(forms)} allowed forms"),
+    "oneOf": lambda forms: ("value", f"must fit exactly one of its {len(forms)} allowed forms"),
 }

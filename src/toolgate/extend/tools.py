@@ -106,8 +106,8 @@ class HandlerCall:
         field = self.attachment_field
         attachment = getattr(value, field) if field else None
         if isinstance(value, BaseModel):
-            apart = {field} if field and attachment else None
-            value = value.__pydantic_serializer__.to_python(value, mode="json", exclude=apart)
+            exclude = {field} if field and attachment else None
+            value = value.__pydantic_serializer__.to_python(value, mode="json", exclude=exclude)
         return OwnResult(validated_result(self.tool, value, self.check), attachment)
 
     def _validate(self, value: Any, model: type[BaseModel]) -> BaseModel:

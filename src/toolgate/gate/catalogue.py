@@ -25,7 +25,7 @@ class OpenPack:
     """The open ports of a pack."""
 
     world: Any = None
-    apart: frozenset[Target] = frozenset({Target.OUTSIDE})
+    separate: frozenset[Target] = frozenset({Target.OUTSIDE})
     """What cannot join a transaction of the database."""
 
 
@@ -95,7 +95,7 @@ class Catalogue:
     def _bound(self, offer: AnyOffer) -> Iterator[AnyTool]:
         opened = self._opened.get(offer.pack.name, UNOPENED)
         for tool in offer.tools:
-            yield tool.bind(opened.world, opened.apart, offer.from_request, offer.access)
+            yield tool.bind(opened.world, opened.separate, offer.from_request, offer.access)
 
     def find(self, name: str) -> AnyTool | None:
         """The tool of this name in either spelling, or None."""

@@ -92,17 +92,17 @@ def _unexpected(match: Match) -> str:
 WORDINGS: dict[str, Wording] = {
     r"invalid member access `(?P<word>\w+)\.": _unknown_owner,
     r"^invalid variable: (?P<word>\w+)": _unknown_variable,
-    r"invalid variable in the policy scope: (?P<word>\w+)": lambda found: (
-        f"{found[1]} cannot stand in the head of a rule. Write {HEAD}."
+    r"invalid variable in the policy scope: (?P<word>\w+)": lambda match: (
+        f"{match[1]} cannot stand in the head of a rule. Write {HEAD}."
     ),
-    r"missing the `(\w+)` variable in the scope": lambda found: (
-        f"the head of the rule lacks {found[1]}. Write {HEAD}."
+    r"missing the `(\w+)` variable in the scope": lambda match: (
+        f"the head of the rule lacks {match[1]}. Write {HEAD}."
     ),
-    r"invalid policy effect: (?P<word>\w+)": lambda found: (
-        f"a rule begins with permit or forbid, not with {found[1]}."
+    r"invalid policy effect: (?P<word>\w+)": lambda match: (
+        f"a rule begins with permit or forbid, not with {match[1]}."
     ),
-    r"invalid policy condition: (?P<word>\w+)": lambda found: (
-        f"a condition begins with when or unless, not with {found[1]}."
+    r"invalid policy condition: (?P<word>\w+)": lambda match: (
+        f"a condition begins with when or unless, not with {match[1]}."
     ),
     r"the types (.+) and (.+) are not compatible": _of_types,
     r"expected Set<__cedar::internal::AnyEntity>|expected __cedar::internal::AnyEntity": lambda _: (
@@ -124,10 +124,10 @@ WORDINGS: dict[str, Wording] = {
     ),
     r"^unexpected token `(.+)`": _unexpected,
     r"^unexpected end of input": lambda _: "the rule has no end. Write ; after it.",
-    r"expected an entity uid, found literal `(.+)`": lambda found: (
-        f"write an entity, such as Action::{found[1]} or Tool::{found[1]}, not {found[1]} alone."
+    r"expected an entity uid, found literal `(.+)`": lambda match: (
+        f"write an entity, such as Action::{match[1]} or Tool::{match[1]}, not {match[1]} alone."
     ),
-    r"`(?P<word>\w+)` is not a valid method": lambda found: (
-        f"there is no method {found[1]}. {nearest(found[1], METHODS)}"
+    r"`(?P<word>\w+)` is not a valid method": lambda match: (
+        f"there is no method {match[1]}. {nearest(match[1], METHODS)}"
     ),
 }

@@ -92,7 +92,7 @@ def _nothing_new(connection: Connection) -> bool:
 
 
 def _seal(connection: Connection) -> int:
-    if not _locked(connection):
+    if not _try_lock(connection):
         return 0
     unsealed = select(audit).where(*_ready()).order_by(audit.c.seq).limit(MOST_ROWS)
     rows = connection.execute(unsealed).mappings().all()
@@ -101,7 +101,7 @@ def _seal(connection: Connection) -> int:
     return len(rows)
 
 
-def _locked(connection: Connection) -> bool:
+def _try_lock(connection: Connection) -> bool:
     if connection.dialect.name == "sqlite":
         return True  # a write transaction is the lock
     return bool(connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": LOCK}))
@@ -115,7 +115,7 @@ def _store(connection: Connection, rows: list[dict[str, Any]]) -> None:
 
 def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
     """Store rows under a seal at once; without one where another sealer is at work, or was."""
-    if _locked(connection):
+    if _try_lock(connection):
         with suppress(IntegrityError), connection.begin_nested():
             return _store_under_seals(connection, records)
     return store(connection, records)

@@ -189,16 +189,16 @@ class Tool(Generic[In, Out, World]):
     def bind(
         self,
         world: World,
-        apart: frozenset[Target],
+        separate: frozenset[Target],
         from_request: FromRequest[World] | None,
         access: AccessCheck[World] | None = None,
     ) -> Self:
-        """The tool with the ports it uses; what it writes to a target of `apart` cannot join."""
+        """The tool with the ports it uses; what it writes to a target of `separate` cannot join."""
         if from_request and (
             self.route is None or from_request.argument not in self.input.model_fields
         ):
             from_request = None
-        atomic = not self.writes & apart
+        atomic = not self.writes & separate
         return replace(self, world=world, atomic=atomic, from_request=from_request, access=access)
 
     def read(self, arguments: dict[str, Any]) -> In:

@@ -78,9 +78,9 @@ def _comparable(value: Any) -> bool:
 
 
 COMPARISONS: dict[Operator, Callable[[Any, Any], Condition]] = {
-    Operator.EQUAL: lambda found, value: found == value,
-    Operator.LESS: lambda found, value: found < value,
-    Operator.LESS_OR_EQUAL: lambda found, value: found <= value,
-    Operator.GREATER: lambda found, value: found > value,
-    Operator.GREATER_OR_EQUAL: lambda found, value: found >= value,
+    Operator.EQUAL: lambda field, value: field == value,
+    Operator.LESS: lambda field, value: field < value,
+    Operator.LESS_OR_EQUAL: lambda field, value: field <= value,
+    Operator.GREATER: lambda field, value: field > value,
+    Operator.GREATER_OR_EQUAL: lambda field, value: field >= value,
 }
