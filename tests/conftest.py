@@ -14,6 +14,7 @@ from tests.databases import (
     postgres_server,
 )
 from tests.patience import DEADLINES, OF_CLIENTS, hold_the_minute, lengthen
+from tests.seaweedfs import s3_server
 from tests.servers import server
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "postgres_database",
     "postgres_room",
     "postgres_server",
+    "s3_server",
     "server",
 ]
 

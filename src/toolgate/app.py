@@ -11,6 +11,7 @@ import anyio
 
 from toolgate import packs
 from toolgate.background import run_in_background
+from toolgate.blob_stores import BlobStores
 from toolgate.data_folder import make_ready
 from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
@@ -128,7 +129,7 @@ async def opened(
             "epoch": epoch,
             "node_keys": KeysOfNodes(),
         }
-        site_of = partial(_site, settings, documents, outbound, shared)
+        site_of = partial(_site, settings, documents, BlobStores(settings), outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, outbound, site_of, offers, worlds, own, epoch)
         tools.fill(app.gate.visible)
@@ -240,9 +241,10 @@ async def _close(app: App) -> None:
     await app.gate.limits.close()
 
 
-def _site(
+def _site(  # noqa: PLR0917 (each is a part of the whole)
     settings: Settings,
     documents: DocumentStores,
+    blobs: BlobStores,
     outbound: Outbound,
     shared: Mapping[str, Any],
     pack: str,
@@ -250,6 +252,7 @@ def _site(
     return Site(
         database=documents.database,
         documents=documents.of(pack),
+        blobs=partial(blobs.of, pack),
         data=settings.data,
         outbound=outbound,
         **shared,

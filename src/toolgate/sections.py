@@ -2,11 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from toolgate.setting_types import HostPorts, Numbers, Paths, Section, Words
+from toolgate.storage_sections import (
+    BlobSettings,
+    DatabaseSettings,
+    DocumentSettings,
+    GoogleSettings,
+)
 
 SHORTEST_ADMIN_KEY = 16
 """Characters."""
@@ -52,36 +58,6 @@ class ServerSettings(Section):
     )
 
 
-class DatabaseSettings(Section):
-    """Where toolgate stores its own data."""
-
-    url: str | None = Field(
-        default=None,
-        repr=False,
-        description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
-        "if unset, a SQLite file in the data folder.",
-    )
-
-
-def place(description: str) -> Any:
-    """A setting that says where documents are."""
-    return Field(
-        default=None,
-        pattern=r"^(database:|firestore://[^/]*(/[^/]+)?)$",
-        examples=["firestore://PROJECT", "firestore://PROJECT/DATABASE", "database:"],
-        description=description,
-    )
-
-
-class DocumentSettings(Section):
-    """Where documents are stored; each pack that keeps some adds a key of its name."""
-
-    url: str | None = place(
-        "`firestore://PROJECT[/DATABASE]`, or `database:` for the database of toolgate, which is "
-        "also meant if nothing is set and there are no Google credentials."
-    )
-
-
 class LimitSettings(Section):
     """How much one caller may ask for."""
 
@@ -120,12 +96,16 @@ class LimitSettings(Section):
         description="Where calls are counted: `async+memory://` in each process, "
         "`async+redis://HOST:PORT` across all processes.",
     )
-    body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest request body.")
+    body_bytes: int = Field(
+        default=4 * 1024 * 1024,
+        ge=1024,
+        description="Largest request body; of a tool that takes files, larger by a file.",
+    )
     result_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="Largest result.")
     attachment_bytes: int = Field(
         default=10 * 1024 * 1024,
         ge=1024,
-        description="Largest attachment of a result, in bytes before base64.",
+        description="Largest attachment of a result, or file in a request, in bytes before base64.",
     )
     unsent_attachment_bytes: int = Field(
         default=64 * 1024 * 1024,
@@ -339,28 +319,6 @@ class LogSettings(Section):
     )
 
 
-class GoogleSettings(Section):
-    """Google Cloud credentials, also from the variables that Google's own tools use."""
-
-    borrowed: ClassVar[Mapping[str, str]] = {
-        "GOOGLE_APPLICATION_CREDENTIALS": "credentials_file",
-        "FIREBASE_SERVICE_ACCOUNT_KEY": "service_account",
-        "FIRESTORE_EMULATOR_HOST": "emulator_host",
-    }
-
-    credentials_file: Path | None = Field(
-        default=None, description="Service account file; also GOOGLE_APPLICATION_CREDENTIALS."
-    )
-    service_account: str | None = Field(
-        default=None,
-        repr=False,
-        description="Service account as JSON text; also FIREBASE_SERVICE_ACCOUNT_KEY.",
-    )
-    emulator_host: str | None = Field(
-        default=None, description="HOST:PORT of a Firestore emulator; also FIRESTORE_EMULATOR_HOST."
-    )
-
-
 class Settings(Section):
     """Everything that can be set; each pack in use adds a section of its name."""
 
@@ -380,6 +338,7 @@ class Settings(Section):
     server: ServerSettings = ServerSettings()
     database: DatabaseSettings = DatabaseSettings()
     documents: DocumentSettings = DocumentSettings()
+    blobs: BlobSettings = BlobSettings()
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     mcp: McpSettings = McpSettings()

@@ -23,9 +23,10 @@ from pydantic import ValidationError, create_model
 from toolgate import env_file, packs
 from toolgate.gate.offer import AnyOffer
 from toolgate.ports import users
-from toolgate.sections import DocumentSettings, Settings, place
+from toolgate.sections import Settings
 from toolgate.setting_errors import wrong_value
 from toolgate.setting_types import BadSettings, Section, split_paths
+from toolgate.storage_sections import DocumentSettings, place
 
 FILE_NAME = "toolgate.toml"
 PREFIX = "TOOLGATE_"

@@ -23,7 +23,8 @@ async def check_store(settings: "Settings") -> CheckResult:
     import anyio
 
     from toolgate.app import opened
-    from toolgate.sections import DatabaseSettings, ExtendSettings, PolicySettings
+    from toolgate.sections import ExtendSettings, PolicySettings
+    from toolgate.storage_sections import DatabaseSettings
 
     with tempfile.TemporaryDirectory() as folder:
         trial = settings.model_copy(

@@ -49,6 +49,7 @@ def context_of(call: Call, tool: AnyTool, tx: Transaction | None = None) -> Cont
         world=tool.world,
         transaction=tx,
         report=call.report,
+        dry_run=call.dry_run,
     )
 
 

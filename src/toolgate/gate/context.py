@@ -25,6 +25,9 @@ class Context(Generic[World]):
     transaction: Transaction | None = None
     report: Report | None = None
     """Where nobody wants to know, nothing."""
+    dry_run: bool = False
+    """Whether nothing is to be stored. The transaction takes back what is in the database; a
+    handler that stores elsewhere first leaves that out itself."""
 
     @property
     def tx(self) -> Transaction:

@@ -19,6 +19,7 @@ from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Pack, Tool
 from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.outbound.client import Outbound
+from toolgate.ports.blobs import Blobs
 from toolgate.ports.documents import DocumentStore
 from toolgate.ports.keys import NodeKeys
 from toolgate.sections import Settings as GateSettings
@@ -34,6 +35,8 @@ class Site:
     database: Database
     documents: DocumentStore
     """The pack's own."""
+    blobs: Callable[[], Blobs]
+    """Opens the pack's own."""
     data: Path
     """The data folder."""
     outbound: Outbound

@@ -71,7 +71,7 @@ async def _propose(settings: "Settings", limit: int, progress: Callable[[int, in
     from toolgate.packs.appdata.discovery import propose
     from toolgate.packs.appdata.pack import APPDATA
     from toolgate.packs.appdata.settings import AppDataSettings
-    from toolgate.sections import DatabaseSettings
+    from toolgate.storage_sections import DatabaseSettings
 
     # The file that the settings name may be the one that is to be made.
     changed: dict[str, object] = {APPDATA.name: AppDataSettings()}

@@ -158,7 +158,7 @@ async def _missing_file(settings: "Settings") -> Path | None:
 @asynccontextmanager
 async def _temporary_database(settings: "Settings") -> "AsyncGenerator[Database]":
     """An empty database to check rows against where there is none: a dry run leaves no file."""
-    from toolgate.sections import DatabaseSettings
+    from toolgate.storage_sections import DatabaseSettings
 
     with tempfile.TemporaryDirectory() as folder:
         trial = {"data": Path(folder), "database": DatabaseSettings(url=None)}

@@ -3,15 +3,18 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from toolgate.background import run_in_background
 from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.orchestrator import access_check, demo
+from toolgate.packs.orchestrator.artifacts.reaper import Reaper
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.sql.access_rules import SqlAccessRules
 from toolgate.packs.orchestrator.sql.administration import SqlAdministration
+from toolgate.packs.orchestrator.sql.artifacts import SqlArtifacts
 from toolgate.packs.orchestrator.sql.models import SqlModels
 from toolgate.packs.orchestrator.sql.nodes import SqlNodes
 from toolgate.packs.orchestrator.sql.records import SqlRecords
@@ -19,8 +22,8 @@ from toolgate.packs.orchestrator.sql.skills import SqlSkills
 from toolgate.packs.orchestrator.sql.tables import metadata, preferences, settings
 from toolgate.packs.orchestrator.sql.tool_switches import hand_over
 from toolgate.packs.orchestrator.sql.work import SqlWork
-from toolgate.packs.orchestrator.tools import help as help_tools
 from toolgate.packs.orchestrator.tools import (
+    artifacts,
     models,
     nodes,
     projects,
@@ -29,11 +32,13 @@ from toolgate.packs.orchestrator.tools import (
     tasks,
     worker_nodes,
 )
+from toolgate.packs.orchestrator.tools import help as help_tools
 from toolgate.packs.orchestrator.tools import preferences as preference_tools
 from toolgate.packs.orchestrator.tools.operator import FAMILIES as OPERATOR_FAMILIES
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 FAMILIES = (
+    artifacts.family,
     *(one.family for one in (nodes, models, skills, help_tools, tasks, system_settings)),
     *(one.family for one in (preference_tools, projects, worker_nodes)),
     *OPERATOR_FAMILIES,
@@ -44,7 +49,8 @@ FAMILIES = (
 async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[OrchestratorWorld]:
     """The pack's ports."""
     liveness = Liveness(section.node_inactive_seconds)
-    yield OrchestratorWorld(
+    rows, blobs = SqlArtifacts(site.database), site.blobs()
+    world = OrchestratorWorld(
         settings=SqlRecords(site.database, settings, changed=hand_over),
         preferences=SqlRecords(site.database, preferences),
         work=SqlWork(site.database),
@@ -55,9 +61,14 @@ async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[Or
         nodes=SqlNodes(site.database, liveness, site.node_keys),
         models=SqlModels(site.database, liveness),
         liveness=liveness,
+        artifacts=rows,
+        blobs=blobs,
+        reaper=Reaper(blobs, rows),
         cursors=site.cursors,
         tools=site.tools,
     )
+    async with run_in_background(world.reaper.run):
+        yield world
 
 
 OFFER = Offer(

@@ -1,5 +1,6 @@
 """Demo data of pack `orchestrator`: two people and their work; nodes are in `demo_nodes.py`."""
 
+import hashlib
 from typing import Any
 
 import orjson
@@ -9,6 +10,7 @@ from toolgate.gate.offer import Site
 from toolgate.packs.orchestrator import demo_nodes
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.sql import tables
+from toolgate.packs.orchestrator.sql.artifact_tables import artifacts
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 THEN = "2026-01-05T09:00:00.000000Z"
@@ -81,6 +83,19 @@ STYLE = {"scope_type": "user", "scope_id": "alice", "key": "output.summary_style
 LANGUAGE = {"scope_type": "system", "scope_id": "", "key": "language.preferred"}
 LINES = {"scope_type": "project", "scope_id": WEBSITE, "key": "standards.markdown.line_length"}
 
+PAGE = b"<!doctype html>\n<title>Start page</title>\n<h1>Welcome</h1>\n"
+ARTIFACT: dict[str, Any] = {
+    "task_id": BUILD,
+    "path": "site/index.html",
+    "storage_ref": "artifacts/00/000000000000400080000000000000e1",
+    "size_bytes": len(PAGE),
+    "content_type": "text/html",
+    "checksum_sha256": hashlib.sha256(PAGE).hexdigest(),
+    "created_at": THEN,
+    "updated_at": THEN,
+    "updated_by": "demo",
+}
+
 ROWS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
     (
         tables.users,
@@ -145,17 +160,24 @@ ROWS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
         [{"skill_id": NOTES, **SKILL, "changed_by": "demo", "changed_at": THEN}],
     ),
     *demo_nodes.ROWS,
+    (artifacts, [ARTIFACT]),
 )
 
 
-async def load(_: OrchestratorWorld, site: Site) -> int:
+async def load(world: OrchestratorWorld, site: Site) -> int:
     """Store the demo data, if the pack has no users yet."""
 
+    def is_used(connection: Connection) -> bool:
+        return bool(connection.scalar(select(func.count()).select_from(tables.users)))
+
     def work(connection: Connection) -> int:
-        if connection.scalar(select(func.count()).select_from(tables.users)):
+        if is_used(connection):
             return 0
         for table, rows in ROWS:
             connection.execute(insert(table), rows)
         return sum(len(rows) for _, rows in ROWS)
 
+    if await site.database.read(is_used):
+        return 0
+    await world.blobs.put(ARTIFACT["storage_ref"], PAGE)
     return await site.database.write(work)

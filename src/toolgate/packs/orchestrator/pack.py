@@ -32,6 +32,7 @@ def _uuid(value: str, info: ValidationInfo) -> str:
 Uuid = Annotated[str, AfterValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 TaskId = Annotated[Uuid, Scoped("task")]
 JobId = Annotated[Uuid, Scoped("job")]
+RunId = Annotated[Uuid, Scoped("run")]
 ProjectId = Annotated[Uuid, Scoped("project")]
 Reason = Annotated[str, Field(min_length=1, max_length=MOST_REASON)]
 Cursor = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]

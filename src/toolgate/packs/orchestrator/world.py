@@ -6,6 +6,8 @@ from toolgate.gate.cursors import Cursors
 from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.packs.orchestrator.access_rules import AccessRules
 from toolgate.packs.orchestrator.administration import Administration
+from toolgate.packs.orchestrator.artifacts.reaper import Reaper
+from toolgate.packs.orchestrator.artifacts.store import Artifacts
 from toolgate.packs.orchestrator.models import Models
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.nodes.store import Nodes
@@ -13,6 +15,7 @@ from toolgate.packs.orchestrator.records import Records
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.skills.store import Skills
 from toolgate.packs.orchestrator.work import Work
+from toolgate.ports.blobs import Blobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +32,8 @@ class OrchestratorWorld:
     nodes: Nodes
     models: Models
     liveness: Liveness
+    artifacts: Artifacts
+    blobs: Blobs
+    reaper: Reaper
     cursors: Cursors
     tools: ToolDirectory

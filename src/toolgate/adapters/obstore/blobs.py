@@ -1,0 +1,151 @@
+"""Blobs in a folder or in a bucket of S3: one adapter, two places."""
+
+import contextlib
+import os
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import LocalStore, S3Store
+
+from toolgate.ports.blobs import BlobMissing, Data, StoredBlob, check_name
+from toolgate.ports.documents import StoreUnavailable
+
+PIECE_BYTES = 1024 * 1024
+PAGE = 500
+PRIVATE = 0o700
+UNFINISHED = re.compile(r".*#[0-9]+")
+"""How the library calls a file that it is writing; it neither lists nor removes one that is left
+over."""
+CONNECT_SECONDS, REQUEST_SECONDS, RETRY_SECONDS = 5, 30, 20
+RETRIES = 2
+REFUSED = "The blob store refuses the credentials (settings blobs.*)."
+SILENT = "The blob store cannot be used now. Try again later."
+
+
+class ObstoreBlobs:
+    """The blobs below one folder, or one prefix of a bucket."""
+
+    def __init__(self, store: LocalStore | S3Store, folder: Path | None) -> None:
+        self._store = store
+        self._folder = folder
+        """Of blobs in files."""
+
+    async def put(self, name: str, data: Data) -> None:
+        """Store a blob; in files, it is on the disk when this returns."""
+        check_name(name)
+        with _told():
+            # In one request: parts of an upload that is never completed would stay in S3.
+            await obstore.put_async(self._store, name, data, use_multipart=False)
+            if self._folder is not None:
+                await anyio.to_thread.run_sync(_sync, self._folder / name)
+
+    async def read(self, name: str) -> AsyncIterator[Data]:
+        """The bytes, a MiB at a time."""
+        check_name(name)
+        with _told(name):
+            found = await obstore.get_async(self._store, name)
+            async for piece in found.stream(min_chunk_size=PIECE_BYTES):
+                yield memoryview(piece)
+
+    async def delete(self, name: str) -> None:
+        """Delete a blob, if there is one."""
+        check_name(name)
+        with contextlib.suppress(BlobMissing), _told(name):
+            await obstore.delete_async(self._store, name)
+
+    async def pages(self) -> AsyncIterator[Sequence[StoredBlob]]:
+        """Every blob, some hundreds at a time."""
+        if self._folder is not None and not self._folder.is_dir():
+            return
+        with _told():
+            async for page in obstore.list(self._store, chunk_size=PAGE):
+                yield [
+                    StoredBlob(one["path"], one["size"], one["last_modified"].timestamp())
+                    for one in page
+                ]
+
+    async def remove_unfinished(self, before: float) -> int:
+        """Remove files that were being written when a process ended; S3 keeps none."""
+        if self._folder is None:
+            return 0
+        return await anyio.to_thread.run_sync(_remove_unfinished, self._folder, before)
+
+    async def check(self) -> None:
+        """Ask for the first of the list."""
+        if self._folder is not None and not self._folder.is_dir():
+            raise StoreUnavailable("The folder of blobs is not there (setting blobs.url).")
+        with _told():
+            async for _ in obstore.list(self._store, chunk_size=1):
+                break
+
+
+def file_blobs(folder: Path) -> ObstoreBlobs:
+    """Blobs in a folder, which is made for its owner alone."""
+    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+    return ObstoreBlobs(LocalStore(folder), folder)
+
+
+def s3_blobs(bucket: str, prefix: str, *, endpoint: str | None, **options: Any) -> ObstoreBlobs:
+    """Blobs in a bucket; options are named as in `S3Config`, and left out where they are None."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if endpoint is not None:
+        given["endpoint"] = endpoint
+    store = S3Store(
+        bucket,
+        prefix=prefix,
+        # A server of one's own has no host name for each bucket.
+        virtual_hosted_style_request=endpoint is None,
+        client_options={
+            "allow_http": endpoint is not None and endpoint.startswith("http:"),
+            "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
+            "timeout": timedelta(seconds=REQUEST_SECONDS),
+        },
+        retry_config={
+            "max_retries": RETRIES,
+            "retry_timeout": timedelta(seconds=RETRY_SECONDS),
+        },
+        **given,
+    )
+    return ObstoreBlobs(store, None)
+
+
+@contextmanager
+def _told(name: str = "") -> Iterator[None]:
+    """The port's errors in the place of the library's, whose texts name folders and hosts."""
+    try:
+        yield
+    except FileNotFoundError as missing:
+        if name:
+            raise BlobMissing(name) from missing
+        raise StoreUnavailable(SILENT) from missing
+    except (PermissionDeniedError, UnauthenticatedError) as refused:
+        raise StoreUnavailable(REFUSED) from refused
+    except (BaseError, OSError) as problem:
+        raise StoreUnavailable(SILENT) from problem
+
+
+def _sync(file: Path) -> None:
+    """Wait until a file, and that it is there, are on the disk."""
+    for path in (file, file.parent):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_unfinished(folder: Path, before: float) -> int:
+    removed = 0
+    for file in folder.rglob("*#*"):
+        with contextlib.suppress(OSError):
+            if UNFINISHED.fullmatch(file.name) and file.stat().st_mtime < before:
+                file.unlink()
+                removed += 1
+    return removed

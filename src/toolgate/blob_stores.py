@@ -1,0 +1,47 @@
+"""Where blobs are: each pack's in a folder, or under a prefix, of its own."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from toolgate.ports.blobs import Blobs
+from toolgate.sections import Settings
+
+FOLDER = "blobs"
+
+
+class BlobStores:
+    """The blobs of every pack that keeps some."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._of: dict[str, Blobs] = {}
+
+    def of(self, pack: str) -> Blobs:
+        """The blobs of a pack."""
+        if pack not in self._of:
+            self._of[pack] = self._opened(pack)
+        return self._of[pack]
+
+    async def check(self) -> None:
+        """Raise `StoreUnavailable` unless every place that is in use answers."""
+        for blobs in self._of.values():
+            await blobs.check()
+
+    def _opened(self, pack: str) -> Blobs:
+        # Only who keeps blobs pays for the library.
+        from toolgate.adapters.obstore import file_blobs, s3_blobs  # noqa: PLC0415
+
+        settings = self._settings.blobs
+        place = urlsplit(settings.url)
+        if place.scheme == "file":
+            folder = Path(unquote(place.path)) if place.path else self._settings.data / FOLDER
+            return file_blobs(folder.absolute() / pack)
+        return s3_blobs(
+            place.netloc,
+            f"{place.path.strip('/')}/{pack}".lstrip("/"),
+            endpoint=settings.endpoint,
+            region=settings.region,
+            access_key_id=settings.access_key_id,
+            secret_access_key=settings.secret_access_key,
+            session_token=settings.session_token,
+        )

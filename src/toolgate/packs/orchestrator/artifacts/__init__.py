@@ -1,0 +1,1 @@
+"""Artifacts: files that agents keep for a task."""

@@ -1,0 +1,224 @@
+"""Artifacts: files that agents keep for a task, read by whoever reaches the task."""
+
+import uuid
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from toolgate.gate.arguments import TOLD_FORMAT
+from toolgate.gate.attachments import MEDIA_TYPE, OCTETS, Attachment
+from toolgate.gate.context import Context
+from toolgate.gate.errors import Conflict, Gone, NotFound
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.artifacts.content import (
+    MOST_BYTES,
+    Damaged,
+    decoded,
+    read_checked,
+)
+from toolgate.packs.orchestrator.artifacts.paths import Path, Prefix
+from toolgate.packs.orchestrator.artifacts.reaper import FOLDER
+from toolgate.packs.orchestrator.artifacts.store import NewArtifact, Row
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, Paged, RunId, TaskId
+from toolgate.packs.orchestrator.world import OrchestratorWorld
+from toolgate.ports.blobs import BlobMissing
+
+family = Family("artifacts", ORCHESTRATOR)
+
+Ctx = Context[OrchestratorWorld]
+NO_TASK, NO_ARTIFACT = "Task not found", "Artifact not found"
+LISTING = "artifact.list"
+BODY_BYTES = MOST_BYTES * 7 // 5
+"""An artifact as base64, and room for the other arguments."""
+TASK = "00000000-0000-4000-8000-0000000000b1"
+REPLACED = "The artifact was replaced while it was read. Ask again."
+LOST = "The content of this artifact is {}. Store it again, or restore the blob {}."
+
+
+def _media_type(value: str, info: ValidationInfo) -> str:
+    if not MEDIA_TYPE.fullmatch(value):
+        told = {"field": info.field_name}
+        raise PydanticCustomError(
+            TOLD_FORMAT, "{field} must be a media type such as text/markdown", told
+        )
+    return value
+
+
+MediaType = Annotated[
+    str, AfterValidator(_media_type), WithJsonSchema({"type": "string", "maxLength": 255})
+]
+
+
+class OfTask(Input):
+    """Which task."""
+
+    task_id: TaskId = Field(description="The task's id, a UUID.")
+
+
+class ByPath(OfTask):
+    """Which artifact."""
+
+    path: Path = Field(
+        description="Its relative path, such as `out/report.md`; compared by bytes, so case and "
+        "Unicode form (NFC, NFD) count."
+    )
+
+
+class Written(ByPath):
+    """An artifact to be stored."""
+
+    content_bytes_base64: str = Field(
+        description="The bytes, at most 10 MiB, in base64: with padding, without spaces.",
+        json_schema_extra={"contentEncoding": "base64"},
+    )
+    content_type: MediaType = Field(default=OCTETS, description="Their media type.")
+    run_id: RunId | None = Field(default=None, description="The run that makes it, for the audit.")
+    job_id: JobId | None = Field(default=None, description="The job that makes it, for the audit.")
+
+
+class Listed(OfTask, Paged):
+    """Which artifacts."""
+
+    prefix: Prefix = Field(
+        default="", description="Only paths that begin with exactly this text; compared by bytes."
+    )
+
+
+class ArtifactInfo(Output):
+    """An artifact without its bytes."""
+
+    path: str = Field(description="Its path.")
+    storage_ref: str = Field(description="The name of the blob with its bytes.")
+    size_bytes: int = Field(description="How many bytes it has.")
+    content_type: str = Field(description="Their media type, as whoever stored it said.")
+    checksum_sha256: str = Field(description="Their SHA-256, in hexadecimal.")
+    created_at: str = Field(description="When there first was one at this path, ISO 8601.")
+    updated_at: str = Field(description="When it was stored last, ISO 8601.")
+
+
+class Artifact(ArtifactInfo):
+    """An artifact."""
+
+    content_bytes_base64: Attachment = Field(description="Its bytes.")
+
+
+class ArtifactList(Output):
+    """A page of artifacts."""
+
+    items: list[ArtifactInfo] = Field(description="The artifacts by path, in the order of bytes.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+@family.tool(
+    "artifact.put",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    writes=[Target.TABLES],  # the blob alone is nothing: the reaper removes it
+    idempotent=True,
+    body_bytes=BODY_BYTES,
+    title="Store an artifact",
+    not_found=NO_TASK,
+    example={"task_id": TASK, "path": "out/report.md", "content_bytes_base64": "IyBSZXBvcnQK"},
+)
+async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
+    """Store a file of a task, in the place of the one that is there at this path.
+
+    Whoever reads at the same time gets the old file or the new one, whole. For small texts that
+    only you need, use memory instead.
+    """
+    if await ctx.world.work.task(viewer_of(ctx.principal), args.task_id) is None:
+        raise NotFound(NO_TASK)
+    content = await decoded(args.content_bytes_base64)
+    blob = _new_blob()
+    if not ctx.dry_run:
+        await ctx.world.blobs.put(blob, content.data)
+    stored = await ctx.world.artifacts.put(
+        ctx.tx,
+        NewArtifact(
+            task_id=args.task_id,
+            path=args.path,
+            storage_ref=blob,
+            size_bytes=len(content.data),
+            content_type=args.content_type,
+            checksum_sha256=content.checksum,
+            by=ctx.principal.id,
+        ),
+    )
+    if stored.replaced is not None and not ctx.dry_run:
+        ctx.world.reaper.remove_later(stored.replaced)
+    return ArtifactInfo(**_shown(stored.row))
+
+
+@family.tool(
+    "artifact.get",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Get an artifact",
+    not_found=NO_ARTIFACT,
+    example={"task_id": TASK, "path": "site/index.html"},
+)
+async def get(ctx: Ctx, args: ByPath) -> Artifact:
+    """Read one file of a task; its bytes are compared with their checksum first."""
+    row = await ctx.world.artifacts.get(viewer_of(ctx.principal), args.task_id, args.path)
+    if row is None:
+        raise NotFound(NO_ARTIFACT)
+
+    async def read() -> bytes:
+        return await _content(ctx, args, row)
+
+    attachment = Attachment(
+        size=row["size_bytes"], read=read, media_type=row["content_type"], name=row["path"]
+    )
+    return Artifact(**_shown(row), content_bytes_base64=attachment)
+
+
+@family.tool(
+    "artifact.list",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="List artifacts",
+    not_found=NO_TASK,
+    example={"task_id": TASK, "prefix": "site/"},
+)
+async def list_(ctx: Ctx, args: Listed) -> ArtifactList:
+    """List the files of a task by path, without their bytes."""
+    if await ctx.world.work.task(viewer_of(ctx.principal), args.task_id) is None:
+        raise NotFound(NO_TASK)
+    listing = (LISTING, args.task_id, args.prefix)
+    position = ctx.world.cursors.read(listing, args.cursor)
+    after = position[0] if position else None
+    page = await ctx.world.artifacts.page(args.task_id, args.prefix, after, args.limit)
+    items = [ArtifactInfo(**_shown(row)) for row in page.rows]
+    if not page.more:
+        return ArtifactList(items=items)
+    cursor = ctx.world.cursors.make(listing, [page.rows[-1]["path"]])
+    return ArtifactList(items=items, next_cursor=cursor)
+
+
+async def _content(ctx: Ctx, args: ByPath, row: Row) -> bytes:
+    """The bytes of an artifact; where they are not there, why not."""
+    blob = row["storage_ref"]
+    try:
+        return await read_checked(ctx.world.blobs, blob, row["size_bytes"], row["checksum_sha256"])
+    except BlobMissing as missing:
+        now = await ctx.world.artifacts.get(viewer_of(ctx.principal), args.task_id, args.path)
+        if now is None or now["storage_ref"] != blob:
+            raise Conflict(REPLACED) from None
+        raise Gone(LOST.format("lost: its blob is not in the store", blob)) from missing
+    except Damaged as damaged:
+        raise Gone(LOST.format("damaged: it does not have its checksum", blob)) from damaged
+
+
+def _new_blob() -> str:
+    """A name that no other blob has, ever; spread over folders."""
+    name = uuid.uuid4().hex
+    return f"{FOLDER}{name[:2]}/{name}"
+
+
+def _shown(row: Row) -> dict[str, Any]:
+    return {name: row[name] for name in ArtifactInfo.model_fields}

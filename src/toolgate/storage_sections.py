@@ -1,0 +1,96 @@
+"""Settings of where data is: the database, documents, blobs and Google Cloud."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from toolgate.setting_types import Section
+
+
+class DatabaseSettings(Section):
+    """Where toolgate stores its own data."""
+
+    url: str | None = Field(
+        default=None,
+        repr=False,
+        description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
+        "if unset, a SQLite file in the data folder.",
+    )
+
+
+def place(description: str) -> Any:
+    """A setting that says where documents are."""
+    return Field(
+        default=None,
+        pattern=r"^(database:|firestore://[^/]*(/[^/]+)?)$",
+        examples=["firestore://PROJECT", "firestore://PROJECT/DATABASE", "database:"],
+        description=description,
+    )
+
+
+class DocumentSettings(Section):
+    """Where documents are stored; each pack that keeps some adds a key of its name."""
+
+    url: str | None = place(
+        "`firestore://PROJECT[/DATABASE]`, or `database:` for the database of toolgate, which is "
+        "also meant if nothing is set and there are no Google credentials."
+    )
+
+
+class BlobSettings(Section):
+    """Where files are stored that tools keep; AWS credentials also from AWS's own variables."""
+
+    borrowed: ClassVar[Mapping[str, str]] = {
+        "AWS_ACCESS_KEY_ID": "access_key_id",
+        "AWS_SECRET_ACCESS_KEY": "secret_access_key",
+        "AWS_SESSION_TOKEN": "session_token",
+        "AWS_REGION": "region",
+        "AWS_ENDPOINT_URL_S3": "endpoint",
+    }
+
+    url: str = Field(
+        default="file:",
+        pattern=r"^(file:(///.+)?|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?)$",
+        examples=["s3://BUCKET/PREFIX", "file:///srv/blobs"],
+        description="`file:` for the folder `blobs` in the data folder, `file:///FOLDER` for "
+        "another one, or `s3://BUCKET[/PREFIX]`.",
+    )
+    endpoint: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^/]+/?$",
+        description="With `s3://`: URL of a server other than AWS; also AWS_ENDPOINT_URL_S3.",
+    )
+    region: str | None = Field(default=None, description="With `s3://`: also AWS_REGION.")
+    access_key_id: str | None = Field(
+        default=None, description="With `s3://`: also AWS_ACCESS_KEY_ID."
+    )
+    secret_access_key: str | None = Field(
+        default=None, repr=False, description="With `s3://`: also AWS_SECRET_ACCESS_KEY."
+    )
+    session_token: str | None = Field(
+        default=None, repr=False, description="With `s3://`: also AWS_SESSION_TOKEN."
+    )
+
+
+class GoogleSettings(Section):
+    """Google Cloud credentials, also from the variables that Google's own tools use."""
+
+    borrowed: ClassVar[Mapping[str, str]] = {
+        "GOOGLE_APPLICATION_CREDENTIALS": "credentials_file",
+        "FIREBASE_SERVICE_ACCOUNT_KEY": "service_account",
+        "FIRESTORE_EMULATOR_HOST": "emulator_host",
+    }
+
+    credentials_file: Path | None = Field(
+        default=None, description="Service account file; also GOOGLE_APPLICATION_CREDENTIALS."
+    )
+    service_account: str | None = Field(
+        default=None,
+        repr=False,
+        description="Service account as JSON text; also FIREBASE_SERVICE_ACCOUNT_KEY.",
+    )
+    emulator_host: str | None = Field(
+        default=None, description="HOST:PORT of a Firestore emulator; also FIRESTORE_EMULATOR_HOST."
+    )

@@ -1,0 +1,41 @@
+"""Blobs in memory, for tests."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+
+from toolgate.ports.blobs import BlobMissing, Data, StoredBlob, check_name
+
+
+class MemoryBlobs:
+    """Keeps blobs in a dictionary."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, tuple[bytes, float]] = {}
+
+    async def put(self, name: str, data: Data) -> None:
+        """Store a blob."""
+        check_name(name)
+        self.stored[name] = (bytes(data), time.time())
+
+    async def read(self, name: str) -> AsyncIterator[Data]:
+        """The bytes, in one piece."""
+        check_name(name)
+        if name not in self.stored:
+            raise BlobMissing(name)
+        yield self.stored[name][0]
+
+    async def delete(self, name: str) -> None:
+        """Delete a blob, if there is one."""
+        check_name(name)
+        self.stored.pop(name, None)
+
+    async def pages(self) -> AsyncIterator[Sequence[StoredBlob]]:
+        """All at once."""
+        yield [StoredBlob(name, len(data), at) for name, (data, at) in self.stored.items()]
+
+    async def remove_unfinished(self, before: float) -> int:  # noqa: ARG002
+        """Nothing is ever unfinished here."""
+        return 0
+
+    async def check(self) -> None:
+        """It always answers."""
