@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple, cast
 
 from limits import RateLimitItemPerMinute
@@ -12,6 +12,7 @@ from limits.errors import ConfigurationError, StorageError
 from limits.storage import storage_from_string
 
 from toolgate.db.outages import Outage
+from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.peer_limits import MOST_KEYS, PeerLimits, too_many
@@ -108,6 +109,19 @@ class Limits:
         self.deadlines = Deadlines(settings.seconds)
         """Of tools that say nothing of their own."""
         self.allowances = Allowances(settings, self.turns, self.deadlines)
+
+    def body_bytes(self, tool: AnyTool) -> int:
+        """Largest request that calls a tool: one that takes files says so, and settings lower it.
+
+        Files are base64 there, four characters for three bytes.
+        """
+        usual, said = self.settings.body_bytes, tool.limits.body_bytes
+        with_a_file = usual + (self.settings.attachment_bytes + 2) // 3 * 4
+        return usual if said is None else max(usual, min(said, with_a_file))
+
+    def largest_body(self, tools: Iterable[AnyTool]) -> int:
+        """Largest request that calls one of these tools, or none."""
+        return max((self.body_bytes(tool) for tool in tools), default=self.settings.body_bytes)
 
     def admit(self, principal: Principal, tool: str) -> Awaitable[None] | None:
         """Count this call; raise `RateLimited` when it is one too many.

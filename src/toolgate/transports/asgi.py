@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -30,6 +30,8 @@ Headers = Iterable[tuple[bytes, bytes]]
 DIGITS = b"0123456789"
 LONG = 19
 LONG_NUMBER = re.compile(rb"[0-9]{%d}" % LONG)
+LARGE, FEW = 65536, 1000
+LEAST_ROUNDED = 2.0**63
 MOST_NESTED = 100
 """Levels; an answer that repeats a value has to fit the 254 that the serialiser takes."""
 JSON = (b"content-type", b"application/json")
@@ -39,6 +41,8 @@ REQUEST_ID_HEADER = b"x-request-id"
 HEADERS = "toolgate.headers"
 HEAD = "toolgate.head"
 SEND = "toolgate.send"
+BODY_LIMIT = "toolgate.body_limit"
+"""Set where a request may be larger than others."""
 WHITE_SPACE = " \t"
 """Around a header's value (RFC 9110, 5.6.3). Python strips far more by itself: a credential with a
 no-break space after it is another credential."""
@@ -173,13 +177,30 @@ def parse_json(body: bytes) -> Any:
             message = f"The request body is nested more than {MOST_NESTED} levels deep"
             raise InvalidArguments([Problem("body", "range", message)])
         # The quick parser rounds integers over 64 bits, which have 19 digits or more.
-        digits = len(body) - len(body.translate(None, DIGITS))
-        long = digits >= LONG and LONG_NUMBER.search(body) is not None
+        if len(body) > LARGE and body.count(b",") < FEW:
+            long = _has_rounded(found)  # few values, of which one may be a file in base64
+        else:
+            digits = len(body) - len(body.translate(None, DIGITS))
+            long = digits >= LONG and LONG_NUMBER.search(body) is not None
         return json.loads(body) if long else found
     except (ValueError, RecursionError) as problem:
         raise InvalidArguments(
             [Problem("body", "format", f"The request body is not valid JSON: {problem}")]
         ) from None
+
+
+def _has_rounded(value: Any) -> bool:
+    """Whether there is a number in a value that may have been an integer over 64 bits."""
+    left: list[Any] = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(cast("dict[str, Any]", one).values())
+        elif isinstance(one, list):
+            left.extend(cast("list[Any]", one))
+        elif isinstance(one, float) and abs(one) >= LEAST_ROUNDED:
+            return True
+    return False
 
 
 def _is_deep(value: Any) -> bool:

@@ -5,10 +5,12 @@ from typing import Any
 import orjson
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import GateError, MethodNotAllowed
+from toolgate.gate.errors import GateError, MethodNotAllowed, TooLarge
 from toolgate.gate.outcomes import outcome_of_error
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
+    BODY_LIMIT,
+    TOO_LARGE,
     Receive,
     Scope,
     Send,
@@ -20,6 +22,7 @@ from toolgate.transports.asgi import (
     send,
 )
 from toolgate.transports.attachments import send_attached
+from toolgate.transports.large_bodies import takes
 from toolgate.transports.refusals import count_list
 
 PREFIX = "/v1/tools"
@@ -59,8 +62,12 @@ class ToolRoutes:
     async def _call(self, name: str, scope: Scope, receive: Receive, to: Send) -> None:
         arguments: Any
         try:
-            body = await read_body(receive, self._gate.limits.settings.body_bytes)
+            usual = self._gate.limits.settings.body_bytes
+            body = await read_body(receive, scope.get(BODY_LIMIT, usual))
             arguments = parse_json(body) if body.strip() else None
+            if len(body) > usual and not takes(self._gate, name, len(body)):
+                raise TooLarge(TOO_LARGE)
+            del body  # a large one is not to stay in memory beside what was in it
         except GateError as unreadable:
             arguments = unreadable
         outcome = await self._gate.execute(call_of(scope, name, arguments))

@@ -10,6 +10,8 @@ from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLa
 from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
+    BODY_LIMIT,
+    TOO_LARGE,
     Headers,
     Receive,
     Scope,
@@ -23,6 +25,7 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.attachments import PLACE_IN_JSON, send_in_json
 from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_request, failure
+from toolgate.transports.large_bodies import takes
 from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL
 
 TRANSPORT = "rpc"
@@ -52,8 +55,12 @@ class Rpc:
             response = failure(None, INVALID_REQUEST, "Use POST.")
             return await send_json(to, 405, response, [(b"allow", b"POST")])
         try:
-            body = await read_body(receive, self._gate.limits.settings.body_bytes)
+            usual = self._gate.limits.settings.body_bytes
+            body = await read_body(receive, scope.get(BODY_LIMIT, usual))
             message = parse_json(body)
+            if len(body) > usual and not takes(self._gate, _method(message), len(body)):
+                raise TooLarge(TOO_LARGE)
+            del body  # a large one is not to stay in memory beside what was in it
         except GateError as problem:
             return await self._unreadable(scope, to, problem)
         noted = Noted()
@@ -119,6 +126,15 @@ class Rpc:
     def _refuse(self, scope: Scope, problem: GateError) -> GateError:
         call = call_of(scope, UNREADABLE_TOOL, transport=TRANSPORT)
         return self._gate.refuse(call, problem, UNREADABLE)
+
+
+def _method(message: Any) -> str:
+    """What a message calls; nothing where it is a batch, or no request."""
+    match message:
+        case {"method": str() as method}:
+            return method
+        case _:
+            return ""
 
 
 def _status(refused: list[RateLimited | None]) -> tuple[int | None, Headers]:

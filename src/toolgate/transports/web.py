@@ -31,6 +31,7 @@ from toolgate.transports.connection.heads import Heads
 from toolgate.transports.edge import Edge
 from toolgate.transports.health import MetricsPage, ReadinessPage, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
+from toolgate.transports.large_bodies import LargeBodies
 from toolgate.transports.mcp.front import Front
 from toolgate.transports.mcp.sdk import Sdk
 from toolgate.transports.oauth import OAuthRoutes
@@ -88,8 +89,11 @@ def _edge(
         "/readyz": ReadinessPage(readiness),
     }
     own = Routes(gate)
+    inner = _router(routes, own, oauth)
+    if gate.limits.largest_body(gate.catalogue) > settings.limits.body_bytes:
+        inner = LargeBodies(inner, gate)
     return Edge(
-        _router(routes, own, oauth),
+        inner,
         gate,
         credentials,
         guesses,

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -65,7 +65,7 @@ class ObstoreBlobs:
         if self._folder is not None and not self._folder.is_dir():
             return
         with _told():
-            async for page in obstore.list(self._store, chunk_size=PAGE):
+            async for page in self._listed(PAGE):
                 yield [
                     StoredBlob(one["path"], one["size"], one["last_modified"].timestamp())
                     for one in page
@@ -82,8 +82,13 @@ class ObstoreBlobs:
         if self._folder is not None and not self._folder.is_dir():
             raise StoreUnavailable("The folder of blobs is not there (setting blobs.url).")
         with _told():
-            async for _ in obstore.list(self._store, chunk_size=1):
+            async for _ in self._listed(1):
                 break
+
+    def _listed(self, page: int) -> AsyncIterator[Sequence[Any]]:
+        # One of its overloads names a library that is not installed here.
+        listed: Any = obstore.list(self._store, chunk_size=page)  # pyright: ignore[reportUnknownMemberType]
+        return listed
 
 
 def file_blobs(folder: Path) -> ObstoreBlobs:
@@ -117,7 +122,7 @@ def s3_blobs(bucket: str, prefix: str, *, endpoint: str | None, **options: Any) 
 
 
 @contextmanager
-def _told(name: str = "") -> Iterator[None]:
+def _told(name: str = "") -> Generator[None]:
     """The port's errors in the place of the library's, whose texts name folders and hosts."""
     try:
         yield

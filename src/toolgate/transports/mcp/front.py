@@ -25,9 +25,11 @@ from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
+    BODY_LIMIT,
     HEAD,
     PRINCIPAL,
     REQUEST_ID,
+    TOO_LARGE,
     ASGIApp,
     Message,
     Receive,
@@ -51,6 +53,7 @@ from toolgate.transports.jsonrpc import (
     failure,
     failure_line,
 )
+from toolgate.transports.large_bodies import takes, tool_called
 from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_version
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
@@ -107,9 +110,11 @@ class Front:
 
     async def _post(self, scope: Scope, receive: Receive, to: Send) -> None:
         try:
-            body = await self._body(receive)
+            body = await self._body(scope, receive)
             routing = self._routing(scope)
             message = _message(routing, body)
+            if len(body) > self._gate.limits.settings.body_bytes:
+                self._check_taken(message, len(body))
             plain = _plain(routing, message)
             pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
             if pending is None:
@@ -119,17 +124,23 @@ class Front:
         if pending is None:
             again: Message = {"type": "http.request", "body": body, "more_body": False}
             return await self._sdk(scope, replay(again, receive), to)
+        del body, message  # large ones are not to stay in memory beside what was in them
         response = pending if isinstance(pending, JsonResponse) else await pending
         if response.retry_after:
             wait = [(b"retry-after", b"%d" % response.retry_after)]
             return await send(to, response.status, response.body, wait)
         return await respond_json(scope, response.status, response.body)
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        most = scope.get(BODY_LIMIT, self._gate.limits.settings.body_bytes)
         try:
-            return await read_body(receive, self._gate.limits.settings.body_bytes)
+            return await read_body(receive, most)
         except TooLarge as problem:
-            raise RequestRefused(problem, failure(None, INVALID_REQUEST, problem.message)) from None
+            raise _too_large(problem) from None
+
+    def _check_taken(self, message: Any, size: int) -> None:
+        if not takes(self._gate, tool_called(message), size):
+            raise _too_large(TooLarge(TOO_LARGE))
 
     def respond(self, head: Head, body: bytes) -> Pending:
         """Answer a request whose headers are known, if it is plain."""
@@ -221,6 +232,10 @@ class Front:
         if isinstance(error, RateLimited):
             response = failure(None, error.rpc, error.message)
         await send_json(to, error.status, response, error_headers(error))
+
+
+def _too_large(problem: TooLarge) -> RequestRefused:
+    return RequestRefused(problem, failure(None, INVALID_REQUEST, problem.message))
 
 
 def _message(routing: Routing, body: bytes) -> Any:

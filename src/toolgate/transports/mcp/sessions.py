@@ -70,9 +70,8 @@ def sessions(gate: Gate, credentials: Credentials, settings: Settings) -> "Sessi
     # With several processes a session would be found only by luck, so few clients get one.
     for_all = gate.catalogue.changing and settings.server.workers == 1
     quota = SessionQuota(settings.mcp.sessions, IDLE_SECONDS)
-    made = Sessions(
-        server, credentials, settings.limits.body_bytes, quota, streams, for_all=for_all
-    )
+    most = gate.limits.largest_body(gate.catalogue)
+    made = Sessions(server, credentials, most, quota, streams, for_all=for_all)
     gate.catalogue.listeners.append(made.standing.announce)
     return made
 

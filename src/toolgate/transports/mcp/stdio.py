@@ -26,6 +26,7 @@ from toolgate.transports.jsonrpc import (
     id_in,
     id_of,
 )
+from toolgate.transports.large_bodies import takes, tool_called
 from toolgate.transports.mcp.client_pipes import claim_standard_streams
 from toolgate.transports.mcp.handover import Handover, correlation_id
 from toolgate.transports.mcp.lines import Line, LineTooLong
@@ -75,7 +76,7 @@ class StdioClient:
         self._ids = Ids()
         self._holder = CredentialHolder(gate, self._ids, principal, identify)
         self._responses = Responses(gate, underscore_names=underscore_names)
-        longest = gate.limits.settings.body_bytes
+        longest = gate.limits.largest_body(gate.catalogue)
         self._wire = Wire(source, target, longest=longest, take=self._take)
         self._sdk = Handover(self._wire.write)
         self._loop = asyncio.get_running_loop()
@@ -116,6 +117,9 @@ class StdioClient:
             message = parse_json(line)
         except InvalidArguments as problem:
             return self._refuse(problem, PARSE_ERROR, id_in(line))
+        usual = self._gate.limits.settings.body_bytes
+        if len(line) > usual and not takes(self._gate, tool_called(message), len(line)):
+            return self._refuse(self._over_the_limit(), PARSE_ERROR, id_of(message))
         plain = plain_request(message, self._sdk.protocol)
         if plain is not None and self._is_simple(plain):
             self._answer(plain)

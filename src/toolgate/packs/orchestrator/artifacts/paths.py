@@ -36,11 +36,9 @@ def path_problem(path: str) -> str | None:
 def _text_problem(text: str) -> str | None:
     if CONTROL.search(text):
         return "must not have control characters such as NUL or a line end"
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        return "must be valid Unicode"
-    return f"must have at most {MOST_BYTES} bytes as UTF-8" if size > MOST_BYTES else None
+    if len(text.encode()) > MOST_BYTES:
+        return f"must have at most {MOST_BYTES} bytes as UTF-8"
+    return None
 
 
 def _path(value: str, info: ValidationInfo) -> str:
