@@ -307,7 +307,7 @@ async def test_among_many_a_page_takes_as_many_statements_as_among_few(kit: Kit)
     async def taken(**arguments: Any) -> int:
         with noted_statements() as noted:
             await result(kit, "artifact.list", PM, task_id=SORT, limit=10, **arguments)
-        return sum("orchestrator_" in one for one in noted)
+        return sum("orchestrator_artifacts" in one for one in noted)
 
     few = await taken()
     rows = [row(f"f{number:06}", number) for number in range(20_000)]

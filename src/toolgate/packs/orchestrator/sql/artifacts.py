@@ -99,7 +99,8 @@ def _insert(connection: Connection, row: dict[str, Any]) -> bool:
     """Whether the row was stored, which it is not where there is one."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     new = dialect.insert(artifacts).values(row).on_conflict_do_nothing()
-    return connection.execute(new).rowcount == 1
+    counted = connection.execute(new, execution_options={"preserve_rowcount": True})
+    return counted.rowcount == 1
 
 
 def _fitting(rows: Sequence[Any]) -> int:
