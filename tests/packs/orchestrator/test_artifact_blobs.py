@@ -15,6 +15,7 @@ from tests.packs.orchestrator.test_artifacts import DEMO, content, encoded, put,
 from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server
 
 from toolgate.db.transactions import Transaction
+from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
 from toolgate.packs.orchestrator.artifacts import reaper as reaper_module
 from toolgate.packs.orchestrator.artifacts.reaper import GRACE_SECONDS, SETTLE_SECONDS, Reaper
@@ -285,7 +286,7 @@ async def test_no_byte_is_read_for_a_link(
             principal=PM,
             request_id="test",
             transport="test",
-            links=True,
+            attachments=Delivery.LINK,
         )
     )
     assert outcome.error is None
