@@ -185,6 +185,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "limits.body_bytes": ("2048", 2048),
     "limits.result_bytes": ("4096", 4096),
     "limits.attachment_bytes": ("4096", 4096),
+    "limits.unsent_attachment_bytes": ("20480000", 20480000),
     "limits.concurrency": ("1", 1),
     "limits.seconds": ("0.5", 0.5),
     "limits.slow_concurrency": ("3", 3),
