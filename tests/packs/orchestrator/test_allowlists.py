@@ -1,0 +1,186 @@
+"""Who may use which tool on whose records: the whole table.
+
+What is expected is written here as the specification of the gateway says it, and not taken from
+the rules that are tested: the allow lists of project manager, project analyst and worker, and that
+an id of somebody else is answered like one that nobody has.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.packs.orchestrator.calls import (
+    ABSENT,
+    BUILD,
+    BUILDING,
+    OF_BOB,
+    PA_OF_ALICE,
+    PM,
+    PM_OF_ALICE,
+    SORT,
+    SORTING,
+    WEBSITE,
+    WORKER,
+)
+from tests.statements import noted_statements
+
+from toolgate import packs
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.principal import AgentType, Principal, Role, of_agent
+from toolgate.gate.tool import Effect
+from toolgate.testing import Kit, opened_kit
+
+pytestmark = pytest.mark.anyio
+
+ALLOWED = {
+    "worker": [
+        "artifact.*", "memory.*", "skills.list", "skills.get", "web.fetch", "web.search",
+        "api.call", "help.*",
+    ],
+    "pm": [
+        "db.*", "node.*", "sandbox.*", "artifact.*", "model.*", "connector.*", "web.*", "api.call",
+        "git.*", "help.*", "persona.*", "skills.*",
+    ],
+    "pa": ["db.*", "artifact.*", "web.*", "api.call", "help.*"],
+}  # fmt: skip
+READS_ONLY = {"pa": ["db.*", "artifact.*"]}
+"""Of these a project analyst may use what only reads."""
+
+OWN: dict[str, dict[str, str]] = {
+    "task_id": {"own": BUILD, "foreign": SORT, "absent": ABSENT},
+    "job_id": {"own": BUILDING, "foreign": SORTING, "absent": ABSENT},
+    "project_id": {"own": WEBSITE, "foreign": OF_BOB, "absent": ABSENT},
+    "slug": {"own": "website", "foreign": "default-bob", "absent": "default-eve"},
+}
+SCOPES = {
+    "user": {"own": "alice", "foreign": "bob", "absent": "eve"},
+    "group": {"foreign": "designers", "absent": "eves"},
+    "project": OWN["project_id"],
+    "task": OWN["task_id"],
+}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "artifact.put": {"path": "a.txt", "content_bytes_base64": "YQ=="},
+    "artifact.get": {"path": "a.txt"},
+    "skills.create": {"content": "Be brief."},
+    "skills.get": {"skill_id": "00000000-0000-4000-8000-000000000001"},
+    "skills.update": {"skill_id": "00000000-0000-4000-8000-0000000000d1", "name": "N"},
+    "skills.delete": {"skill_id": "00000000-0000-4000-8000-0000000000d1"},
+    "db.task.update_status": {"status": "running"},
+    "db.job.update_status": {"status": "running"},
+    "db.preference.get": {"key": "a.b"},
+    "db.preference.create": {"key": "a.b", "value": 1, "value_type": "number"},
+    "db.preference.update": {"key": "a.b", "value": 1, "value_type": "number"},
+    "db.preference.delete": {"key": "a.b"},
+}
+"""What a tool needs beside the ids."""
+
+BOUND = {
+    "pm": replace(PM_OF_ALICE, bound={}),
+    "pa": PA_OF_ALICE,
+    "worker": WORKER,
+}
+
+
+def is_expected(agent: str, tool: AnyTool) -> bool:
+    """Whether the specification allows a tool to an agent."""
+    if tool.role is Role.PUBLIC:
+        return True
+    if tool.pack.name != "orchestrator":
+        return False
+    if not any(fnmatchcase(tool.name, one) for one in ALLOWED[agent]):
+        return False
+    reads_only = any(fnmatchcase(tool.name, one) for one in READS_ONLY.get(agent, ()))
+    return tool.effect is Effect.READ or not reads_only
+
+
+@pytest.mark.parametrize("agent", sorted(ALLOWED))
+async def test_an_agent_sees_what_its_allow_list_names_of_all_packs(
+    tmp_path: Path, agent: str
+) -> None:
+    every = [*packs.BUILT_IN, *packs.ON_REQUEST]
+    async with opened_kit(tmp_path, packs__enabled=every) as kit:
+        gate, caller = kit.app.gate, of_agent(AgentType(agent), "a")
+        assert len(gate.catalogue) > 60
+        decisions = {tool.name: gate.policy.decide(caller, tool) for tool in gate.catalogue}
+        visible = {name for name, one in decisions.items() if one.visible}
+        callable_ = {name for name, one in decisions.items() if one.allowed}
+        expected = {tool.name for tool in gate.catalogue if is_expected(agent, tool)}
+    assert visible == expected
+    assert callable_ == expected
+
+
+def ids_of(tool: AnyTool) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]]:
+    """The ways in which a tool can name somebody's record: label, ids, and what goes with it."""
+    fields = tool.input.model_fields
+    more = ARGUMENTS.get(tool.name, {})
+    for field, ids in OWN.items():
+        if field in fields:
+            yield field, ids, more
+    if "scope_type" in fields and "scope_id" in fields:
+        for scope_type, ids in SCOPES.items():
+            yield f"scope {scope_type}", ids, {**more, "scope_type": scope_type}
+
+
+def named(label: str, value: str) -> dict[str, str]:
+    return {"scope_id" if label.startswith("scope") else label: value}
+
+
+async def ended(kit: Kit, tool: str, caller: Principal, arguments: dict[str, Any]) -> Any:
+    """What a call that stores nothing came to, and the statements it took."""
+    dry = kit.app.gate.catalogue.find(tool)
+    assert dry is not None
+    with noted_statements() as statements:
+        outcome = await kit.call(tool, caller, dry_run=dry.effect is not Effect.READ, **arguments)
+    ours = [one for one in statements if "orchestrator_" in one]
+    return outcome, ours
+
+
+@pytest.mark.parametrize("agent", sorted(BOUND))
+async def test_what_is_somebody_elses_is_answered_like_what_nobody_has(
+    kit: Kit, agent: str
+) -> None:
+    caller, seen = BOUND[agent], 0
+    await kit.call("help.get", caller, task_id=BUILD)  # the access rules are read once
+    for tool in kit.app.gate.visible(caller):
+        if tool.pack.name != "orchestrator":
+            continue
+        for label, ids, more in ids_of(tool):
+            foreign, took = await ended(
+                kit, tool.name, caller, {**more, **named(label, ids["foreign"])}
+            )
+            absent, takes = await ended(
+                kit, tool.name, caller, {**more, **named(label, ids["absent"])}
+            )
+            case = f"{agent}: {tool.name} by {label}"
+            if tool.name == "db.preference.list":
+                assert foreign.body["result"] == {"entries": []}, case
+            else:
+                assert foreign.error is not None, case
+                assert foreign.body["error"]["type"] == "not_found", f"{case}: {foreign.body}"
+            same = str(foreign.body).replace(ids["foreign"], "") == str(absent.body).replace(
+                ids["absent"], ""
+            )
+            assert same, f"{case}: {foreign.body} {absent.body}"
+            assert took == takes, case
+            seen += 1
+            if "own" in ids and not (agent == "worker" and label not in ("task_id",)):
+                own, _ = await ended(kit, tool.name, caller, {**more, **named(label, ids["own"])})
+                kind = own.body.get("error", {}).get("type")
+                is_there = kind not in ("access_denied", "invalid_arguments", "internal_error")
+                assert is_there, f"{case}: {own.body}"
+    assert seen >= {"pm": 20, "pa": 8, "worker": 3}[agent]
+
+
+async def test_a_project_manager_without_a_user_reaches_every_task_and_no_project(
+    kit: Kit,
+) -> None:
+    for task_id in (BUILD, SORT):
+        assert (await kit.call("db.task.get", PM, task_id=task_id)).error is None
+    assert (await kit.call("db.project.list", PM)).body["result"]["entries"] == []
+    one = await kit.call("db.project.get", PM, project_id=WEBSITE)
+    other = await kit.call("db.project.get", PM, project_id=ABSENT)
+    assert one.body == other.body
+    assert one.body["error"]["type"] == "not_found"
