@@ -284,7 +284,6 @@ def http_page() -> str:
         "method and path are refused at the start. An unknown path is answered in the dialect of "
         'the routes that begin with most of it, and where these differ with `{"error": …}`. '
         "A route that is hidden from the caller is an unknown path.",
-        table(("route", "tool", "what"), _routes()),
         "## Request headers",
         table(("header", "meaning"), REQUEST_HEADERS),
         "## Response headers",

@@ -110,3 +110,19 @@ def test_a_pack_can_be_taken_out(tmp_path: Path, removed: str, tried: list[str])
     )
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout
+
+
+NAMED_ELSEWHERE = {
+    "ports/users.py",
+    "policies/agents.cedar",
+    "db/migrations/versions/0013_namespaces.py",
+}
+
+
+def test_hardly_a_file_outside_the_packs_knows_one_by_name() -> None:
+    source = ROOT / "src/toolgate"
+    names = [f'"{name}"' for name in packs.known_names() if name != "content"]  # a word of its own
+    files = [*source.rglob("*.py"), *source.rglob("*.cedar")]
+    outside = [one for one in files if source / "packs" not in one.parents]
+    naming = [one for one in outside if any(name in one.read_text("utf-8") for name in names)]
+    assert {one.relative_to(source).as_posix() for one in naming} == NAMED_ELSEWHERE

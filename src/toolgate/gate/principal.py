@@ -17,7 +17,7 @@ class Role(StrEnum):
 
 
 class AgentType(StrEnum):
-    """The agents of pack `orchestrator`."""
+    """What an agent is there for."""
 
     PM = "pm"
     """Project manager: runs the whole."""
@@ -34,7 +34,7 @@ class Kind(StrEnum):
     USER = "user"
     AGENT = "agent"
     NODE = "node"
-    """A machine of pack `orchestrator` that reports itself; no agent."""
+    """A machine that reports itself; no agent."""
     ANONYMOUS = "anonymous"
 
 

@@ -1,6 +1,6 @@
 """The packs that ship with toolgate, and those that other packages bring.
 
-This is the only file outside a pack that names one.
+This is the only file outside a pack that imports one.
 """
 
 import traceback
