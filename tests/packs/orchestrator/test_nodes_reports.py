@@ -130,8 +130,9 @@ async def test_a_report_replaces_the_one_before(kit: Kit) -> None:
         ({"models": [{"model": "a", "status": "gone"}]}, "available"),
         ({"models": [{"model": "a\x00", "status": "available"}]}, "printable"),
         ({"capabilities": [1]}, "capabilities"),
+        ({"capabilities": {"a": 2**70}}, "cannot be kept"),
     ],
-    ids=["size", "twice", "many", "status", "nul", "array"],
+    ids=["size", "twice", "many", "status", "nul", "array", "integer"],
 )
 async def test_a_report_that_cannot_be_kept_names_what_is_wrong(
     kit: Kit, given: dict[str, Any], named: str
@@ -194,6 +195,12 @@ async def test_what_is_no_plain_web_address_is_refused(kit: Kit, url: str) -> No
     error = await refused(kit, "worker_node.register", NODE, worker_api_target_url=url)
     assert error["type"] == "invalid_arguments"
     assert "worker_api_target_url" in error["message"]
+
+
+async def test_a_change_of_nothing_is_refused(kit: Kit) -> None:
+    error = await refused(kit, "operator.node.update", node_slug=LOCAL)
+    assert (error["type"], "something to change" in error["message"]) == ("invalid_arguments", True)
+    assert await refused(kit, "operator.node.update", node_slug="nobody", drained=True) == ABSENT
 
 
 @pytest.mark.parametrize("slug", ["", "-a", "a-", "A", "a b", "../x", "a" * 64, "ä"])

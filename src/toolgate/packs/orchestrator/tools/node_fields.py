@@ -72,7 +72,10 @@ def check_object(field: str, value: JsonObject | None, most: int) -> None:
     """Raise where an object is too large, or holds a secret in plain text."""
     if value is None:
         return
-    size = len(orjson.dumps(value))
+    try:
+        size = len(orjson.dumps(value))
+    except TypeError as problem:  # an integer of more than 64 bits, or half of a surrogate pair
+        raise _problem(field, "value", f"{field} cannot be kept as JSON: {problem}") from None
     if size > most:
         raise _problem(field, "size", f"{field} has {size} bytes as JSON; at most {most} are kept")
     check_secret(field, value)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from toolgate.gate.errors import NotFound
+from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.nodes.store import MadeNode, NodeChange, Row
@@ -95,6 +95,9 @@ async def update(ctx: Ctx, args: Change) -> NodeInfo:
 
     A configuration is a new version, which the node fetches and acknowledges.
     """
+    if not args.model_fields_set - {"node_slug"}:
+        message = "something to change must be given, such as drained or config"
+        raise InvalidArguments([Problem("arguments", "missing", message)])
     row = await ctx.world.nodes.change(ctx.tx, args.node_slug, _change(args, args.drained))
     return NodeInfo(**node_fields(_found(row), ctx.world.liveness))
 
