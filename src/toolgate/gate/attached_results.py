@@ -43,15 +43,18 @@ async def outcome_with_attachment(
     if len(raw) > allowed.result_bytes:
         raise result_too_large(raw, allowed.result_bytes)
     _check_size(attachment, allowed.attachment_bytes)
-    lease, data = None, b""
-    if uri is None:
+    lease, data, pieces = None, b"", None
+    if call.attachments is Delivery.PIECES and attachment.pieces is not None:
+        pieces = await attachment.pieces()
+    elif uri is None:
         lease = allowed.unsent.take(call.principal.id, attachment.size)
         try:
             data = await _read(attachment)
         except BaseException:
             lease.release()
             raise
-    attached = Attached(attachment, data, uri, tool.attachment_field, fields, dialect, lease)
+    field = tool.attachment_field
+    attached = Attached(attachment, data, uri, field, fields, dialect, lease, pieces)
     return Outcome(body=body, raw=raw, attached=attached)
 
 

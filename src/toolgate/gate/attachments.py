@@ -13,7 +13,7 @@ import base64
 import json
 import mimetypes
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Self, cast
@@ -39,11 +39,17 @@ MOST_BRACKETS = 100
 """In a link's arguments; as in a request, what is nested deeper could not be answered."""
 
 
+Pieces = AsyncGenerator[bytes | bytearray | memoryview]
+"""Bytes, in pieces of any length."""
+
+
 class Delivery(Enum):
     """How the attachment of an answer is handed over."""
 
     INLINE = "inline"
     """Its bytes: the gate reads them in the time of the call."""
+    PIECES = "pieces"
+    """The same, but piece by piece where the tool can give them so: they are not in memory."""
     LINK = "link"
     """A URI to read it by; nobody reads the bytes now."""
     REFUSED = "refused"
@@ -60,6 +66,9 @@ class Attachment:
     media_type: str = OCTETS
     name: str = ""
     """Of the file, as far as there is one; it may come from anywhere."""
+    pieces: Callable[[], Awaitable[Pieces]] | None = None
+    """Where so many bytes should not be in memory: makes sure that all of them are good, in the
+    time of the call, and gives what they are then read from."""
 
     def __post_init__(self) -> None:
         """Refuse what would fail only after the call was answered."""

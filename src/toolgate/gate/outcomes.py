@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.attachments import Attachment
+from toolgate.gate.attachments import Attachment, Pieces
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL, Dialect
 from toolgate.gate.errors import GateError, ResultTooLarge
@@ -24,7 +24,7 @@ class Attached:
 
     attachment: Attachment
     data: bytes
-    """Nothing where a link was asked for."""
+    """Nothing where a link was asked for, or there are pieces."""
     uri: str | None
     """The link."""
     field: str
@@ -33,6 +33,8 @@ class Attached:
     dialect: Dialect
     lease: Lease | None = None
     """The room that the bytes take; who sends them gives it back when that is done."""
+    pieces: Pieces | None = None
+    """What the bytes are read from while they are sent."""
 
     def body_with(self, value: Any) -> Any:
         """The body, with this in the attachment's field."""

@@ -5,7 +5,7 @@ its own, and the row after it; a blob that nobody has a row for can be removed l
 """
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,7 +38,7 @@ class Blobs(Protocol):
         """Store a blob under a new name: whole or not at all, and to stay when this returns."""
         ...
 
-    def read(self, name: str) -> AsyncIterator[Data]:
+    def read(self, name: str) -> AsyncGenerator[Data]:
         """Its bytes, piece by piece; raises `BlobMissing` before the first.
 
         One that has begun is read to its end, even if the blob is deleted meanwhile.

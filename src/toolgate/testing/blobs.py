@@ -1,7 +1,7 @@
 """Blobs in memory, for tests."""
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from toolgate.ports.blobs import BlobMissing, Data, StoredBlob, check_name
 
@@ -17,7 +17,7 @@ class MemoryBlobs:
         check_name(name)
         self.stored[name] = (bytes(data), time.time())
 
-    async def read(self, name: str) -> AsyncIterator[Data]:
+    async def read(self, name: str) -> AsyncGenerator[Data]:
         """The bytes, in one piece."""
         check_name(name)
         if name not in self.stored:

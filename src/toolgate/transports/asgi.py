@@ -75,7 +75,7 @@ def call_of(
     *,
     transport: str = "http",
     principal: Principal | None = None,
-    attachments: Delivery = Delivery.INLINE,
+    attachments: Delivery = Delivery.PIECES,
     request: RequestHeaders | None = None,
 ) -> Call:
     """The call that a request makes, of its caller unless somebody else is named."""

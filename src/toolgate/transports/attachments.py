@@ -5,19 +5,23 @@ show nor run them. They go out in pieces, each when the client has taken those b
 the room they take is given back only when all but the last are on their way.
 """
 
+import logging
 import re
 from binascii import b2a_base64
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 
-from toolgate.gate.attachments import OCTETS, Attachment
+from toolgate.gate.attachments import OCTETS, Attachment, Pieces
 from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.gate.unsent import Lease
-from toolgate.transports.asgi import JSON, Headers, Message, Scope, Send, header, send
+from toolgate.ports.documents import StoreUnavailable
+from toolgate.transports.asgi import JSON, Headers, Message, Scope, Send, header
+
+logger = logging.getLogger(__name__)
 
 VARY = (b"vary", b"Accept")
 UNTRUSTED = [
@@ -44,23 +48,59 @@ async def send_attached(scope: Scope, to: Send, outcome: Outcome) -> None:
         return await send_in_json(to, attached.body_with(PLACE_IN_JSON), attached, [VARY])
     content = (b"content-type", attachment.content_type.encode())
     named = (b"content-disposition", _disposition(attachment).encode())
-    with attached.lease or nullcontext():
-        await send(in_pieces(to), 200, attached.data, [named, *UNTRUSTED], content=content)
+    length = (b"content-length", b"%d" % attachment.size)
+    async with _sending(to, attached, [content, length, named, *UNTRUSTED]) as pieces:
+        async for piece in pieces:
+            await to({"type": "http.response.body", "body": bytes(piece), "more_body": True})
+        await to({"type": "http.response.body", "body": b""})
 
 
 async def send_in_json(to: Send, response: Any, attached: Attached, headers: Headers = ()) -> None:
     """Answer with JSON that has `PLACE_IN_JSON` in it, and base64 there."""
-    with attached.lease or nullcontext():
-        before, _, after = orjson.dumps(response).partition(PLACE)
-        before, data, after = before + b'"', attached.data, b'"' + after
-        length = len(before) + (len(data) + 2) // 3 * 4 + len(after)
-        start = [JSON, (b"content-length", b"%d" % length), *headers]
-        await to({"type": "http.response.start", "status": 200, "headers": start})
+    before, _, after = orjson.dumps(response).partition(PLACE)
+    before, after = before + b'"', b'"' + after
+    length = len(before) + (attached.attachment.size + 2) // 3 * 4 + len(after)
+    start = [JSON, (b"content-length", b"%d" % length), *headers]
+    async with _sending(to, attached, start) as pieces:
         await to({"type": "http.response.body", "body": before, "more_body": True})
-        for at in range(0, len(data), PIECE_BYTES):
-            piece = b2a_base64(data[at : at + PIECE_BYTES], newline=False)
-            await to({"type": "http.response.body", "body": piece, "more_body": True})
+        async for piece in pieces:
+            encoded = b2a_base64(piece, newline=False)
+            await to({"type": "http.response.body", "body": encoded, "more_body": True})
         await to({"type": "http.response.body", "body": after})
+
+
+@asynccontextmanager
+async def _sending(to: Send, attached: Attached, headers: Headers) -> AsyncGenerator[Pieces]:
+    """Begin a response; the attachment's bytes, to be sent.
+
+    One that cannot be read to its end leaves the response incomplete, and the server then closes
+    the connection: the length that was announced tells the client.
+    """
+    with attached.lease or nullcontext():
+        async with aclosing(_cut(attached)) as pieces:
+            await to({"type": "http.response.start", "status": 200, "headers": [*headers]})
+            try:
+                yield pieces
+            except StoreUnavailable as problem:
+                logger.warning("an attachment could not be sent to its end: %s", problem)
+
+
+async def _cut(attached: Attached) -> Pieces:
+    """The bytes in pieces that all but the last have the same length."""
+    if attached.pieces is None:
+        for at in range(0, len(attached.data), PIECE_BYTES):
+            yield attached.data[at : at + PIECE_BYTES]
+        return
+    left = b""
+    async with aclosing(attached.pieces) as given:
+        async for piece in given:
+            whole = memoryview(left + piece) if left else memoryview(piece)
+            end = len(whole) - len(whole) % PIECE_BYTES
+            for at in range(0, end, PIECE_BYTES):
+                yield whole[at : at + PIECE_BYTES]
+            left = bytes(whole[end:])
+    if left:
+        yield left
 
 
 def in_pieces(to: Send) -> Send:

@@ -60,8 +60,7 @@ class LargeBodies:
         principal = scope.get(PRINCIPAL)
         if principal is None:
             return 0
-        visible = self._gate.policy.visible(principal, self._gate.catalogue)
-        return self._gate.limits.largest_body(visible)
+        return self._gate.limits.largest_body(self._gate.visible(principal))
 
 
 async def _keep(file: BinaryIO, receive: Receive) -> None:

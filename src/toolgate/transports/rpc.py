@@ -101,7 +101,7 @@ class Rpc:
             return self._invalid(scope, f"Invalid Request: {problem}", noted)
         request = cast(Response, message)
         tool, arguments = request["method"], request.get("params")
-        delivery = Delivery.INLINE if alone else Delivery.REFUSED
+        delivery = Delivery.PIECES if alone else Delivery.REFUSED
         call = call_of(scope, tool, arguments, transport=TRANSPORT, attachments=delivery)
         outcome = await self._gate.execute(call)
         noted.refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from obstore.store import LocalStore, S3Store
 from toolgate.ports.blobs import BlobMissing, Data, StoredBlob, check_name
 from toolgate.ports.documents import StoreUnavailable
 
-PIECE_BYTES = 1024 * 1024
+PIECE_BYTES = 512 * 1024
 PAGE = 500
 PRIVATE = 0o700
 UNFINISHED = re.compile(r".*#[0-9]+")
@@ -46,8 +46,8 @@ class ObstoreBlobs:
             if self._folder is not None:
                 await anyio.to_thread.run_sync(_sync, self._folder / name)
 
-    async def read(self, name: str) -> AsyncIterator[Data]:
-        """The bytes, a MiB at a time."""
+    async def read(self, name: str) -> AsyncGenerator[Data]:
+        """The bytes, half a MiB at a time."""
         check_name(name)
         with _told(name):
             found = await obstore.get_async(self._store, name)

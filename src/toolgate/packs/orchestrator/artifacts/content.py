@@ -6,7 +6,8 @@ further copy is made.
 
 import binascii
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -65,23 +66,46 @@ def _refuse(rule: str) -> NoReturn:
     raise InvalidArguments([Problem(FIELD, "format", f"{FIELD} is not base64: {rule}")])
 
 
-async def read_checked(blobs: Blobs, name: str, size: int, checksum: str) -> bytes:
-    """A blob's bytes; raises `Damaged` unless they are those that were stored."""
-    data, digest, at = bytearray(size), hashlib.sha256(), 0
-    async for piece in _pieces(blobs, name, size):
-        data[at : at + len(piece)] = piece
-        at += len(piece)
-        digest.update(piece)
-    if at != size or digest.hexdigest() != checksum:
-        raise Damaged(name)
-    return bytes(data)
+@dataclass(frozen=True, slots=True)
+class StoredContent:
+    """Bytes in a blob, as they must be."""
+
+    blobs: Blobs
+    name: str
+    size: int
+    checksum: str
+
+    async def read(self) -> bytes:
+        """The bytes; raises `Damaged` unless they are those that were stored."""
+        kept: list[Data] = []
+        await self._check(kept.append)
+        return b"".join(kept)
+
+    async def open(self) -> AsyncGenerator[Data]:
+        """What the bytes are read from, once they are found to be those that were stored.
+
+        They are read twice, and never in memory together.
+        """
+        await self._check(len)
+        pieces = self.blobs.read(self.name)
+        return _goes_on(await anext(pieces, b""), pieces)
+
+    async def _check(self, take: Callable[[Data], object]) -> None:
+        digest, size = hashlib.sha256(), 0
+        async with aclosing(self.blobs.read(self.name)) as pieces:
+            async for piece in pieces:
+                size += len(piece)
+                if size > self.size:
+                    break
+                digest.update(piece)
+                take(piece)
+        if size != self.size or digest.hexdigest() != self.checksum:
+            raise Damaged(self.name)
 
 
-async def _pieces(blobs: Blobs, name: str, size: int) -> AsyncIterator[Data]:
-    """The pieces of a blob that is no longer than it may be."""
-    at = 0
-    async for piece in blobs.read(name):
-        at += len(piece)
-        if at > size:
-            raise Damaged(name)
-        yield piece
+async def _goes_on(first: Data, pieces: AsyncGenerator[Data]) -> AsyncGenerator[Data]:
+    """A blob whose reading has begun, so that it can be deleted meanwhile."""
+    async with aclosing(pieces):
+        yield first
+        async for piece in pieces:
+            yield piece

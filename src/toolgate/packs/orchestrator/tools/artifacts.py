@@ -1,13 +1,15 @@
 """Artifacts: files that agents keep for a task, read by whoever reaches the task."""
 
 import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT
-from toolgate.gate.attachments import MEDIA_TYPE, OCTETS, Attachment
+from toolgate.gate.attachments import MEDIA_TYPE, OCTETS, Attachment, Pieces
 from toolgate.gate.context import Context
 from toolgate.gate.errors import Conflict, Gone, NotFound
 from toolgate.gate.principal import Role
@@ -16,8 +18,8 @@ from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.artifacts.content import (
     MOST_BYTES,
     Damaged,
+    StoredContent,
     decoded,
-    read_checked,
 )
 from toolgate.packs.orchestrator.artifacts.paths import Path, Prefix
 from toolgate.packs.orchestrator.artifacts.reaper import FOLDER
@@ -33,6 +35,8 @@ NO_TASK, NO_ARTIFACT = "Task not found", "Artifact not found"
 LISTING = "artifact.list"
 BODY_BYTES = MOST_BYTES * 7 // 5
 """An artifact as base64, and room for the other arguments."""
+READ_ONCE = 512 * 1024
+"""Bytes of an artifact that is in memory while it is sent; a larger one is read in pieces."""
 TASK = "00000000-0000-4000-8000-0000000000b1"
 REPLACED = "The artifact was replaced while it was read. Ask again."
 LOST = "The content of this artifact is {}. Store it again, or restore the blob {}."
@@ -168,11 +172,24 @@ async def get(ctx: Ctx, args: ByPath) -> Artifact:
     if row is None:
         raise NotFound(NO_ARTIFACT)
 
+    content = StoredContent(
+        ctx.world.blobs, row["storage_ref"], row["size_bytes"], row["checksum_sha256"]
+    )
+
     async def read() -> bytes:
-        return await _content(ctx, args, row)
+        async with _told(ctx, args, content):
+            return await content.read()
+
+    async def pieces() -> Pieces:
+        async with _told(ctx, args, content):
+            return await content.open()
 
     attachment = Attachment(
-        size=row["size_bytes"], read=read, media_type=row["content_type"], name=row["path"]
+        size=content.size,
+        read=read,
+        media_type=row["content_type"],
+        name=row["path"],
+        pieces=pieces if content.size > READ_ONCE else None,
     )
     return Artifact(**_shown(row), content_bytes_base64=attachment)
 
@@ -200,11 +217,12 @@ async def list_(ctx: Ctx, args: Listed) -> ArtifactList:
     return ArtifactList(items=items, next_cursor=cursor)
 
 
-async def _content(ctx: Ctx, args: ByPath, row: Row) -> bytes:
-    """The bytes of an artifact; where they are not there, why not."""
-    blob = row["storage_ref"]
+@asynccontextmanager
+async def _told(ctx: Ctx, args: ByPath, content: StoredContent) -> AsyncGenerator[None]:
+    """Where the bytes of an artifact are not there, why not."""
+    blob = content.name
     try:
-        return await read_checked(ctx.world.blobs, blob, row["size_bytes"], row["checksum_sha256"])
+        yield
     except BlobMissing as missing:
         now = await ctx.world.artifacts.get(viewer_of(ctx.principal), args.task_id, args.path)
         if now is None or now["storage_ref"] != blob:
