@@ -157,7 +157,8 @@ async def _worlds(
     for offer, site in sites:
         if offer.open is not None:
             section = settings.section(offer.pack.name)
-            world = await stack.enter_async_context(offer.open(site, section))
+            with packs.blame(offer.pack.name, "be opened"):
+                world = await stack.enter_async_context(offer.open(site, section))
             worlds[offer.pack.name] = OpenPack(world, _separate_targets(site))
     return worlds
 

@@ -15,6 +15,7 @@ from tests.databases import STARTS_A_SERVER
 from tests.patience import PATIENT
 from tests.statements import noted_statements
 
+from toolgate import packs
 from toolgate.db import upgrades
 from toolgate.db.connections import BUSY_MILLISECONDS, READER_BUSY_MILLISECONDS
 from toolgate.db.engine import BadDatabaseUrl, Database
@@ -90,6 +91,19 @@ async def test_a_schema_from_the_future_is_not_touched(tmp_path: Path) -> None:
     )
     with pytest.raises(OtherSchema, match="schema 9999, newer than this version knows"):
         await upgrade_at_start(database)
+    await database.close()
+
+
+async def test_of_a_pack_it_is_said_whose_schema_it_is(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'new.db'}")
+    pack = packs.offers(["content"])[0].schema
+    assert pack is not None
+    await upgrade(database, [pack])
+    await database.write(
+        lambda c: c.execute(text("UPDATE content_version SET version_num = '9999'"))
+    )
+    with pytest.raises(OtherSchema, match="schema 9999 of pack 'content', newer than this"):
+        await upgrade_at_start(database, [pack])
     await database.close()
 
 

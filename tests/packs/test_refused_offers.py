@@ -53,6 +53,10 @@ REFUSED = {
         offer_of(schema=schema(migrations="toolgate.policies")),
         "field schema: toolgate.policies has no file such as 0001_first.py",
     ),
+    "revision": (
+        offer_of(schema=schema(migrations="tests.packs.misnamed")),
+        "field schema: 0002_more.py in tests.packs.misnamed has the revision 0003. Begin",
+    ),
     "metrics": (offer_of(tools=routed("/metrics")), "weather.get has the route /metrics"),
     "below": (offer_of(tools=routed("/v1/tools/x")), "weather.get has the route /v1/tools/x"),
     "oauth": (offer_of(tools=routed("/authorize")), "weather.get has the route /authorize"),

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from typer import Typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from toolgate.cli.problems import Stop
@@ -27,7 +27,7 @@ class PackCommandGroup(TyperGroup):
             return command
         for offer in _packs_with_commands():
             if offer.pack.name == cmd_name:
-                return _group(offer, self.rich_markup_mode)
+                return _command(offer, self.rich_markup_mode)
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -68,9 +68,28 @@ def _enabled_packs() -> Sequence[str] | None:
         return None
 
 
+def _command(offer: "AnyOffer", markup: Any) -> Any:
+    """The pack's group; where it is broken, a command that says so, and `--help` lists the rest."""
+    from toolgate import packs
+
+    try:
+        with packs.blame(offer.pack.name, f"bring its commands ({offer.commands})"):
+            return _group(offer, markup)
+    except packs.BrokenPack as broken:
+        return _broken_command(offer.pack.name, broken)
+
+
 def _group(offer: "AnyOffer", markup: Any) -> Any:
     module, _, name = (offer.commands or "").partition(":")
     group = cast("Callable[[], Typer]", getattr(import_module(module), name))()
     group.info.name = offer.pack.name
     group.rich_markup_mode = markup
     return get_group(group)
+
+
+def _broken_command(name: str, broken: Exception) -> TyperCommand:
+    def fail(**_: Any) -> None:
+        raise broken
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return TyperCommand(name, callback=fail, help=str(broken), context_settings=anything)

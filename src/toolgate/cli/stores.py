@@ -154,17 +154,14 @@ async def _schema(settings: "Settings", database: "Database") -> CheckResult:
     behind = await pending_upgrades(database, schemas_of(offers_of(settings)))
     if not behind:
         return CheckResult("database", State.OK, f"{what}; schema {has}.")
-    revision, needs = behind[0]
+    schema, revision = behind[0]
+    there, needs = f"{what}; {schema.describe(revision)}", schema.newest
     if revision is not None and revision > needs:
-        message = (
-            f"{what}; schema {revision} is newer than this version of toolgate supports ({needs})."
-        )
-        return CheckResult("database", State.FAIL, f"{message} Install a newer toolgate.")
+        message = f"{there} is newer than this version supports ({needs})."
+        return CheckResult("database", State.FAIL, f"{message} Install a newer one.")
     state = State.FAIL if has and database.dialect != "sqlite" else State.WARN
     step = "Run `toolgate db upgrade`."
-    return CheckResult(
-        "database", state, f"{what}; schema {revision or 'none'}, needs {needs}. {step}"
-    )
+    return CheckResult("database", state, f"{there}, needs {needs}. {step}")
 
 
 async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[CheckResult]:

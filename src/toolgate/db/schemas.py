@@ -1,12 +1,17 @@
 """A set of tables with a history of its own: the gate's, and one for every pack that has tables."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from sqlalchemy import MetaData
 
 from toolgate.db.tables import metadata
+
+REVISION = re.compile(r"""^revision\b[^=\n]*=\s*["']([^"'\n]*)""", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -23,8 +28,25 @@ class Schema:
     @cached_property
     def revisions(self) -> list[str]:
         """Every revision, oldest first; migration files are named by them."""
-        files = (file.name for file in resources.files(self.migrations).iterdir())
-        return sorted(name.partition("_")[0] for name in files if name[:4].isdigit())
+        return sorted(self._files)
+
+    @cached_property
+    def _files(self) -> dict[str, Traversable]:
+        files = resources.files(self.migrations).iterdir()
+        return {one.name.partition("_")[0]: one for one in files if one.name[:4].isdigit()}
+
+    @property
+    def misnamed(self) -> Iterator[tuple[str, str]]:
+        """Files of migrations whose name has another revision than they say, with the latter."""
+        for revision, file in self._files.items():
+            said = REVISION.search(file.read_text(encoding="utf-8"))
+            if said is None or said[1] != revision:
+                yield file.name, said[1] if said else "none"
+
+    def describe(self, revision: str | None) -> str:
+        """A revision of these tables, in words."""
+        pack = "" if self is GATE else f" of pack {self.version_table.removesuffix('_version')!r}"
+        return f"schema {revision or 'none'}{pack}"
 
     @property
     def newest(self) -> str:

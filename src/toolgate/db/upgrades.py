@@ -28,14 +28,14 @@ async def current_revision(database: Database, schema: Schema = GATE) -> str | N
 
 async def pending_upgrades(
     database: Database, packs: Iterable[Schema] = ()
-) -> list[tuple[str | None, str]]:
-    """What the database has and what this version needs, wherever the two differ."""
+) -> list[tuple[Schema, str | None]]:
+    """What the database has, wherever this version needs another revision."""
     every = (GATE, *packs)
     revisions = await database.read(
         lambda connection: [_revision(connection, one) for one in every]
     )
     pairs = zip(revisions, every, strict=True)
-    return [(has, one.newest) for has, one in pairs if has != one.newest]
+    return [(schema, has) for has, schema in pairs if has != schema.newest]
 
 
 async def upgrade_at_start(database: Database, packs: Sequence[Schema] = ()) -> None:
@@ -43,11 +43,11 @@ async def upgrade_at_start(database: Database, packs: Sequence[Schema] = ()) -> 
     behind = await pending_upgrades(database, packs)
     if not behind:
         return
-    has, needs = behind[0]
-    older = has is None or has < needs
+    schema, has = behind[0]
+    older = has is None or has < schema.newest
     if older and database.dialect != "sqlite" and await current_revision(database) is not None:
         raise OtherSchema(
-            f"The database has schema {has or 'none'}, this version needs {needs}. "
+            f"The database has {schema.describe(has)}, this version needs {schema.newest}. "
             "Run `toolgate db upgrade`."
         )
     await upgrade(database, packs)
@@ -72,8 +72,8 @@ def _upgrade(connection: Connection, every: Sequence[Schema]) -> None:
         revision = _revision(connection, schema)
         if revision is not None and revision > schema.newest:
             raise OtherSchema(
-                f"The database has schema {revision}, newer than this version knows "
-                f"({schema.newest}). Use the toolgate that made it, or a newer one."
+                f"The database has {schema.describe(revision)}, newer than this version knows "
+                f"({schema.newest}). Use the version that made it, or a newer one."
             )
         if revision != schema.newest:
             _run(connection, schema)

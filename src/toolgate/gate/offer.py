@@ -179,6 +179,8 @@ def _schema_problems(pack: str, schema: Schema) -> Iterator[str]:
         yield f"call the version table {pack}_version, not {schema.version_table}"
     if not schema.revisions:
         yield f"{schema.migrations} has no file such as 0001_first.py, named by its revision"
+    for file, revision in schema.misnamed:
+        yield f"{file} in {schema.migrations} has the revision {revision}. Begin its name with that"
 
 
 def _is_reserved(path: str) -> bool:

@@ -4,10 +4,11 @@ This is the only file outside a pack that imports one.
 """
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 from toolgate.setting_types import BadSettings
@@ -30,30 +31,48 @@ class UnknownPack(BadSettings):
 
 
 class BrokenPack(BadSettings):
-    """A pack of another package cannot be loaded; the message says where it fails."""
+    """A pack of another package fails before it can be called; the message says where."""
 
-    def __init__(self, name: str, entry: EntryPoint, problem: Exception) -> None:
-        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
-        place = _place(problem)
-        what = f"{type(problem).__name__}: {problem}"
+    def __init__(self, name: str, failing: str, problem: Exception) -> None:
+        package = dict(sources()).get(name, "not installed")
+        what = f"{_place(name, problem)}{type(problem).__name__}: {problem}"
         super().__init__(
-            f"Pack {name!r} ({package}) cannot be loaded: {place}{what}. Mend it, or take it out "
-            "of the setting packs.enabled."
+            f"Pack {name!r} ({package}) cannot {failing}: {what}. Mend it, or take it out of the "
+            "setting packs.enabled."
         )
 
 
-def _place(problem: Exception) -> str:
+@contextmanager
+def blame(name: str, failing: str) -> Generator[None]:
+    """Raise `BrokenPack` where a pack of another package fails by itself."""
+    try:
+        yield
+    except Exception as problem:
+        from toolgate.db.outages import is_outage  # noqa: PLC0415
+        from toolgate.ports.documents import StoreUnavailable  # noqa: PLC0415
+
+        not_its_own = isinstance(problem, BadSettings | StoreUnavailable) or is_outage(problem)
+        if not_its_own or name in BUILT_IN + ON_REQUEST:
+            raise
+        raise BrokenPack(name, failing, problem) from problem
+
+
+def _place(name: str, problem: Exception) -> str:
     """The line of the pack's own that an error comes from, as `FILE:LINE: `."""
     if isinstance(problem, SyntaxError):
         return f"{problem.filename}:{problem.lineno}: "
-    ours = str(Path(__file__).parents[1])
+    folders = tuple(_folders(name))
     frames = traceback.extract_tb(problem.__traceback__)
-    own = [
-        one
-        for one in frames
-        if not one.filename.startswith((ours, "<")) and "importlib" not in one.filename
-    ]
+    own = [one for one in frames if one.filename.startswith(folders)]
     return f"{own[-1].filename}:{own[-1].lineno}: " if own else ""
+
+
+def _folders(name: str) -> Iterator[str]:
+    """Where the code of a pack is: folders, or the one file that it is."""
+    for entry in entry_points(group=GROUP, name=name):
+        spec = find_spec(entry.module.partition(".")[0])
+        if spec is not None:
+            yield from spec.submodule_search_locations or [spec.origin or ""]
 
 
 def sources() -> list[tuple[str, str]]:
@@ -77,8 +96,9 @@ def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
 
     loaded: list[AnyOffer] = []
     for name in dict.fromkeys(BUILT_IN if names is None else names):
-        offer = _offer(name)
-        check_offer(offer, loaded)
+        with blame(name, "be loaded"):
+            offer = _offer(name)
+            check_offer(offer, loaded)
         loaded.append(offer)
     return tuple(loaded)
 
@@ -94,11 +114,7 @@ def _offer(name: str) -> "AnyOffer":
         )
     from toolgate.gate.offer import Offer  # noqa: PLC0415
 
-    entry = next(iter(entries))
-    try:
-        offer: Any = entry.load()
-    except Exception as problem:
-        raise BrokenPack(name, entry, problem) from problem
+    offer: Any = next(iter(entries)).load()
     if not isinstance(offer, Offer) or offer.pack.name != name:
         raise UnknownPack(f"The entry point of pack {name!r} is not an Offer of that name.")
     return cast("AnyOffer", offer)

@@ -1,0 +1,4 @@
+"""As it should be."""
+
+revision: str = "0001"
+down_revision = None
