@@ -56,6 +56,11 @@ def is_outage(error: BaseException) -> bool:
     return code_of(error) not in CANCELLED_BY_US
 
 
+def is_nul_refused(error: BaseException) -> bool:
+    """Whether PostgreSQL refused a text because of the character U+0000 in it."""
+    return isinstance(error, DataError) and "NUL (0x00)" in str(error.orig)
+
+
 def is_rejected_by_server(error: DBAPIError) -> bool:
     """Whether a commit that failed is known to have stored nothing."""
     code = code_of(error)

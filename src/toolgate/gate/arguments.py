@@ -1,7 +1,7 @@
 """From raw arguments to a tool's typed Input; every problem at once, in plain words."""
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -35,10 +35,13 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
     try:
         return tool.read(values)
     except ValidationError as invalid:
-        if (fewer := _without_nulls(tool, values, invalid)) is not None:
+        try:
+            errors = invalid.errors(include_url=False)
+        except UnicodeEncodeError:
+            raise _not_unicode() from None
+        if (fewer := _without_nulls(tool, values, errors)) is not None:
             return parse(tool, fewer)
         names = list(tool.input.model_fields)
-        errors = invalid.errors(include_url=False)
         problems = [_problem(one, names) for one in errors[:MOST_PROBLEMS]]
         if len(errors) > MOST_PROBLEMS:
             more = f"and {len(errors) - MOST_PROBLEMS} more problems"
@@ -52,26 +55,28 @@ def _check_size(tool: str, arguments: dict[str, Any], most_bytes: int) -> None:
         return
     try:
         size = len(to_json(arguments))
-    except PydanticSerializationError:  # half of a surrogate pair: its size cannot be told
-        problem = Problem("arguments", "format", "arguments must be valid Unicode")
-        raise InvalidArguments([problem]) from None
+    except PydanticSerializationError:
+        raise _not_unicode() from None
     if size > most_bytes:
         raise TooLarge(
             f"The arguments have {size} bytes, over the limit of {most_bytes} of {tool}. Send less."
         )
 
 
+def _not_unicode() -> InvalidArguments:
+    """There is half of a surrogate pair in a text, which cannot be written out anywhere."""
+    return InvalidArguments([Problem("arguments", "format", "arguments must be valid Unicode")])
+
+
 def _without_nulls(
-    tool: AnyTool, arguments: dict[str, Any], invalid: ValidationError
+    tool: AnyTool, arguments: dict[str, Any], errors: Sequence[ErrorDetails]
 ) -> dict[str, Any] | None:
     """The arguments without optional ones that are null, if one of these was refused.
 
     Models send null for what they leave out. It is no value of these, so nothing is lost.
     """
     fields = tool.input.model_fields
-    refused_names = {
-        str(error["loc"][0]) for error in invalid.errors(include_url=False) if error["loc"]
-    }
+    refused_names = {str(error["loc"][0]) for error in errors if error["loc"]}
     left_out = {
         name
         for name, value in arguments.items()

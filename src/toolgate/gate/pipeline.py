@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolgate.db.engine import Database
-from toolgate.db.outages import is_outage
+from toolgate.db.outages import is_nul_refused, is_outage
 from toolgate.gate.access_checks import AccessRequest
 from toolgate.gate.arguments import nearest, parse
 from toolgate.gate.attached_results import outcome_with_attachment
@@ -23,6 +23,8 @@ from toolgate.gate.errors import (
     Forbidden,
     GateError,
     Internal,
+    InvalidArguments,
+    Problem,
     RateLimited,
     TimedOut,
     Unavailable,
@@ -230,13 +232,20 @@ def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> Gate
             failures.note(call.request_id, printable(call.tool), error)
             is_fetch = isinstance(error, FetchFailed)
             return error_of_fetch(error) if is_fetch else Unavailable(str(error))
-        case _ if is_outage(error):
-            return Unavailable("The database does not answer. Try again later.")
+        case _ if is_nul_refused(error) or is_outage(error):
+            return _database_error(error)
         case AuditUnavailable():
             return Unavailable("The audit log cannot be written, so nothing is answered now.")
         case _:
             failures.defect(call.request_id, printable(call.tool), error)
             return Internal(call.request_id)
+
+
+def _database_error(error: Exception) -> GateError:
+    if is_nul_refused(error):
+        message = "a text holds the character U+0000, which the database does not store"
+        return InvalidArguments([Problem("arguments", "format", message)])
+    return Unavailable("The database does not answer. Try again later.")
 
 
 def _timeout_error(error: TimeoutError, call: Call) -> GateError:

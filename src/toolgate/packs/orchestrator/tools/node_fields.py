@@ -13,6 +13,7 @@ from toolgate.gate.tool import Output
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.nodes.store import Row
 from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.urls import MOST_CHARACTERS, without_credentials
 from toolgate.packs.orchestrator.vocabulary import AckStatus, NodeStatus
 
@@ -72,11 +73,7 @@ def check_object(field: str, value: JsonObject | None, most: int) -> None:
     """Raise where an object is too large, or holds a secret in plain text."""
     if value is None:
         return
-    try:
-        size = len(orjson.dumps(value))
-    except TypeError as problem:  # an integer of more than 64 bits, or half of a surrogate pair
-        raise _problem(field, "value", f"{field} cannot be kept as JSON: {problem}") from None
-    if size > most:
+    if (size := size_of(field, value)) > most:
         raise _problem(field, "size", f"{field} has {size} bytes as JSON; at most {most} are kept")
     check_secret(field, value)
 

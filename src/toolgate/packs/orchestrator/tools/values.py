@@ -3,7 +3,6 @@
 import re
 from typing import Annotated, Any
 
-import orjson
 from pydantic import AfterValidator, Field, JsonValue, ValidationInfo
 from pydantic_core import PydanticCustomError
 
@@ -13,6 +12,7 @@ from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Principal, Role
 from toolgate.packs.orchestrator.records import fits
 from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.vocabulary import ValueType
 
 MOST_KEY = 256
@@ -52,7 +52,7 @@ def check_value(key: str, value: Any, value_type: ValueType, *, nullable: bool) 
     """Raise where a value is not of its type, too large, or a secret."""
     if not (nullable and value is None) and not fits(value, value_type):
         _refuse("type", f"value must be of value_type {value_type}; it is {_type_of(value)}")
-    size = len(orjson.dumps(value))
+    size = size_of("value", value)
     if size > MOST_VALUE_BYTES:
         _refuse("size", f"value has {size} bytes as JSON; at most {MOST_VALUE_BYTES} are stored")
     if secret := secret_in(key, value):

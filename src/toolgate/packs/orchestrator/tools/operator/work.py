@@ -4,7 +4,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import NotFound
@@ -13,6 +13,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.tools.json_values import Json
 from toolgate.packs.orchestrator.tools.operator.lists import (
     Ctx,
     Handle,
@@ -37,7 +38,7 @@ class NewTask(Input):
     prompt: Text = Field(description="What is to be done.")
     user_id: Handle | None = Field(default=None, description="The user whose task it is.")
     project_id: Uuid | None = Field(default=None, description="The project it belongs to.")
-    acceptance_criteria: JsonValue = Field(default=None, description="When it is done.")
+    acceptance_criteria: Json = Field(default=None, description="When it is done.")
     depends_on: Annotated[list[Uuid], Field(max_length=MOST_DEPENDENCIES)] = Field(
         default=[], description="Tasks that have to be completed before."
     )
@@ -62,7 +63,7 @@ class NewJob(Input):
     """A job to be created."""
 
     task_id: Uuid = Field(description="The task it is for.")
-    payload: JsonValue = Field(default=None, description="What the node is given.")
+    payload: Json = Field(default=None, description="What the node is given.")
 
 
 class JobsListed(Paged):
@@ -87,7 +88,7 @@ class End(Input):
 
     job_id: Uuid = Field(description="The job's id.")
     status: Literal["completed", "failed"] = Field(description="How it ended.")
-    result: JsonValue = Field(default=None, description="What the node gave back.")
+    result: Json = Field(default=None, description="What the node gave back.")
 
 
 class Tasks(Output):
