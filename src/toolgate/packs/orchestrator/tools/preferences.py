@@ -11,17 +11,22 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.effective import effective_of
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Cursor, Reason, TaskId
-from toolgate.packs.orchestrator.records import Change, Place, Record
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, TaskId
+from toolgate.packs.orchestrator.records import Place, Record
 from toolgate.packs.orchestrator.tools.values import (
+    ByPrefix,
+    Deleted,
+    Expected,
     Key,
-    KeyPrefix,
+    KeyedValue,
+    Nothing,
+    StoredValue,
     Value,
-    Version,
     check_value,
     check_writable,
+    next_cursor,
 )
-from toolgate.packs.orchestrator.vocabulary import ScopeType, ValueType
+from toolgate.packs.orchestrator.vocabulary import ScopeType
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("preferences", ORCHESTRATOR)
@@ -51,41 +56,26 @@ class ByKey(InScope):
     key: Key = Field(description="The preference's key, such as output.summary_style.")
 
 
-class Listed(InScope):
+class Listed(ByPrefix, InScope):
     """Which preferences."""
 
-    key_prefix: KeyPrefix = Field(default="", description="Only keys that begin with this.")
     limit: Whole = Field(default=100, ge=1, le=100, description="Most items of a page, 1 to 100.")
-    cursor: Cursor | None = Field(
-        default=None, description="`next_cursor` of the page before; leave it out for the first."
-    )
 
 
-class NewPreference(ByKey):
+class NewPreference(KeyedValue, ByKey):
     """A preference to be created."""
 
     value: Value = Field(
         description="The value, of the type that value_type names; null hides weaker scopes'."
     )
-    value_type: ValueType = Field(description="The type of the value.")
-    reason: Reason | None = Field(default=None, description="Why, for the history.")
 
 
-class ChangedPreference(NewPreference):
+class ChangedPreference(Expected, NewPreference):
     """A preference to be changed."""
 
-    expected_version: Version | None = Field(
-        default=None, description="Change it only if it has this version."
-    )
 
-
-class DeletedPreference(ByKey):
+class DeletedPreference(Deleted, ByKey):
     """A preference to be deleted."""
-
-    expected_version: Version | None = Field(
-        default=None, description="Delete it only if it has this version."
-    )
-    reason: Reason | None = Field(default=None, description="Why, for the history.")
 
 
 class OfTask(Input):
@@ -97,17 +87,17 @@ class OfTask(Input):
     )
 
 
-class Preference(Output):
-    """A preference as it is stored."""
+class Owned(Output):
+    """Whose something is."""
 
     scope_type: ScopeType = Field(description="Whose it is.")
     scope_id: str | None = Field(description="The id of whose it is; null for the system's.")
-    key: str = Field(description="Its key.")
+
+
+class Preference(StoredValue, Owned):
+    """A preference as it is stored."""
+
     value: Any = Field(description="Its value; null hides weaker scopes'.")
-    value_type: ValueType = Field(description="The type of the value.")
-    version: int = Field(description="Grows by at least 1 with every change.")
-    updated_at: str = Field(description="When it was changed last, ISO 8601.")
-    updated_by: str = Field(description="Who changed it last.")
 
 
 class Preferences(Output):
@@ -142,10 +132,6 @@ class Effective(Output):
         default_factory=list[Source], description="Where each value is from, if that was asked for."
     )
     invalid: list[Invalid] = Field(description="Preferences whose value is not of their type.")
-
-
-class Nothing(Output):
-    """The answer of a tool that has nothing to add."""
 
 
 @family.tool(
@@ -189,11 +175,7 @@ async def list_(ctx: Ctx, args: Listed) -> Preferences:
     after = position[0] if position else None
     page = await ctx.world.preferences.page(place, args.key_prefix, after, args.limit)
     entries = [shown(place, one) for one in page.records]
-    if not page.more:
-        return Preferences(entries=entries)
-    return Preferences(
-        entries=entries, next_cursor=ctx.world.cursors.make(listing, [entries[-1].key])
-    )
+    return Preferences(entries=entries, **next_cursor(ctx.world, listing, page))
 
 
 @family.tool(
@@ -214,7 +196,8 @@ async def create(ctx: Ctx, args: NewPreference) -> Preference:
     """Create a preference of a scope; fails where the scope has the key already."""
     place = await _writable(ctx, args)
     check_value(args.key, args.value, args.value_type, nullable=True)
-    record = await ctx.world.preferences.create(ctx.tx, place, args.key, change_of(ctx, args))
+    change = args.change(ctx.principal)
+    record = await ctx.world.preferences.create(ctx.tx, place, args.key, change)
     return shown(place, record)
 
 
@@ -242,7 +225,7 @@ async def update(ctx: Ctx, args: ChangedPreference) -> Preference:
     place = await _writable(ctx, args)
     check_value(args.key, args.value, args.value_type, nullable=True)
     record = await ctx.world.preferences.update(
-        ctx.tx, place, args.key, change_of(ctx, args), args.expected_version
+        ctx.tx, place, args.key, args.change(ctx.principal), args.expected_version
     )
     if record is None:
         raise _not_found(args)
@@ -352,20 +335,4 @@ def _not_found(args: ByKey) -> NotFound:
 def shown(place: Place, record: Record) -> Preference:
     """A record as the tools show it."""
     scope_type: Any = place.scope_type
-    return Preference(
-        scope_type=scope_type,
-        scope_id=place.scope_id or None,
-        key=record.key,
-        value=record.value,
-        value_type=record.value_type,
-        version=record.version,
-        updated_at=record.updated_at,
-        updated_by=record.updated_by,
-    )
-
-
-def change_of(ctx: Ctx, args: NewPreference) -> Change:
-    """What is stored for these arguments."""
-    return Change(
-        value=args.value, value_type=args.value_type, by=ctx.principal.id, reason=args.reason
-    )
+    return Preference.of(record, scope_type=scope_type, scope_id=place.scope_id or None)

@@ -1,25 +1,26 @@
 """System settings: what steers the whole system, changed by comparing versions."""
 
-from typing import Any
-
 from pydantic import Field
 
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Reason
-from toolgate.packs.orchestrator.records import SETTINGS, Change, Record
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR
+from toolgate.packs.orchestrator.records import SETTINGS
 from toolgate.packs.orchestrator.steering import broken_rule
 from toolgate.packs.orchestrator.tools.values import (
+    ByPrefix,
+    Deleted,
+    Expected,
     Key,
-    KeyPrefix,
-    Value,
-    Version,
+    KeyedValue,
+    Nothing,
+    StoredValue,
     check_value,
     check_writable,
+    next_cursor,
 )
-from toolgate.packs.orchestrator.vocabulary import ValueType
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("settings", ORCHESTRATOR)
@@ -37,46 +38,20 @@ class ByKey(Input):
     key: Key = Field(description="The setting's key, such as models.cache.max_bytes.")
 
 
-class Listed(Paged):
-    """Which settings."""
-
-    key_prefix: KeyPrefix = Field(default="", description="Only keys that begin with this.")
-
-
-class NewSetting(ByKey):
+class NewSetting(KeyedValue, ByKey):
     """A setting to be created."""
 
-    value: Value = Field(description="The value, of the type that value_type names.")
-    value_type: ValueType = Field(description="The type of the value.")
-    reason: Reason | None = Field(default=None, description="Why, for the history.")
 
-
-class ChangedSetting(NewSetting):
+class ChangedSetting(Expected, NewSetting):
     """A setting to be changed."""
 
-    expected_version: Version | None = Field(
-        default=None, description="Change it only if it has this version."
-    )
 
-
-class DeletedSetting(ByKey):
+class DeletedSetting(Deleted, ByKey):
     """A setting to be deleted."""
 
-    expected_version: Version | None = Field(
-        default=None, description="Delete it only if it has this version."
-    )
-    reason: Reason | None = Field(default=None, description="Why, for the history.")
 
-
-class Setting(Output):
+class Setting(StoredValue):
     """A setting as it is stored."""
-
-    key: str = Field(description="Its key.")
-    value: Any = Field(description="Its value.")
-    value_type: ValueType = Field(description="The type of the value.")
-    version: int = Field(description="Grows by at least 1 with every change.")
-    updated_at: str = Field(description="When it was changed last, ISO 8601.")
-    updated_by: str = Field(description="Who changed it last.")
 
 
 class Settings(Output):
@@ -85,22 +60,6 @@ class Settings(Output):
     entries: list[Setting] = Field(description="The settings, by key.")
     next_cursor: str = Field(
         default="", description="Where the next page begins; absent at the end."
-    )
-
-
-class Nothing(Output):
-    """The answer of a tool that has nothing to add."""
-
-
-def shown(record: Record) -> Setting:
-    """A record as the tools show it."""
-    return Setting(
-        key=record.key,
-        value=record.value,
-        value_type=record.value_type,
-        version=record.version,
-        updated_at=record.updated_at,
-        updated_by=record.updated_by,
     )
 
 
@@ -123,22 +82,20 @@ async def get(ctx: Ctx, args: ByKey) -> Setting:
     found = await ctx.world.settings.get(SETTINGS, args.key)
     if found is None:
         raise _not_found(args.key)
-    return shown(found)
+    return Setting.of(found)
 
 
 @family.tool(
     "db.system_setting.list", role=Role.ADMIN, effect=Effect.READ, title="List system settings"
 )
-async def list_(ctx: Ctx, args: Listed) -> Settings:
+async def list_(ctx: Ctx, args: ByPrefix) -> Settings:
     """List system settings by key, page by page; large values make a page shorter."""
     listing = (LISTING, args.key_prefix)
     place = ctx.world.cursors.read(listing, args.cursor)
     after = place[0] if place else None
     page = await ctx.world.settings.page(SETTINGS, args.key_prefix, after, args.limit)
-    entries = [shown(one) for one in page.records]
-    if not page.more:
-        return Settings(entries=entries)
-    return Settings(entries=entries, next_cursor=ctx.world.cursors.make(listing, [entries[-1].key]))
+    entries = [Setting.of(one) for one in page.records]
+    return Settings(entries=entries, **next_cursor(ctx.world, listing, page))
 
 
 @family.tool(
@@ -157,7 +114,8 @@ async def create(ctx: Ctx, args: NewSetting) -> Setting:
     """Create a system setting; fails where the key exists already."""
     check_writable(args.key, ctx.principal, RESERVED)
     _check(args)
-    return shown(await ctx.world.settings.create(ctx.tx, SETTINGS, args.key, change_of(ctx, args)))
+    change = args.change(ctx.principal)
+    return Setting.of(await ctx.world.settings.create(ctx.tx, SETTINGS, args.key, change))
 
 
 @family.tool(
@@ -182,11 +140,11 @@ async def update(ctx: Ctx, args: ChangedSetting) -> Setting:
     check_writable(args.key, ctx.principal, RESERVED)
     _check(args)
     changed = await ctx.world.settings.update(
-        ctx.tx, SETTINGS, args.key, change_of(ctx, args), args.expected_version
+        ctx.tx, SETTINGS, args.key, args.change(ctx.principal), args.expected_version
     )
     if changed is None:
         raise _not_found(args.key)
-    return shown(changed)
+    return Setting.of(changed)
 
 
 @family.tool(
@@ -217,10 +175,3 @@ def _check(args: NewSetting) -> None:
     check_value(args.key, args.value, args.value_type, nullable=False)
     if wrong := broken_rule(args.key, args.value):
         raise InvalidArguments([Problem("value", "value", wrong)])
-
-
-def change_of(ctx: Ctx, args: NewSetting) -> Change:
-    """What is stored for these arguments."""
-    return Change(
-        value=args.value, value_type=args.value_type, by=ctx.principal.id, reason=args.reason
-    )

@@ -1,7 +1,8 @@
 """What tools of settings and of preferences have in common: keys, values and their checks."""
 
 import re
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationInfo
 from pydantic_core import PydanticCustomError
@@ -10,10 +11,13 @@ from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.errors import Forbidden, InvalidArguments, Problem
 from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Principal, Role
-from toolgate.packs.orchestrator.records import fits
+from toolgate.gate.tool import Input, Output
+from toolgate.packs.orchestrator.pack import Paged, Reason
+from toolgate.packs.orchestrator.records import Change, Page, Record, fits
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.vocabulary import ValueType
+from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 MOST_KEY = 256
 MOST_VALUE_BYTES = 1024 * 1024
@@ -46,6 +50,67 @@ Key = Annotated[str, Field(min_length=1, max_length=MOST_KEY), AfterValidator(_k
 KeyPrefix = Annotated[str, Field(max_length=MOST_KEY), AfterValidator(_prefix)]
 Version = Annotated[Whole, Field(ge=1, le=2**53)]
 Value = JsonValue
+
+
+class KeyedValue(Input):
+    """A value to be stored."""
+
+    value: Value = Field(description="The value, of the type that value_type names.")
+    value_type: ValueType = Field(description="The type of the value.")
+    reason: Reason | None = Field(default=None, description="Why, for the history.")
+
+    def change(self, principal: Principal) -> Change:
+        """What is stored for this caller."""
+        return Change(
+            value=self.value, value_type=self.value_type, by=principal.id, reason=self.reason
+        )
+
+
+class Expected(Input):
+    """What a record must be to be changed."""
+
+    expected_version: Version | None = Field(
+        default=None, description="Do it only if the current version is this."
+    )
+
+
+class Deleted(Expected):
+    """Why a record is deleted."""
+
+    reason: Reason | None = Field(default=None, description="Why, for the history.")
+
+
+class ByPrefix(Paged):
+    """Which keys of a list."""
+
+    key_prefix: KeyPrefix = Field(default="", description="Only keys that begin with this.")
+
+
+class StoredValue(Output):
+    """A record as it is stored."""
+
+    key: str = Field(description="Its key.")
+    value: Any = Field(description="Its value.")
+    value_type: ValueType = Field(description="The type of the value.")
+    version: int = Field(description="Grows by at least 1 with every change.")
+    updated_at: str = Field(description="When it was changed last, ISO 8601.")
+    updated_by: str = Field(description="Who changed it last.")
+
+    @classmethod
+    def of(cls, record: Record, **more: Any) -> Self:
+        """A record as the tools show it."""
+        names = StoredValue.model_fields
+        return cls(**{name: getattr(record, name) for name in names}, **more)
+
+
+class Nothing(Output):
+    """The answer of a tool that has nothing to add."""
+
+
+def next_cursor(world: OrchestratorWorld, listing: Sequence[Any], page: Page) -> dict[str, str]:
+    """Where the page after this one begins; nothing at the end."""
+    last = page.records[-1].key if page.more else None
+    return {} if last is None else {"next_cursor": world.cursors.make(listing, [last])}
 
 
 def check_value(key: str, value: Any, value_type: ValueType, *, nullable: bool) -> None:
