@@ -58,3 +58,17 @@ def _log_as_it_was() -> None:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Names for cases with bytes: those made anew in each process would be other cases there."""
     return argname if isinstance(val, bytes) else None
+
+
+LONGEST = (
+    "test_model_postgresql.py",
+    "test_model_sqlite.py",
+    "test_load.py",
+    "test_many_records.py",
+)
+"""Files that take longest; begun last, one of them would keep a single worker busy at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
