@@ -1,21 +1,23 @@
-"""`python -m bench [calls [--only echo,list]] [content] [credentials]`: benchmarks, as tables."""
+"""`python -m bench [calls [--only echo,list]] [content] [credentials] [artifacts]`: as tables."""
 
 import argparse
 
 import anyio
 
-from bench import content, credentials, rows
+from bench import artifacts, content, credentials, rows
 from bench.racing import ROUNDS
+
+BENCHMARKS = ("calls", "content", "credentials", "artifacts")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("what", nargs="*", default=["calls"], help="calls, content, credentials")
+    parser.add_argument("what", nargs="*", default=["calls"], help=", ".join(BENCHMARKS))
     parser.add_argument("--only", help=f"parts of calls: {','.join(rows.PARTS)}")
     parser.add_argument("--without", default="", help="sdk,fastmcp,toolbox,postgresql")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"unless given, {ROUNDS}")
     given = parser.parse_args()
-    if unknown := set(given.what) - {"calls", "content", "credentials"}:
+    if unknown := set(given.what) - set(BENCHMARKS):
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
     only = given.only.split(",") if given.only else list(rows.PARTS)
     if unknown := set(only) - set(rows.PARTS):
@@ -26,6 +28,8 @@ def main() -> None:
         anyio.run(content.main)
     if "credentials" in given.what:
         anyio.run(credentials.main, credentials.MANY)
+    if "artifacts" in given.what:
+        artifacts.main()
 
 
 if __name__ == "__main__":

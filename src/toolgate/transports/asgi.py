@@ -173,12 +173,14 @@ def parse_json(body: bytes) -> Any:
     """The body as JSON; integers keep every digit."""
     try:
         found = orjson.loads(body)  # says what is valid: UTF-8, whole characters, finite numbers
-        if body.count(b"[") + body.count(b"{") > MOST_NESTED and _is_deep(found):
+        few = _few_values(found) if len(body) > LARGE else None
+        nested = few is not None or body.count(b"[") + body.count(b"{") > MOST_NESTED
+        if nested and _is_deep(found):
             message = f"The request body is nested more than {MOST_NESTED} levels deep"
             raise InvalidArguments([Problem("body", "range", message)])
         # The quick parser rounds integers over 64 bits, which have 19 digits or more.
-        if len(body) > LARGE and body.count(b",") < FEW:
-            long = _has_rounded(found)  # few values, of which one may be a file in base64
+        if few is not None:  # one of them is very long, as a file in base64 is
+            long = any(isinstance(one, float) and abs(one) >= LEAST_ROUNDED for one in few)
         else:
             digits = len(body) - len(body.translate(None, DIGITS))
             long = digits >= LONG and LONG_NUMBER.search(body) is not None
@@ -189,18 +191,21 @@ def parse_json(body: bytes) -> Any:
         ) from None
 
 
-def _has_rounded(value: Any) -> bool:
-    """Whether there is a number in a value that may have been an integer over 64 bits."""
+def _few_values(value: Any) -> list[Any] | None:
+    """The values in a value that are neither lists nor objects; None where there are many."""
+    found: list[Any] = []
     left: list[Any] = [value]
     while left:
+        if len(found) + len(left) > FEW:
+            return None
         one = left.pop()
         if isinstance(one, dict):
             left.extend(cast("dict[str, Any]", one).values())
         elif isinstance(one, list):
             left.extend(cast("list[Any]", one))
-        elif isinstance(one, float) and abs(one) >= LEAST_ROUNDED:
-            return True
-    return False
+        else:
+            found.append(one)
+    return found
 
 
 def _is_deep(value: Any) -> bool:

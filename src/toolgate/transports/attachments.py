@@ -7,13 +7,13 @@ the room they take is given back only when all but the last are on their way.
 
 import logging
 import re
-from binascii import b2a_base64
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from typing import Any
 from urllib.parse import quote
 
 import orjson
+import pybase64
 
 from toolgate.gate.attachments import OCTETS, Attachment, Pieces
 from toolgate.gate.outcomes import Attached, Outcome
@@ -64,7 +64,7 @@ async def send_in_json(to: Send, response: Any, attached: Attached, headers: Hea
     async with _sending(to, attached, start) as pieces:
         await to({"type": "http.response.body", "body": before, "more_body": True})
         async for piece in pieces:
-            encoded = b2a_base64(piece, newline=False)
+            encoded = pybase64.b64encode(piece)
             await to({"type": "http.response.body", "body": encoded, "more_body": True})
         await to({"type": "http.response.body", "body": after})
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
@@ -17,7 +18,7 @@ from obstore.store import LocalStore, S3Store
 from toolgate.ports.blobs import BlobMissing, Data, StoredBlob, check_name
 from toolgate.ports.documents import StoreUnavailable
 
-PIECE_BYTES = 512 * 1024
+PIECE_BYTES = 1024 * 1024
 PAGE = 500
 PRIVATE = 0o700
 UNFINISHED = re.compile(r".*#[0-9]+")
@@ -47,9 +48,15 @@ class ObstoreBlobs:
                 await anyio.to_thread.run_sync(_sync, self._folder / name)
 
     async def read(self, name: str) -> AsyncGenerator[Data]:
-        """The bytes, half a MiB at a time."""
+        """The bytes, a MiB at a time."""
         check_name(name)
         with _told(name):
+            if self._folder is not None:
+                # The library reads 8 KiB at a time, which takes twenty times as long.
+                async with await anyio.open_file(self._folder / name, "rb", buffering=0) as file:
+                    while piece := await file.read(PIECE_BYTES):
+                        yield piece
+                return
             found = await obstore.get_async(self._store, name)
             async for piece in found.stream(min_chunk_size=PIECE_BYTES):
                 yield memoryview(piece)
@@ -126,7 +133,7 @@ def _told(name: str = "") -> Generator[None]:
     """The port's errors in the place of the library's, whose texts name folders and hosts."""
     try:
         yield
-    except FileNotFoundError as missing:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as missing:
         if name:
             raise BlobMissing(name) from missing
         raise StoreUnavailable(SILENT) from missing

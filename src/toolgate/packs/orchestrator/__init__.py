@@ -22,8 +22,9 @@ from toolgate.packs.orchestrator.sql.skills import SqlSkills
 from toolgate.packs.orchestrator.sql.tables import metadata, preferences, settings
 from toolgate.packs.orchestrator.sql.tool_switches import hand_over
 from toolgate.packs.orchestrator.sql.work import SqlWork
+from toolgate.packs.orchestrator.tools import artifacts as artifact_tools
+from toolgate.packs.orchestrator.tools import help as help_tools
 from toolgate.packs.orchestrator.tools import (
-    artifacts,
     models,
     nodes,
     projects,
@@ -32,13 +33,12 @@ from toolgate.packs.orchestrator.tools import (
     tasks,
     worker_nodes,
 )
-from toolgate.packs.orchestrator.tools import help as help_tools
 from toolgate.packs.orchestrator.tools import preferences as preference_tools
 from toolgate.packs.orchestrator.tools.operator import FAMILIES as OPERATOR_FAMILIES
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 FAMILIES = (
-    artifacts.family,
+    artifact_tools.family,
     *(one.family for one in (nodes, models, skills, help_tools, tasks, system_settings)),
     *(one.family for one in (preference_tools, projects, worker_nodes)),
     *OPERATOR_FAMILIES,
