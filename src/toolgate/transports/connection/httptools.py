@@ -25,6 +25,8 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
     """Whether a head or a part of a body was completed since this was last looked at."""
     _running: RequestResponseCycle | None = None
     """The request that is being answered; `cycle` is the one that was read last."""
+    _unreadable: str | None = None
+    """What is said of the bytes behind the last request, once that one has its answer."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -36,6 +38,43 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
         if (running := self._running) is not None and not running.response_complete:
             running.disconnected = True
             running.message_event.set()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be parsed, after the answers to what came before it.
+
+        Requests that came whole are run, so their clients have to know how these ended.
+        """
+        self._drop_unread()
+        if self._is_refused or not self._has_unanswered:
+            super().send_400_response(msg)
+        else:
+            self._phase, self._unreadable = Phase.REFUSED, msg
+
+    def refuse(self, status: HTTPStatus, message: str) -> None:
+        """Where earlier requests are still being answered, their answers are the last ones."""
+        self._drop_unread()
+        super().refuse(status, message)
+
+    def _drop_unread(self) -> None:
+        """Forget a request that waits for earlier ones, and whose body does not come."""
+        if self._phase is Phase.BODY and self.pipeline and self.pipeline[0][0] is self.cycle:
+            self.pipeline.popleft()
+            self.cycle = self.pipeline[0][0] if self.pipeline else self._running  # pyright: ignore[reportAttributeAccessIssue]
+            self._phase = Phase.IDLE
+
+    @property
+    def _has_unanswered(self) -> bool:
+        """Whether a request that came whole has no complete answer yet."""
+        running = self._running
+        if running is None or running.response_complete or running.disconnected:
+            return False
+        return self._phase is not Phase.BODY or running is not self.cycle
+
+    def on_response_complete(self) -> None:
+        """Answer the next request; after the last one, refuse what is behind it."""
+        super().on_response_complete()
+        if self._unreadable and not self._has_unanswered and not self.transport.is_closing():
+            HttpToolsProtocol.send_400_response(self, self._unreadable)
 
     def _parse(self, data: bytes) -> bool:
         self._progress = False

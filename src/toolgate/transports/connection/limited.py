@@ -289,7 +289,7 @@ class Limited(asyncio.Protocol):
         """Answer what has come or is on its way, and close: the server is stopping."""
         self._closing = True
         self._close_after_answer()
-        if self._is_refused:
+        if self._is_refused and not self._has_request:
             self.transport.close()
         else:
             self.loop.call_later(STOP_SECONDS, self._close_unused)
