@@ -198,7 +198,7 @@ def verify(
     """
     head_hash = _hash(head) if head is not None else None
     settings = command_settings(ctx, config, data)
-    verdict = environment.run_async(lambda: _verify(settings, head_hash))
+    verdict = environment.run_on_database(settings, lambda database: _verify(database, head_hash))
     intact = not verdict.findings
     if as_json or group_options(ctx).as_json:
         say_json({"intact": intact} | asdict(verdict))
@@ -220,11 +220,10 @@ def _hash(text: str) -> bytes:
     return digest
 
 
-async def _verify(settings: "Settings", head: bytes | None) -> "Verdict":
+async def _verify(database: "Database", head: bytes | None) -> "Verdict":
     from toolgate.gate.verification import verify
 
-    async with environment.database(settings, existing=True) as database:
-        return await verify(database, head)
+    return await verify(database, head)
 
 
 def _print_verdict(verdict: "Verdict", *, with_head: bool) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import say, say_json
 
 if TYPE_CHECKING:
@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="The database's schema.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("upgrade")(upgrade)
-    return app
+    return command_group("The database's schema.", upgrade=upgrade)
 
 
 def upgrade(

@@ -41,6 +41,16 @@ async def database(settings: "Settings", *, existing: bool = False) -> "AsyncGen
         await opened.close()
 
 
+def run_on_database(settings: "Settings", work: "Callable[[Database], Awaitable[T]]") -> T:
+    """Run work that needs the database alone, which must be there."""
+
+    async def run() -> T:
+        async with database(settings, existing=True) as opened:
+            return await work(opened)
+
+    return run_async(run)
+
+
 @asynccontextmanager
 async def world(settings: "Settings", pack: str, *, existing: bool) -> AsyncGenerator[Any]:
     """The open ports of a pack, for a command of its own; with `existing`, no data is made."""

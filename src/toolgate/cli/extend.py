@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.cli.environment import run_async
-from toolgate.cli.options import help_when_alone
+from toolgate.cli.options import command_group
 from toolgate.cli.output import note, printable, say, success
 from toolgate.cli.problems import Stop
 
@@ -38,10 +38,7 @@ FORMS = (".yaml", ".yml")
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Generate a file with your own tools.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("openapi")(openapi)
-    return app
+    return command_group("Generate a file with your own tools.", openapi=openapi)
 
 
 def openapi(

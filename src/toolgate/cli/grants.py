@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import client_label, say, say_json, table
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
-    from toolgate.settings import Settings
+    from toolgate.db.engine import Database
 
 Whose = Annotated[
     str,
@@ -24,11 +24,7 @@ MAY = {"tools": "read, write", "tools:read": "read"}
 
 def group() -> typer.Typer:
     """The commands about grants."""
-    app = typer.Typer(help="Clients that people have allowed to act for them.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("list")(list_)
-    app.command("end")(end)
-    return app
+    return command_group("Clients that people have allowed to act for them.", list=list_, end=end)
 
 
 def list_(
@@ -39,7 +35,7 @@ def list_(
 ) -> None:
     """List the active grants, newest first."""
     settings = command_settings(ctx, config, data)
-    rows = environment.run_async(lambda: _list(settings))
+    rows = environment.run_on_database(settings, _list)
     if as_json:
         return say_json(rows)
     if not rows:
@@ -47,11 +43,10 @@ def list_(
     table(("id", "client", "for", "may", "since", "last token", "until"), map(_row, rows))
 
 
-async def _list(settings: "Settings") -> list[dict[str, Any]]:
+async def _list(database: "Database") -> list[dict[str, Any]]:
     from toolgate.identity.oauth.grant_list import grants_in_force
 
-    async with environment.database(settings, existing=True) as database:
-        return await grants_in_force(database)
+    return await grants_in_force(database)
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
@@ -90,7 +85,7 @@ def end(
 ) -> None:
     """End a grant, or all of a user or key. Running servers refuse their tokens within a second."""
     settings = command_settings(ctx, config, data)
-    many = environment.run_async(lambda: _end(settings, whose))
+    many = environment.run_on_database(settings, lambda database: _end(database, whose))
     if not many:
         raise Stop(f"There is no grant of {whose!r}. `toolgate grants list` shows them.")
     if as_json:
@@ -98,8 +93,7 @@ def end(
     say(f"{'1 grant is' if many == 1 else f'{many} grants are'} ended.")
 
 
-async def _end(settings: "Settings", whose: str) -> int:
+async def _end(database: "Database", whose: str) -> int:
     from toolgate.identity.oauth.grant_list import end_grants
 
-    async with environment.database(settings, existing=True) as database:
-        return await end_grants(database, whose)
+    return await end_grants(database, whose)

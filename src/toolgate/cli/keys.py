@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import definitions, say, say_json, strong, table
 from toolgate.cli.principals import key_state
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
+    from toolgate.db.engine import Database
     from toolgate.identity.keys import NewKey, Note
-    from toolgate.settings import Settings
 
 RoleName = Annotated[
     str | None, typer.Option("--role", metavar="ROLE", help="public, user or admin.")
@@ -48,12 +48,9 @@ IN_A_DAY = {"d": 1, "h": 24, "m": 24 * 60}
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Create, list and revoke API keys.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("create")(create)
-    app.command("list")(list_)
-    app.command("revoke")(revoke)
-    return app
+    return command_group(
+        "Create, list and revoke API keys.", create=create, list=list_, revoke=revoke
+    )
 
 
 def create(
@@ -83,7 +80,7 @@ def create(
         "days": days(expires) if expires else None,
     }
     settings = command_settings(ctx, config, data)
-    new_key = environment.run_async(lambda: _create(settings, options))
+    new_key = environment.run_on_database(settings, lambda database: _create(database, options))
     if as_json:
         label = {"name": new_key.name} if new_key.name else {}
         return say_json(
@@ -154,11 +151,10 @@ def days(text: str) -> float:
     return int(match[1]) / IN_A_DAY[match[2]]
 
 
-async def _create(settings: "Settings", options: dict[str, Any]) -> "NewKey":
+async def _create(database: "Database", options: dict[str, Any]) -> "NewKey":
     from toolgate.identity.keys import Keys
 
-    async with environment.database(settings, existing=True) as database:
-        return await Keys(database).create(**options, note=audit_note("keys.create"))
+    return await Keys(database).create(**options, note=audit_note("keys.create"))
 
 
 def audit_note(command: str) -> "Note":
@@ -176,9 +172,8 @@ def list_(
 ) -> None:
     """List the keys, without their secrets."""
     settings = command_settings(ctx, config, data)
-    rows = [
-        row | {"state": key_state(row)} for row in environment.run_async(lambda: _list(settings))
-    ]
+    keys = environment.run_on_database(settings, _list)
+    rows = [row | {"state": key_state(row)} for row in keys]
     if as_json:
         return say_json(rows)
     if not rows:
@@ -187,11 +182,10 @@ def list_(
     table(columns, map(_row, rows))
 
 
-async def _list(settings: "Settings") -> list[dict[str, Any]]:
+async def _list(database: "Database") -> list[dict[str, Any]]:
     from toolgate.identity.keys import Keys
 
-    async with environment.database(settings, existing=True) as database:
-        return await Keys(database).list()
+    return await Keys(database).list()
 
 
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
@@ -226,18 +220,17 @@ def revoke(
 ) -> None:
     """Revoke a key. Running servers refuse it within a second."""
     settings = command_settings(ctx, config, data)
-    environment.run_async(lambda: _revoke(settings, key_id))
+    environment.run_on_database(settings, lambda database: _revoke(database, key_id))
     if as_json:
         return say_json({"id": key_id, "revoked": True})
     say(f"Key {key_id} is revoked.")
 
 
-async def _revoke(settings: "Settings", key_id: str) -> None:
+async def _revoke(database: "Database", key_id: str) -> None:
     from toolgate.identity.keys import Keys, UnknownKey
 
-    async with environment.database(settings, existing=True) as database:
-        try:
-            await Keys(database).revoke(key_id, audit_note("keys.revoke"))
-        except UnknownKey:
-            why = f"There is no key {key_id!r} in force."
-            raise Stop(f"{why} `toolgate keys list` shows them.") from None
+    try:
+        await Keys(database).revoke(key_id, audit_note("keys.revoke"))
+    except UnknownKey:
+        why = f"There is no key {key_id!r} in force."
+        raise Stop(f"{why} `toolgate keys list` shows them.") from None

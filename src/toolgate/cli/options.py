@@ -1,5 +1,6 @@
 """What every command takes: where the settings and the data are."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +42,15 @@ def help_when_alone(ctx: typer.Context) -> None:
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help().rstrip())
         raise typer.Exit
+
+
+def command_group(help: str, **commands: Callable[..., None]) -> typer.Typer:
+    """A group of commands by their names; `import_` is called `import`."""
+    app = typer.Typer(help=help)
+    app.callback(invoke_without_command=True)(help_when_alone)
+    for name, command in commands.items():
+        app.command(name.rstrip("_"))(command)
+    return app
 
 
 def command_settings(

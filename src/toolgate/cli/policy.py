@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import failure, printable, say, say_json, success
 from toolgate.cli.principals import OPERATOR, principal_named
 from toolgate.cli.problems import ExitCode, Stop
@@ -51,10 +51,7 @@ class Case:
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Test the rules.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("test")(run_tests)
-    return app
+    return command_group("Test the rules.", test=run_tests)
 
 
 def run_tests(

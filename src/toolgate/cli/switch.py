@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import say, say_json, table
 from toolgate.cli.problems import Stop
 from toolgate.cli.tools import every_tool, tool_named
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from toolgate.gate.live_switches import SwitchedOff
     from toolgate.settings import Settings
 
@@ -21,12 +23,9 @@ SETTING = "policy.disabled"
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Switch tools and packs off and on while servers run.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("off")(off)
-    app.command("on")(on)
-    app.command("list")(list_)
-    return app
+    return command_group(
+        "Switch tools and packs off and on while servers run.", off=off, on=on, list=list_
+    )
 
 
 def off(
@@ -41,7 +40,7 @@ def off(
     catalogue, _ = every_tool(settings)
     packs = {tool.pack.name for tool in catalogue}
     full_name = name if name in packs else tool_named(catalogue, name).name
-    changed = environment.run_async(lambda: _switch(settings, full_name, off=True))
+    changed = _switch(settings, full_name, off=True)
     if as_json:
         return say_json({"name": full_name, "off": True, "changed": changed})
     say(f"{full_name} is switched off{'' if changed else ' already'}.")
@@ -56,7 +55,7 @@ def on(
 ) -> None:
     """Switch a tool or a pack on again. Running servers know within a second."""
     settings = command_settings(ctx, config, data)
-    changed = environment.run_async(lambda: _on(settings, name))
+    changed = _switch_on(settings, name)
     still = _still_off(settings, changed or name)
     if changed is None:
         none = f"{name!r} is not switched off. `toolgate switch list` shows what is."
@@ -68,7 +67,7 @@ def on(
 
 def _still_off(settings: "Settings", name: str) -> str | None:
     """What else keeps a tool or a pack off, and where to change that."""
-    live = environment.run_async(lambda: _read(settings))
+    live = _read(settings)
     catalogue, _ = every_tool(settings)
     tool = catalogue.find(name)
     for one in (name, *((tool.name, tool.pack.name) if tool else ())):
@@ -87,14 +86,14 @@ def _source(source: str) -> str:
     return "toolgate switch" if source == DISABLED else f"a system setting of pack {source}"
 
 
-async def _on(settings: "Settings", name: str) -> str | None:
+def _switch_on(settings: "Settings", name: str) -> str | None:
     """The name under which it was off; None where it was not.
 
     A tool that is no longer installed can be switched on, too.
     """
-    live = await _read(settings)
+    live = _read(settings)
     matches = [one for one in live.names if name in (one, one.replace(".", "_"))]
-    return matches[0] if matches and await _switch(settings, matches[0], off=False) else None
+    return matches[0] if matches and _switch(settings, matches[0], off=False) else None
 
 
 def list_(
@@ -105,7 +104,7 @@ def list_(
 ) -> None:
     """List what is switched off, and by what."""
     settings = command_settings(ctx, config, data)
-    live = environment.run_async(lambda: _read(settings))
+    live = _read(settings)
     rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
     rows += [(name, _source(live.sources[name])) for name in sorted(live.names)]
     if as_json:
@@ -115,15 +114,16 @@ def list_(
     table(("name", "by"), rows)
 
 
-async def _read(settings: "Settings") -> "SwitchedOff":
+def _read(settings: "Settings") -> "SwitchedOff":
     from toolgate.gate.live_switches import switched_off
 
-    async with environment.database(settings, existing=True) as database:
-        return await database.read(switched_off)
+    return environment.run_on_database(settings, lambda database: database.read(switched_off))
 
 
-async def _switch(settings: "Settings", name: str, *, off: bool) -> bool:
+def _switch(settings: "Settings", name: str, *, off: bool) -> bool:
     from toolgate.gate.live_switches import switch
 
-    async with environment.database(settings, existing=True) as database:
-        return await database.write(lambda connection: switch(connection, name, off=off))
+    def write(connection: "Connection") -> bool:
+        return switch(connection, name, off=off)
+
+    return environment.run_on_database(settings, lambda database: database.write(write))

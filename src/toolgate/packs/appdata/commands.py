@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import ConfigFile, DataFolder, command_settings, help_when_alone
+from toolgate.cli.options import ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import say, success
 from toolgate.cli.problems import ExitCode, Stop
 
@@ -33,10 +33,7 @@ PATIENCE = 2.0
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Serve your own collections.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("discover")(discover)
-    return app
+    return command_group("Serve your own collections.", discover=discover)
 
 
 def discover(

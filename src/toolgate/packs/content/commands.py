@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings, help_when_alone
+from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import failure, note, on_terminal, printable, say, say_json, success
 from toolgate.cli.problems import ExitCode, Stop
 
@@ -61,10 +61,7 @@ STEP = 1 << 16
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="Import content into a project.")
-    app.callback(invoke_without_command=True)(help_when_alone)
-    app.command("import")(import_)
-    return app
+    return command_group("Import content into a project.", import_=import_)
 
 
 def import_(
