@@ -17,8 +17,8 @@ from toolgate.transports.mcp.plain import META, Plain
 class Responses:
     """Words a gate's outcomes; remembers each list.
 
-    A list depends on the shape of its caller, the era, and the tools there are. Policy and
-    settings stay what they are as long as the gate does.
+    A list depends on the shape of its caller, the era, and the epoch of the catalogue: another one
+    begins when tools have changed, or what is switched off. Rules and settings stay what they are.
     """
 
     def __init__(self, gate: Gate, *, underscore_names: bool) -> None:
