@@ -91,6 +91,8 @@ def running_seaweedfs() -> Iterator[S3Server]:
                     "-volume.max=20",
                     "-master.volumeSizeLimitMB=64",
                     "-master.telemetry=false",
+                    f"-filer.localSocket={folder}/filer.sock",
+                    f"-s3.localSocket={folder}/s3.sock",
                     *said,
                 ],
                 cwd=folder,

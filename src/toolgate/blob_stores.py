@@ -5,6 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 from toolgate.ports.blobs import Blobs
 from toolgate.sections import Settings
+from toolgate.setting_types import BadSettings
 
 FOLDER = "blobs"
 
@@ -35,7 +36,14 @@ class BlobStores:
         place = urlsplit(settings.url)
         if place.scheme == "file":
             folder = Path(unquote(place.path)) if place.path else self._settings.data / FOLDER
-            return file_blobs(folder.absolute() / pack)
+            try:
+                return file_blobs(folder.absolute() / pack)
+            except OSError as problem:
+                why = problem.strerror or str(problem)
+                raise BadSettings(
+                    f"Setting blobs.url: the folder {folder} cannot be made ({why}). Make it, or "
+                    "name another."
+                ) from None
         return s3_blobs(
             place.netloc,
             f"{place.path.strip('/')}/{pack}".lstrip("/"),

@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 from tests.contract.blobs_contract import BlobsContract, listed, whole
 from tests.databases import STARTS_A_SERVER
-from tests.seaweedfs import S3Server
+from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server
 
+from toolgate.adapters.obstore import blobs as adapter
 from toolgate.adapters.obstore import file_blobs
 from toolgate.blob_stores import BlobStores
+from toolgate.cli.checks import State
+from toolgate.cli.stores import check_blobs
 from toolgate.ports.blobs import Blobs
 from toolgate.ports.documents import StoreUnavailable
+from toolgate.setting_types import BadSettings
 from toolgate.settings import read_settings
 from toolgate.testing.blobs import MemoryBlobs
 
@@ -116,3 +120,37 @@ async def test_without_settings_blobs_are_in_the_data_folder(tmp_path: Path) -> 
     elsewhere = {"data": tmp_path, "blobs.url": f"file://{tmp_path}/else%20where"}
     await BlobStores(read_settings(flags=elsewhere, environment={})).of("pack").put("a", b"3")
     assert (tmp_path / "else where" / "pack" / "a").read_bytes() == b"3"
+
+
+async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "REQUEST_SECONDS", 1)
+    monkeypatch.setattr(adapter, "RETRIES", 0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and says nothing
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(StoreUnavailable):
+            await S3Server(endpoint).blobs("none").put("a", b"1")
+
+
+async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    given = {"data": tmp_path, "blobs.url": f"file://{tmp_path}/file/blobs"}
+    with pytest.raises(BadSettings, match=r"Setting blobs\.url: the folder .* cannot be made"):
+        BlobStores(read_settings(flags=given, environment={})).of("pack")
+
+
+@STARTS_A_SERVER
+async def test_doctor_says_whether_the_bucket_answers(tmp_path: Path, s3_server: S3Server) -> None:
+    given = {
+        "data": tmp_path,
+        "blobs.url": f"s3://{BUCKET}/doctor",
+        "blobs.endpoint": s3_server.endpoint,
+        "blobs.region": REGION,
+        "blobs.access_key_id": ACCESS_KEY,
+    }
+    told = []
+    for secret in (SECRET_KEY, "wrong"):
+        flags = {**given, "blobs.secret_access_key": secret}
+        told.append(await check_blobs(read_settings(flags=flags, environment={})))
+    assert [one.state for one in told] == [State.OK, State.FAIL]
+    assert told[0].message == f"s3://{BUCKET}/doctor answers."
+    assert "AWS_*" in told[1].message

@@ -25,7 +25,7 @@ def doctor(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, data, database, counters, documents, tools, audit, clock, port, certificate.
+    """Check settings, data, database, counters, documents, blobs, tools, audit, clock, port, TLS.
 
     Nothing stays changed: a test row is written and removed in one transaction. The exit code is 1
     if a check fails; warnings do not count.
@@ -62,6 +62,8 @@ async def _examine(settings: "Settings", config: Path | None) -> list[CheckResul
         checks.check_port(settings, server),
         checks.check_extras(settings),
     ]
+    if settings.blobs.url.startswith("s3:"):
+        results.append(await stores.check_blobs(settings))
     if settings.server.https:
         results.append(checks.check_certificate(settings, datetime.now(UTC)))
     return results

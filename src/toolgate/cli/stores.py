@@ -63,6 +63,21 @@ def _store_places(settings: "Settings") -> str:
     return ", ".join(f"{pack}: {where}" for pack, where in places.items())
 
 
+async def check_blobs(settings: "Settings") -> CheckResult:
+    """The bucket of blobs answers, with the credentials there are."""
+    import anyio
+
+    from toolgate.blob_stores import BlobStores
+
+    try:
+        with anyio.fail_after(STORE_SECONDS):
+            await BlobStores(settings).of("doctor").check()
+    except Exception:
+        step = "Check blobs.*, the AWS_* variables, the bucket and the network."
+        return CheckResult("blobs", State.FAIL, f"{settings.blobs.url} cannot be listed. {step}")
+    return CheckResult("blobs", State.OK, f"{settings.blobs.url} answers.")
+
+
 async def check_counters(settings: "Settings") -> CheckResult:
     """Calls can be counted."""
     from urllib.parse import urlsplit

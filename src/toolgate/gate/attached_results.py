@@ -1,10 +1,12 @@
 """A call of a tool that hands over an attachment: read in the call's own time, if it is wanted."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
 
-from toolgate.gate.attachments import Attachment, Delivery, check_bytes, uri_of
+from toolgate.gate.attachments import MOST_PIECE, Attachment, Delivery, check_bytes, uri_of
 from toolgate.gate.calls import Call, context_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Conflict, ResultTooLarge
@@ -17,6 +19,7 @@ from toolgate.gate.outcomes import (
     result_too_large,
 )
 from toolgate.gate.tool import Output
+from toolgate.gate.unsent import Lease
 
 NOT_IN_A_BATCH = "An attachment is not answered in a batch. Send its request alone."
 """A hundred of them would be in memory at the same time."""
@@ -45,17 +48,25 @@ async def outcome_with_attachment(
     _check_size(attachment, allowed.attachment_bytes)
     lease, data, pieces = None, b"", None
     if call.attachments is Delivery.PIECES and attachment.pieces is not None:
-        pieces = await attachment.pieces()
+        lease = allowed.unsent.take(call.principal.id, min(attachment.size, MOST_PIECE))
+        with _released_if_it_fails(lease):
+            pieces = await attachment.pieces()
     elif uri is None:
         lease = allowed.unsent.take(call.principal.id, attachment.size)
-        try:
+        with _released_if_it_fails(lease):
             data = await _read(attachment)
-        except BaseException:
-            lease.release()
-            raise
     field = tool.attachment_field
     attached = Attached(attachment, data, uri, field, fields, dialect, lease, pieces)
     return Outcome(body=body, raw=raw, attached=attached)
+
+
+@contextmanager
+def _released_if_it_fails(lease: Lease) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        lease.release()
+        raise
 
 
 def _check_size(attachment: Attachment, most: int) -> None:

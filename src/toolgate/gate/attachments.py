@@ -40,7 +40,8 @@ MOST_BRACKETS = 100
 
 
 Pieces = AsyncGenerator[bytes | bytearray | memoryview]
-"""Bytes, in pieces of any length."""
+"""Bytes, in pieces of at most `MOST_PIECE`."""
+MOST_PIECE = 1024 * 1024
 
 
 class Delivery(Enum):

@@ -8,6 +8,7 @@ files may send one, with a `Content-Length` that says so.
 import asyncio
 import tempfile
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from toolgate.gate.pipeline import Gate
@@ -29,8 +30,10 @@ MOST_DIGITS = 12
 class LargeBodies:
     """Stands before the transports where there are tools that take files."""
 
-    def __init__(self, inner: ASGIApp, gate: Gate) -> None:
+    def __init__(self, inner: ASGIApp, gate: Gate, folder: Path) -> None:
         self._inner = inner
+        self._folder = folder
+        """For the temporary files, which have no name there."""
         self._gate = gate
         self._usual = gate.limits.settings.body_bytes
         self._turn = asyncio.Lock()
@@ -47,7 +50,7 @@ class LargeBodies:
         if length > most:  # refused in the words of its transport, once too much has come
             return await self._inner(scope, receive, send)
         scope[BODY_LIMIT] = most
-        with tempfile.TemporaryFile(prefix="toolgate-", buffering=0) as file:
+        with tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
             await _keep(file, receive)
             async with self._turn:
                 file.seek(0)

@@ -91,7 +91,7 @@ def _edge(
     own = Routes(gate)
     inner = _router(routes, own, oauth)
     if gate.limits.largest_body(gate.catalogue) > settings.limits.body_bytes:
-        inner = LargeBodies(inner, gate)
+        inner = LargeBodies(inner, gate, settings.data)
     return Edge(
         inner,
         gate,

@@ -19,12 +19,13 @@ from mcp.types import BlobResourceContents, ResourceLink, TextContent
 from tests.packs.orchestrator.calls import BUILD
 from tests.patience import PATIENT
 from tests.servers import ROOT, Server, running_server
+from tests.transports.bridges import bridged
 from tests.transports.test_parity import environment, stdio_client, toolgate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
 MOST = 10 * 1024 * 1024
-WAYS = ["http", "rpc", "mcp 2026-07-28", "mcp 2025-11-25", "stdio", "cli"]
+WAYS = ["http", "rpc", "mcp 2026-07-28", "mcp 2025-11-25", "stdio", "bridge", "cli"]
 Arguments = dict[str, Any]
 PACKS = "orchestrator"
 
@@ -133,6 +134,8 @@ async def ways(server: Server) -> AsyncIterator[dict[str, Way]]:
                 lambda: {**environment(), "TOOLGATE_PACKS__ENABLED": PACKS},
             )
             piped = stdio_client(server, "admin")
+        bridge = bridged(f"{server.url}/mcp", server.admin_key, "auto")
+        found["bridge"] = mcp_way(await stack.enter_async_context(bridge))
         found["stdio"] = mcp_way(await stack.enter_async_context(piped))
         yield found
 

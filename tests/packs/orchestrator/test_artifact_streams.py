@@ -30,8 +30,8 @@ LARGE = SIZES[-1]
 @pytest.fixture(scope="module")
 async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
     folder = tmp_path_factory.mktemp("streams")
-    # Room for one attachment in memory, if at all.
-    settings: dict[str, Any] = {"limits__unsent_attachment_bytes": 1024 * 1024}
+    # Eight of three MiB would not fit; a piece of each does.
+    settings: dict[str, Any] = {"limits__unsent_attachment_bytes": 18 * 1024 * 1024}
     async with opened_web(folder, packs__enabled=["orchestrator"], **settings) as opened:
         yield opened
 

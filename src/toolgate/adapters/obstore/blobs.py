@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -145,7 +146,8 @@ def _told(name: str = "") -> Generator[None]:
 
 def _sync(file: Path) -> None:
     """Wait until a file, and that it is there, are on the disk."""
-    for path in (file, file.parent):
+    # Windows syncs no folder, and a file only for who may write it.
+    for path in (file, file.parent) if sys.platform != "win32" else ():
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
