@@ -16,6 +16,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import PRINCIPAL, Scope
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
+from toolgate.transports.connection.tcp import acknowledged_bytes
 
 if TYPE_CHECKING:
     from uvicorn.server import ServerState
@@ -90,6 +91,8 @@ class Limited(asyncio.Protocol):
         """What came behind so many requests that it is parsed later."""
         self._unsent = 0
         """Bytes that the client had not taken when the table last looked."""
+        self._acknowledged: int | None = None
+        """Bytes that its system had acknowledged then, where that is known."""
         self._taken_at = math.inf
         """When it was last seen to take some, or to have none to take."""
         self._closing = False
@@ -267,8 +270,10 @@ class Limited(asyncio.Protocol):
     def _is_stalled(self, now: float) -> bool:
         """Whether the client has taken nothing for long of what there is for it."""
         before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
-        if not before or self._unsent < before:
+        acked = acknowledged_bytes(self.transport) if self._unsent else self._acknowledged
+        if not before or self._unsent < before or acked != self._acknowledged:
             self._taken_at = now
+        self._acknowledged = acked
         return now - self._taken_at >= self._limits.body_seconds
 
     def _end(self) -> None:
