@@ -98,7 +98,9 @@ async def reap(data: Path) -> int:
     async with opened_kit(data, packs__enabled=[PACKS]) as kit:
         world: OrchestratorWorld = kit.app.worlds[PACKS].world
         later = GRACE_SECONDS + 60
-        return await Reaper(world.blobs, world.artifacts, clock=lambda: time.time() + later).sweep()
+        folder = world.blob_names.folder
+        reaper = Reaper(world.blobs, world.artifacts, folder, clock=lambda: time.time() + later)
+        return await reaper.sweep()
 
 
 def check_kill(data: Path, acknowledged: int, wait: float = 0.0) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 
 import anyio
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from tests.databases import STARTS_A_SERVER
 from tests.packs.orchestrator.calls import BUILD, PM, refused, result
 from tests.packs.orchestrator.test_artifacts import DEMO, content, encoded, put, stored_files
 from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server
 
+from toolgate.db.tables import signing_keys
 from toolgate.db.transactions import Transaction
 from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
@@ -39,7 +40,8 @@ def world_of(kit: Kit) -> OrchestratorWorld:
 def reaper_at(kit: Kit, later: float) -> Reaper:
     """A reaper for whom it is so much later."""
     world = world_of(kit)
-    return Reaper(world.blobs, world.artifacts, clock=lambda: time.time() + later)
+    folder = world.blob_names.folder
+    return Reaper(world.blobs, world.artifacts, folder, clock=lambda: time.time() + later)
 
 
 def file_of(folder: Path, ref: str) -> Path:
@@ -139,6 +141,24 @@ async def test_other_blobs_of_the_pack_are_left_alone(kit: Kit) -> None:
     assert "backups/first" in await blobs_of(kit)
 
 
+async def test_blobs_of_another_database_are_left_alone(kit: Kit, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "packs__enabled": ["orchestrator"],
+        "blobs__url": f"file://{tmp_path}/blobs",
+    }
+    async with opened_kit(tmp_path / "other", **settings) as other:
+        # Databases of tests are copies of one; others are made with a key of their own.
+        key = update(signing_keys).values(key=os.urandom(32))
+        await other.app.gate.database.write(lambda one: one.execute(key))
+    async with opened_kit(tmp_path / "other", demo_data=True, **settings) as other:
+        await put(other, "a", b"theirs")
+        assert await refs(other) < await blobs_of(kit), "both see all there are"
+        assert await reaper_at(kit, GRACE_SECONDS + 60).sweep() == 0
+        assert await reaper_at(other, GRACE_SECONDS + 60).sweep() == 0
+        assert await content(other, "a") == b"theirs"
+    assert await content(kit, DEMO)
+
+
 async def test_a_write_that_is_taken_back_keeps_the_old_blob(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +199,7 @@ async def test_the_reaper_runs_at_the_start_and_goes_on_after_a_failure(
 
     monkeypatch.setattr(blobs, "pages", failing_once)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Reaper(blobs, world_of(kit).artifacts).run)
+        tasks.start_soon(Reaper(blobs, world_of(kit).artifacts, "artifacts/").run)
         await swept.wait()
         tasks.cancel_scope.cancel()
     assert len(calls) >= 2

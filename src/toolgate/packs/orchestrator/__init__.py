@@ -7,6 +7,7 @@ from toolgate.background import run_in_background
 from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.orchestrator import access_check, demo
+from toolgate.packs.orchestrator.artifacts.blob_names import names_of
 from toolgate.packs.orchestrator.artifacts.reaper import Reaper
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
@@ -49,7 +50,7 @@ FAMILIES = (
 async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[OrchestratorWorld]:
     """The pack's ports."""
     liveness = Liveness(section.node_inactive_seconds)
-    rows, blobs = SqlArtifacts(site.database), site.blobs()
+    rows, blobs, names = SqlArtifacts(site.database), site.blobs(), names_of(site.cursors)
     world = OrchestratorWorld(
         settings=SqlRecords(site.database, settings, changed=hand_over),
         preferences=SqlRecords(site.database, preferences),
@@ -63,7 +64,8 @@ async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[Or
         liveness=liveness,
         artifacts=rows,
         blobs=blobs,
-        reaper=Reaper(blobs, rows),
+        blob_names=names,
+        reaper=Reaper(blobs, rows, names.folder),
         cursors=site.cursors,
         tools=site.tools,
     )

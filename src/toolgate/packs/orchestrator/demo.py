@@ -87,7 +87,6 @@ PAGE = b"<!doctype html>\n<title>Start page</title>\n<h1>Welcome</h1>\n"
 ARTIFACT: dict[str, Any] = {
     "task_id": BUILD,
     "path": "site/index.html",
-    "storage_ref": "artifacts/00/000000000000400080000000000000e1",
     "size_bytes": len(PAGE),
     "content_type": "text/html",
     "checksum_sha256": hashlib.sha256(PAGE).hexdigest(),
@@ -160,12 +159,12 @@ ROWS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
         [{"skill_id": NOTES, **SKILL, "changed_by": "demo", "changed_at": THEN}],
     ),
     *demo_nodes.ROWS,
-    (artifacts, [ARTIFACT]),
 )
 
 
 async def load(world: OrchestratorWorld, site: Site) -> int:
     """Store the demo data, if the pack has no users yet."""
+    blob = world.blob_names.new()
 
     def is_used(connection: Connection) -> bool:
         return bool(connection.scalar(select(func.count()).select_from(tables.users)))
@@ -175,9 +174,10 @@ async def load(world: OrchestratorWorld, site: Site) -> int:
             return 0
         for table, rows in ROWS:
             connection.execute(insert(table), rows)
-        return sum(len(rows) for _, rows in ROWS)
+        connection.execute(insert(artifacts), {**ARTIFACT, "storage_ref": blob})
+        return sum(len(rows) for _, rows in ROWS) + 1
 
     if await site.database.read(is_used):
         return 0
-    await world.blobs.put(ARTIFACT["storage_ref"], PAGE)
+    await world.blobs.put(blob, PAGE)
     return await site.database.write(work)

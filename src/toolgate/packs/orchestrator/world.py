@@ -6,6 +6,7 @@ from toolgate.gate.cursors import Cursors
 from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.packs.orchestrator.access_rules import AccessRules
 from toolgate.packs.orchestrator.administration import Administration
+from toolgate.packs.orchestrator.artifacts.blob_names import BlobNames
 from toolgate.packs.orchestrator.artifacts.reaper import Reaper
 from toolgate.packs.orchestrator.artifacts.store import Artifacts
 from toolgate.packs.orchestrator.models import Models
@@ -34,6 +35,7 @@ class OrchestratorWorld:
     liveness: Liveness
     artifacts: Artifacts
     blobs: Blobs
+    blob_names: BlobNames
     reaper: Reaper
     cursors: Cursors
     tools: ToolDirectory

@@ -17,8 +17,6 @@ from toolgate.packs.orchestrator.artifacts.store import Artifacts
 from toolgate.ports.blobs import Blobs
 from toolgate.throttled_log import ThrottledLog
 
-FOLDER = "artifacts/"
-"""Only blobs below it are looked at."""
 GRACE_SECONDS = 3600.0
 """Far longer than a call takes, and than clocks differ."""
 FIRST_SECONDS = 5.0
@@ -38,10 +36,16 @@ class Reaper:
     """Removes the blobs of one pack that nobody needs."""
 
     def __init__(
-        self, blobs: Blobs, artifacts: Artifacts, clock: Callable[[], float] = time.time
+        self,
+        blobs: Blobs,
+        artifacts: Artifacts,
+        folder: str,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._blobs = blobs
         self._artifacts = artifacts
+        self._folder = folder
+        """Only blobs below it are looked at."""
         self._clock = clock
         self._replaced: deque[tuple[float, str]] = deque(maxlen=MOST_REPLACED)
         self._log = ThrottledLog(logger)
@@ -66,7 +70,7 @@ class Reaper:
         removed = await self._blobs.remove_unfinished(before)
         async for page in self._blobs.pages():
             old = [one.name for one in page if one.modified < before]
-            removed += await self._remove([name for name in old if name.startswith(FOLDER)])
+            removed += await self._remove([name for name in old if name.startswith(self._folder)])
             await anyio.sleep(PAUSE_SECONDS)
         return removed
 

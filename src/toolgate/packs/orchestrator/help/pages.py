@@ -18,6 +18,7 @@ NEEDS = {
     "settings": "db",
     "skills": "skills",
     "nodes": "node",
+    "artifacts": "artifact",
 }
 """The group of tools that a guide speaks of; who sees none of them does not read it."""
 CUT = "\n\n… The page goes on; ask for a single tool to see its part.\n"

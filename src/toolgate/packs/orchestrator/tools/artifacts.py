@@ -1,6 +1,5 @@
 """Artifacts: files that agents keep for a task, read by whoever reaches the task."""
 
-import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -22,7 +21,6 @@ from toolgate.packs.orchestrator.artifacts.content import (
     decoded,
 )
 from toolgate.packs.orchestrator.artifacts.paths import Path, Prefix
-from toolgate.packs.orchestrator.artifacts.reaper import FOLDER
 from toolgate.packs.orchestrator.artifacts.store import NewArtifact, Row
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, Paged, RunId, TaskId
 from toolgate.packs.orchestrator.world import OrchestratorWorld
@@ -138,7 +136,7 @@ async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
     if await ctx.world.work.task(viewer_of(ctx.principal), args.task_id) is None:
         raise NotFound(NO_TASK)
     content = await decoded(args.content_bytes_base64)
-    blob = _new_blob()
+    blob = ctx.world.blob_names.new()
     if not ctx.dry_run:
         await ctx.world.blobs.put(blob, content.data)
     stored = await ctx.world.artifacts.put(
@@ -230,12 +228,6 @@ async def _told(ctx: Ctx, args: ByPath, content: StoredContent) -> AsyncGenerato
         raise Gone(LOST.format("lost: its blob is not in the store", blob)) from missing
     except Damaged as damaged:
         raise Gone(LOST.format("damaged: it does not have its checksum", blob)) from damaged
-
-
-def _new_blob() -> str:
-    """A name that no other blob has, ever; spread over folders."""
-    name = uuid.uuid4().hex
-    return f"{FOLDER}{name[:2]}/{name}"
 
 
 def _shown(row: Row) -> dict[str, Any]:
