@@ -10,7 +10,7 @@ import typer
 from toolgate.cli import environment
 from toolgate.cli.arguments import read_arguments
 from toolgate.cli.options import ConfigFile, DataFolder, command_settings
-from toolgate.cli.output import note, on_terminal
+from toolgate.cli.output import json_for_terminal, note, on_terminal
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.progress import progress_line
@@ -149,5 +149,7 @@ def _print(outcome: "Outcome") -> None:
         typer.echo(outcome.raw)
         return
     from rich.console import Console
+    from rich.highlighter import JSONHighlighter
 
-    Console(soft_wrap=True).print_json(data=outcome.body)
+    shown = JSONHighlighter()(json_for_terminal(outcome.body))
+    Console(soft_wrap=True).print(shown)

@@ -29,7 +29,19 @@ def note(text: str) -> None:
 
 def say_json(value: Any) -> None:
     """The answer as JSON: indented for a person, one line for a machine."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2 if on_terminal() else None))
+    typer.echo(json_for_terminal(value) if on_terminal() else json.dumps(value, ensure_ascii=False))
+
+
+def json_for_terminal(value: Any) -> str:
+    """The same JSON, with escapes for what a terminal would obey, hide or turn round."""
+    return escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def escaped_json(text: str) -> str:
+    """JSON with escapes for what is not printable; strings are the only place where that may be."""
+    return "".join(
+        one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text
+    )
 
 
 def strong(text: str) -> str:

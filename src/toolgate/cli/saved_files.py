@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from toolgate.cli.output import note, on_terminal
+from toolgate.cli.output import escaped_json, note, on_terminal
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def save_attachment(outcome: "Outcome", save: str | None, *, force: bool) -> boo
     """
     assert outcome.attached is not None
     if save == STDOUT:
-        note(outcome.text)
+        note(escaped_json(outcome.text))
         sys.stdout.buffer.write(outcome.attached.data)
         return False
     if save is None and not on_terminal():
