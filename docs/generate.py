@@ -80,7 +80,10 @@ REQUEST_HEADERS = (
     ("`Authorization: Bearer …`", "who is calling: a key or an access token"),
     (
         "`X-Request-Id`",
-        "your id for the request: 1 to 128 characters of `A-Z a-z 0-9 . _ : / + = -`",
+        "your id for the request: 1 to 128 characters of `A-Z a-z 0-9 . _ : / + = -`, and not of "
+        "the form of a generated one (`tg` and 32 hexadecimal digits); any other is replaced. The "
+        "audit stores it beside the caller: it is what the client says, so two requests may have "
+        "the same. Each row has an id of its own (`id`)",
     ),
     (
         "`X-Dry-Run: true`",

@@ -222,6 +222,16 @@ async def test_a_bad_request_id_is_replaced(web: Web, given: Any) -> None:
     assert row["status"] == "success"
 
 
+async def test_no_client_gives_its_request_an_id_of_another(web: Web) -> None:
+    async with web.client() as admin, web.client("user") as user:
+        first = (await admin.post("/v1/tools/health_check")).headers["x-request-id"]
+        again = await user.post("/v1/tools/health_check", headers={"X-Request-Id": first})
+        near = await user.post("/v1/tools/health_check", headers={"X-Request-Id": first[:-1]})
+    assert again.headers["x-request-id"] != first
+    assert near.headers["x-request-id"] == first[:-1], "only the form of ours is kept for us"
+    assert len(await web.audit_rows(first)) == 1
+
+
 async def test_every_request_gets_an_id_of_its_own(web: Web) -> None:
     async with web.client() as client:
         made = [(await client.get("/v1/tools")).headers["x-request-id"] for _ in range(20)]

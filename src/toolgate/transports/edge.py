@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.dialects import NEUTRAL
 from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthenticated
-from toolgate.gate.ids import Ids
+from toolgate.gate.ids import OF_REQUESTS, Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, ValidCredential
@@ -42,9 +42,10 @@ from toolgate.transports.cors import is_preflight, response_headers, send_prefli
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_unauthenticated
 
 logger = logging.getLogger(__name__)
-_ids = Ids()
+_ids = Ids(OF_REQUESTS)
 
-GOOD_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+GOOD_REQUEST_ID = re.compile(rf"(?!{OF_REQUESTS}[0-9a-f]{{32}}\Z)[A-Za-z0-9._:/+=-]{{1,128}}")
+"""What a client may call its request; nothing that looks like an id of ours."""
 PORT = re.compile(r":[0-9]{1,5}\Z")
 MOST_SERVED = 1000
 SCOPE_REQUIRED = "scope-required"

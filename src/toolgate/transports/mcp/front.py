@@ -21,7 +21,7 @@ from toolgate.gate.errors import (
     UnknownTool,
     UnsupportedMediaType,
 )
-from toolgate.gate.ids import Ids
+from toolgate.gate.ids import OF_REQUESTS, Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
@@ -60,7 +60,7 @@ from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
 from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL
 
-new_id = Ids().new
+new_id = Ids(OF_REQUESTS).new
 MaybeResponse = JsonResponse | Coroutine[Any, Any, JsonResponse] | None
 METHODS = ("POST", "GET", "DELETE")
 """Since 2026-07-28 only the first."""

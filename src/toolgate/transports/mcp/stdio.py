@@ -12,7 +12,7 @@ import anyio
 from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited, TooLarge
-from toolgate.gate.ids import Ids
+from toolgate.gate.ids import OF_REQUESTS, Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import parse_json
@@ -73,7 +73,7 @@ class StdioClient:
     ) -> None:
         self._gate = gate
         self._underscores = underscore_names
-        self._ids = Ids()
+        self._ids = Ids(OF_REQUESTS)
         self._holder = CredentialHolder(gate, self._ids, principal, identify)
         self._responses = Responses(gate, underscore_names=underscore_names)
         longest = gate.limits.largest_body(gate.catalogue)
