@@ -311,7 +311,7 @@ def policies_page() -> str:
     """The built-in rules, and what rules can look at."""
     parts = (
         p
-        for name, text in shipped_rules(packs.offers()).items()
+        for name, text in shipped_rules(packs.offers([*packs.BUILT_IN, *packs.ON_REQUEST])).items()
         for p in (f"## {name}", _cedar(text))
     )
     return page(

@@ -57,7 +57,8 @@ def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
     confined = [rule for _, rules in of_packs for rule in rules]
     policy = Policy([*rules_of(built_in_rules()), *confined, *rules_of(own)], switches)
     for offer, rules in of_packs:
-        refuse(unknown_names(rules, policy.vocabulary, offer.tools))
+        if offer.complete:
+            refuse(unknown_names(rules, policy.vocabulary, offer.tools))
     if not catalogue.changing:
         refuse(unknown_names(rules_of(own), policy.vocabulary, catalogue))
     return policy

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gate import tools as made_up
 from tests.gate.tools import (
     ADMIN,
     AGENTS,
@@ -18,14 +17,13 @@ from tests.gate.tools import (
     is_stored,
     offer,
     only_row,
-    shipped,
+    shipped_policy,
     storing,
 )
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.policy import Decision, Policy
+from toolgate.gate.policy import Decision
 from toolgate.gate.principal import ANONYMOUS, AgentType, Kind, Principal, Role
-from toolgate.gate.rules import rules_of
 from toolgate.gate.tool import Effect
 from toolgate.settings import BadSettings
 from toolgate.testing import opened_kit
@@ -38,7 +36,7 @@ DISABLED_WRITES = "Write operations are disabled. Set MCP_ENABLE_WRITES=true to 
 
 
 def decide(principal: Principal, tool: AnyTool, **switches: Any) -> Decision:
-    return Policy(rules_of(shipped()), made_up.switches(**switches)).decide(principal, tool)
+    return shipped_policy(**switches).decide(principal, tool)
 
 
 # Roles ----------------------------------------------------------------------------------------
@@ -193,7 +191,7 @@ def test_an_agent_gets_the_tools_of_its_type(
 def test_an_agent_gets_nothing_of_a_like_name_in_another_pack(agent: AgentType) -> None:
     for pack in set(PACKS) - {"orchestrator"}:
         tools = [a_tool(name, effect=effect, pack=pack) for name, effect, _ in MATRIX]
-        assert Policy(rules_of(shipped()), made_up.switches()).visible(AGENTS[agent], tools) == []
+        assert shipped_policy().visible(AGENTS[agent], tools) == []
 
 
 async def test_what_an_agent_may_is_what_the_gate_lets_it_do(tmp_path: Path) -> None:
@@ -387,9 +385,7 @@ switched = st.builds(
 @settings(max_examples=200)
 @given(case=st.builds(Case, principals, tools, switched))
 def test_the_rules_decide_as_their_model_in_python_does(case: Case) -> None:
-    decision = Policy(rules_of(shipped()), made_up.switches(**case.switches)).decide(
-        case.principal, case.tool
-    )
+    decision = shipped_policy(**case.switches).decide(case.principal, case.tool)
     granted, hidden, stopped = permits(case), hides(case), stops(case)
     visible = bool(granted) and not hidden
     assert decision.visible == visible

@@ -17,9 +17,10 @@ from toolgate.gate.context import Context
 from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS
 from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.gate.outcomes import Outcome
+from toolgate.gate.policy import Policy
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.rule_schema import Switches, Vocabulary, switches_of, vocabulary
-from toolgate.gate.rules import shipped_rules
+from toolgate.gate.rules import built_in_rules, pack_rules, rules_of, shipped_rules
 from toolgate.gate.tool import (
     USUAL,
     Effect,
@@ -153,9 +154,25 @@ def switches(**changed: Any) -> Switches:
     return {name: replace(one, value=changed.get(name, one.value)) for name, one in usual.items()}
 
 
+def every_offer() -> tuple[AnyOffer, ...]:
+    """Of all packs that ship."""
+    return packs.offers([*packs.BUILT_IN, *packs.ON_REQUEST])
+
+
 def shipped() -> dict[str, str]:
     """Every rule that ships."""
-    return shipped_rules(packs.offers())
+    return shipped_rules(every_offer())
+
+
+def shipped_policy(**changed: Any) -> Policy:
+    """Every rule that ships, those of packs confined to them."""
+    confined = [rule for one in every_offer() for rule in pack_rules(one)]
+    return Policy([*rules_of(built_in_rules()), *confined], switches(**changed))
+
+
+def _rules_of_pack(name: str) -> str | None:
+    """The rules of a pack that ships, for tools made up in its name; by default they are there."""
+    return next((one.rules for one in every_offer() if one.pack.name == name), None)
 
 
 def words() -> Vocabulary:
@@ -177,6 +194,8 @@ def offer(*tools: AnyTool) -> list[AnyOffer]:
             pack=pack,
             tools=tuple(tool for tool in tools if tool.pack.name == name),
             open=None if name in BUILT_IN else on_site,
+            rules=None if name in BUILT_IN else _rules_of_pack(name),
+            complete=False,
         )
         for name, pack in by_pack.items()
     ]

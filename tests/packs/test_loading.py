@@ -114,7 +114,6 @@ def test_a_pack_can_be_taken_out(tmp_path: Path, removed: str, tried: list[str])
 
 NAMED_ELSEWHERE = {
     "ports/users.py",
-    "policies/agents.cedar",
     "db/migrations/versions/0013_namespaces.py",
 }
 

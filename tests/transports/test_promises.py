@@ -3,20 +3,18 @@
 from pathlib import Path
 
 import pytest
-from tests.gate.tools import a_tool, is_stored, offer, shipped, storing, switches
+from tests.gate.tools import a_tool, is_stored, offer, shipped_policy, storing
 from tests.transports.conftest import opened_web
 
 from toolgate import packs
-from toolgate.gate.policy import Policy
 from toolgate.gate.principal import AgentType, Role, of_agent, of_role
-from toolgate.gate.rules import rules_of
 from toolgate.gate.tool import Effect
 
 pytestmark = pytest.mark.anyio
 
 
 def test_no_built_in_tool_writes_until_it_is_told_so() -> None:
-    policy = Policy(rules_of(shipped()), switches())
+    policy = shipped_policy()
     callers = [of_role(role, "x") for role in Role] + [of_agent(one, "x") for one in AgentType]
     writing = [
         tool for made in packs.offers() for tool in made.tools if tool.effect is not Effect.READ

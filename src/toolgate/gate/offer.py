@@ -81,6 +81,8 @@ class Offer(Generic[World, Settings]):
     """Whether it keeps documents; `documents.NAME` is then the setting that says where."""
     rules: str | None = None
     """Cedar."""
+    complete: bool = True
+    """Whether every tool that its rules name is there; else a misspelled name goes unnoticed."""
     demo: LoadDemo[World] | None = None
     commands: str | None = None
     """`module:function` of its command group, imported only when it is typed."""

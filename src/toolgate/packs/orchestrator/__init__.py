@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from importlib import resources
 
 from toolgate.background import run_in_background
 from toolgate.db.schemas import Schema
@@ -83,4 +84,6 @@ OFFER = Offer(
     ),
     demo=demo.load,
     access=access_check.check,
+    rules=(resources.files(__name__) / "rules.cedar").read_text(encoding="utf-8"),
+    complete=False,
 )
