@@ -1,9 +1,29 @@
 """Who reaches which tasks and projects, as conditions of SQL: rows beyond reach are not read."""
 
-from sqlalchemy import ColumnElement, CompoundSelect, and_, false, or_, select, true, union
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    and_,
+    bindparam,
+    false,
+    or_,
+    select,
+    true,
+    union,
+)
 
 from toolgate.packs.orchestrator.access import Viewer
-from toolgate.packs.orchestrator.sql.tables import bindings, jobs, members, projects, tasks
+from toolgate.packs.orchestrator.sql.tables import (
+    Words,
+    bindings,
+    jobs,
+    members,
+    projects,
+    tasks,
+)
 
 
 def projects_of(user_id: str) -> "CompoundSelect[str]":
@@ -49,3 +69,26 @@ def reached_tasks(viewer: Viewer) -> ColumnElement[bool]:
         of_job = select(jobs.c.task_id).where(jobs.c.id == viewer.job_id)
         reached = and_(reached, tasks.c.id.in_(of_job))
     return reached
+
+
+IDS = ("user_id", "task_id", "project_id", "job_id")
+"""What a caller may be bound to, as parameters of statements that are compiled once."""
+
+
+def shape_of(viewer: Viewer) -> tuple[bool, ...]:
+    """Callers of one shape are asked about with one statement."""
+    bound = (getattr(viewer, name) is not None for name in IDS)
+    return (viewer.all_tasks, viewer.all_projects, *bound)
+
+
+def with_parameters(viewer: Viewer) -> Viewer:
+    """A caller of the same shape, with parameters in the place of its ids."""
+    ids: dict[str, Any] = {
+        name: bindparam(name, type_=Words) for name in IDS if getattr(viewer, name) is not None
+    }
+    return replace(viewer, **ids)
+
+
+def parameters_of(viewer: Viewer) -> dict[str, str | None]:
+    """The values of these parameters."""
+    return {name: getattr(viewer, name) for name in IDS}

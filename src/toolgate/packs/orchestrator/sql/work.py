@@ -8,6 +8,7 @@ from sqlalchemy import (
     Connection,
     Select,
     and_,
+    bindparam,
     exists,
     literal,
     or_,
@@ -17,14 +18,22 @@ from sqlalchemy import (
 from sqlalchemy import Row as SqlRow
 
 from toolgate.db.engine import Database
+from toolgate.db.prepared import PreparedStatement
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.records import Layer, Record
-from toolgate.packs.orchestrator.sql.reach import reached_projects, reached_tasks
+from toolgate.packs.orchestrator.sql.reach import (
+    parameters_of,
+    reached_projects,
+    reached_tasks,
+    shape_of,
+    with_parameters,
+)
 from toolgate.packs.orchestrator.sql.tables import (
+    Words,
     dependencies,
     groups,
     jobs,
@@ -54,6 +63,8 @@ class SqlWork:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._reaching: dict[tuple[Any, ...], PreparedStatement] = {}
+        """What is asked about scopes, by their type and the shape of the caller."""
 
     async def task(self, viewer: Viewer, task_id: str) -> Row | None:
         """One task."""
@@ -132,8 +143,15 @@ class SqlWork:
 
     async def reaches(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
         """Whether a caller reaches a scope of preferences, and whether there is such a scope."""
-        wanted = select(literal(1)).where(_reached_scope(viewer, scope_type, scope_id))
-        return bool(await self._database.read(lambda one: one.scalar(wanted), quick=True))
+        kind = (scope_type, *shape_of(viewer))
+        statement = self._reaching.get(kind)
+        if statement is None:
+            named: Any = bindparam("scope_id", type_=Words)
+            reached = _reached_scope(with_parameters(viewer), scope_type, named)
+            statement = PreparedStatement(select(literal(1).label("one")).where(reached))
+            self._reaching[kind] = statement
+        values = {**parameters_of(viewer), "scope_id": scope_id}
+        return await self._database.look_up(statement, values) is not None
 
     async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
         """Every preference that applies to a task, weakest first; None without such a task."""
@@ -211,8 +229,8 @@ def _reached_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
         case "project":
             return exists().where(projects.c.id == scope_id, reached_projects(viewer))
         case "user":
-            mine = viewer.all_tasks or viewer.user_id == scope_id
-            return and_(literal(mine), exists().where(users.c.id == scope_id))
+            there = exists().where(users.c.id == scope_id)
+            return there if viewer.all_tasks else there.where(users.c.id == viewer.user_id)
         case "group":
             there = exists().where(groups.c.id == scope_id)
             if viewer.all_tasks:
