@@ -1,8 +1,10 @@
 """Types of arguments that several packs share."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 
 def whole(value: object) -> object:
@@ -12,3 +14,21 @@ def whole(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(whole)]
 """A whole number, however JSON spells it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The bounds of a `Whole` that is optional or has a name: `Annotated[int, Between(1, 9)]`.
+
+    They belong on the integer itself. `Annotated[Whole, Field(ge=1)]` puts them behind the
+    validator, and Pydantic lists them as `ge` and `le`, which no client knows.
+    """
+
+    least: int
+    most: int
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        bounds = core_schema.int_schema(ge=self.least, le=self.most)
+        return core_schema.no_info_before_validator_function(whole, bounds)

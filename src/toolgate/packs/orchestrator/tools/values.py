@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.errors import Forbidden, InvalidArguments, Problem
-from toolgate.gate.fields import Whole
+from toolgate.gate.fields import Between
 from toolgate.gate.principal import Principal, Role
 from toolgate.gate.tool import Input, Output
 from toolgate.packs.orchestrator.pack import Paged, Reason
@@ -48,7 +48,7 @@ def _prefix(value: str, info: ValidationInfo) -> str:
 
 Key = Annotated[str, Field(min_length=1, max_length=MOST_KEY), AfterValidator(_key)]
 KeyPrefix = Annotated[str, Field(max_length=MOST_KEY), AfterValidator(_prefix)]
-Version = Annotated[Whole, Field(ge=1, le=2**53)]
+Version = Annotated[int, Between(1, 2**53)]
 Value = JsonValue
 
 

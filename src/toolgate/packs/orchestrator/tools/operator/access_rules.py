@@ -7,7 +7,7 @@ from pydantic import Field
 
 from toolgate.gate.arguments import nearest
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
-from toolgate.gate.fields import Whole
+from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access_rules import (
@@ -36,7 +36,7 @@ SUBJECT_KINDS: dict[SubjectType, Kind] = {
     "task": "task",
 }
 Pattern = Annotated[str, Field(min_length=1, max_length=MOST_PATTERN)]
-Priority = Annotated[Whole, Field(ge=-1_000_000, le=1_000_000)]
+Priority = Annotated[int, Between(-1_000_000, 1_000_000)]
 
 
 class NewRule(Input):

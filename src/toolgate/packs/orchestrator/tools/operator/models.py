@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
-from toolgate.gate.fields import Whole
+from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Target
 from toolgate.packs.orchestrator.models import NewArtifact
@@ -53,7 +53,7 @@ def _sha256(value: str, info: ValidationInfo) -> str:
 Description = Annotated[str, Field(min_length=1, max_length=2000)]
 Sha256 = Annotated[str, AfterValidator(_sha256)]
 Path = Annotated[Line, Field(max_length=MOST_CHARACTERS)]
-Bytes = Annotated[Whole, Field(ge=0, le=2**53)]
+Bytes = Annotated[int, Between(0, 2**53)]
 
 
 class Described(Input):
