@@ -55,7 +55,7 @@ def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> En
     """
     options: dict[str, Any] = {
         "json_serializer": _to_json,
-        "json_deserializer": orjson.loads,
+        "json_deserializer": _from_json,
         "hide_parameters": True,
     }
     if url.get_backend_name() == "sqlite":
@@ -107,6 +107,11 @@ def _check_in(_: Any, __: Any) -> None:
 def _drop_values(context: ExceptionContext) -> None:
     if context.sqlalchemy_exception is not None:
         drop_values(context.sqlalchemy_exception)
+
+
+def _from_json(value: Any) -> Any:
+    """A value of a JSON column; where it is a bare number, SQLite hands over its own."""
+    return value if isinstance(value, int | float) else orjson.loads(value)
 
 
 def _to_json(value: Any) -> str:

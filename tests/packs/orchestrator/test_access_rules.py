@@ -9,6 +9,8 @@ from tests.packs.orchestrator.calls import (
     ABSENT,
     BUILD,
     BUILDING,
+    ID,
+    OF_BOB,
     PA_OF_ALICE,
     PA_OF_BOB,
     PM,
@@ -184,6 +186,10 @@ async def test_a_rule_holds_between_its_moments(kit: Kit, monkeypatch: pytest.Mo
         ({"subject_type": "agent", "subject_id": "boss"}, "must be pm, pa, worker or key:ID"),
         ({"subject_id": "alice"}, "subject_id must be empty where subject_type is system"),
         ({"conditions": {"weather": "rain"}}, "weather"),
+        (
+            {"conditions": {"arguments": {"tsk_id": ["x"]}}},
+            "no tool of this pattern takes an argument tsk_id. Did you mean task_id?",
+        ),
         ({"conditions": {"not_after": "tomorrow"}}, "must be a moment in UTC"),
         ({"effect": "maybe"}, "effect"),
         ({"action": "web.fetch"}, "action"),
@@ -238,3 +244,49 @@ async def test_a_rule_is_changed_and_deleted(kit: Kit) -> None:
     gone = await refused(kit, "operator.access_rule.update", rule_id=made, priority=1)
     assert gone["type"] == "not_found"
     assert (await refused(kit, "operator.access_rule.delete", rule_id=made))["type"] == "not_found"
+
+
+@pytest.mark.parametrize("subject", [("task", SORT), ("project", OF_BOB)])
+async def test_a_rule_about_somebody_elses_work_tells_nothing(
+    kit: Kit, subject: tuple[str, str]
+) -> None:
+    named = {"subject_type": subject[0], "subject_id": subject[1]}
+    await rule(kit, effect="deny", resource_pattern="*", **named)
+    for tool, foreign, absent in (
+        ("db.task.get", {"task_id": SORT}, {"task_id": ABSENT}),
+        ("artifact.list", {"task_id": SORT}, {"task_id": ABSENT}),
+        ("db.project.get", {"project_id": OF_BOB}, {"project_id": ABSENT}),
+        (
+            "db.preference.list",
+            {"scope_type": "task", "scope_id": SORT},
+            {"scope_type": "task", "scope_id": ABSENT},
+        ),
+    ):
+        one = await kit.call(tool, PM_OF_ALICE, **foreign)
+        other = await kit.call(tool, PM_OF_ALICE, **absent)
+        assert one.body == other.body, tool
+
+
+async def test_a_rule_about_a_project_covers_its_skills(kit: Kit) -> None:
+    place = {"task_id": BUILD, "content": "Be brief.", "scope": "project", "scope_id": WEBSITE}
+    skill = (await result(kit, "skills.create", PM_OF_ALICE, **place))["id"]
+    named = {"subject_type": "project", "subject_id": WEBSITE}
+    await rule(kit, effect="deny", resource_pattern="skills.*", **named)
+    task = (await result(kit, "operator.task.create", prompt="x", user_id="alice"))["id"]
+    elsewhere = {"task_id": task}
+    for tool, arguments in (
+        ("skills.create", {"content": "x", "scope": "project", "scope_id": WEBSITE}),
+        ("skills.get", {"skill_id": skill}),
+        ("skills.update", {"skill_id": skill, "name": "N"}),
+        ("skills.delete", {"skill_id": skill}),
+    ):
+        error = await refused(kit, tool, PM_OF_ALICE, **elsewhere, **arguments)
+        assert error["message"] == DENIED, tool
+
+
+async def test_an_id_in_a_condition_may_be_written_in_capitals(kit: Kit) -> None:
+    task = ID.format("b1").upper()
+    only_it = {"conditions": {"arguments": {"task_id": [task]}}}
+    await rule(kit, effect="deny", resource_pattern="db.task.get", **only_it)
+    await refused(kit, "db.task.get", PM, task_id=BUILD)
+    await result(kit, "db.task.get", PM, task_id=SORT)

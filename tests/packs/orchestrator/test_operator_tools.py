@@ -267,3 +267,18 @@ async def test_an_id_that_is_no_handle_is_refused(kit: Kit, user_id: str) -> Non
     error = await refused(kit, "operator.user.create", user_id=user_id, display_name="X")
     assert error["type"] == "invalid_arguments"
     assert "user_id" in error["message"]
+
+
+@pytest.mark.parametrize("value", [0, 1, -3, 1.5, 1e300, True, None, "1", "x", [1], {"a": 1}])
+async def test_any_json_comes_back_as_it_was_given(kit: Kit, value: Any) -> None:
+    task = await result(kit, "operator.task.create", prompt="x", acceptance_criteria=value)
+    job = await result(kit, "operator.job.create", task_id=task["id"], payload=value)
+    await result(kit, "operator.job.lease", job_id=job["id"], node_id="n1")
+    await result(kit, "operator.job.finish", job_id=job["id"], status="completed", result=value)
+    read = await result(kit, "db.job.get", PM, job_id=job["id"])
+    assert (read["payload"], read["result"]) == (value, value)
+    (listed,) = (await result(kit, "operator.job.list", task_id=task["id"]))["entries"]
+    assert listed == read
+    assert (await result(kit, "db.task.get", PM, task_id=task["id"]))[
+        "acceptance_criteria"
+    ] == value

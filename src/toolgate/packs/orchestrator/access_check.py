@@ -1,5 +1,7 @@
 """Asks the access rules about a call of an agent, once its arguments are parsed and in scope."""
 
+from typing import Any
+
 from toolgate.gate.access_checks import AccessRequest
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.access_rules import INVOKE, Attempt, Subject, refusing_rule
@@ -31,31 +33,45 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
 
 
 async def _places(world: OrchestratorWorld, request: AccessRequest) -> set[Subject]:
-    """The task and the project that a call is about, as far as its caller reaches them.
+    """The tasks and projects that a call is about, as far as its caller reaches them.
 
     What it does not reach is left to the tool, which does not find it: a refusal would tell that
     it is there.
     """
     viewer, ids = viewer_of(request.principal), {**request.principal.bound, **request.ids}
-    task, project = ids.get("task_id"), ids.get("project_id")
-    match getattr(request.arguments, "scope_type", None):
-        case "task":
-            task = request.arguments.scope_id
-        case "project":
-            project = request.arguments.scope_id
-        case _:
-            pass
-    if task is None and (job_id := ids.get("job_id")):
+    named = _named_scopes(request.arguments)
+    tasks = {ids.get("task_id"), named.get("task")}
+    projects = {ids.get("project_id"), named.get("project")}
+    if job_id := ids.get("job_id"):
         job = await world.work.job(viewer, job_id)
-        task = job["task_id"] if job else None
-    if project is None and task is not None:
-        row = await world.work.task(viewer, task)
-        project = row["project_id"] if row else None
-    if project is None and (slug := getattr(request.arguments, "slug", None)):
-        row = await world.work.project(viewer, None, slug)
-        project = row["id"] if row else None
-    places: list[tuple[Subject, str | None]] = [
-        (("task", task or ""), task),
-        (("project", project or ""), project),
-    ]
-    return {subject for subject, there in places if there is not None}
+        tasks.add(job["task_id"] if job else None)
+    places: set[Subject] = set()
+    for task_id in tasks - {None}:
+        task = await world.work.task(viewer, task_id or "")
+        if task is not None:
+            places.add(("task", task["id"]))
+            if task["project_id"] is not None:
+                places.add(("project", task["project_id"]))
+    if skill_id := getattr(request.arguments, "skill_id", None):
+        projects.add(await _project_of_skill(world, request, skill_id))
+    slugs: set[str | None] = {getattr(request.arguments, "slug", None)}
+    for project_id, slug in [*((one, None) for one in projects), *((None, one) for one in slugs)]:
+        if project_id is not None or slug is not None:
+            project = await world.work.project(viewer, project_id, slug)
+            places |= {("project", project["id"])} if project else set()
+    return places
+
+
+def _named_scopes(arguments: Any) -> dict[str, str]:
+    """The scope that the arguments of a preference or a skill name."""
+    kind = getattr(arguments, "scope_type", None) or getattr(arguments, "scope", None)
+    scope_id = getattr(arguments, "scope_id", None)
+    return {kind: scope_id} if kind is not None and scope_id else {}
+
+
+async def _project_of_skill(
+    world: OrchestratorWorld, request: AccessRequest, skill_id: str
+) -> str | None:
+    """The project that a skill is for, if it is one that the caller reads."""
+    skill = await world.skills.get(request.principal.user_id, skill_id)
+    return skill["scope_id"] if skill and skill["scope"] == "project" else None

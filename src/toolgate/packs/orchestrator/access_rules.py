@@ -19,6 +19,7 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import AgentType
 from toolgate.gate.tool import Input
+from toolgate.packs.orchestrator.pack import UUID
 
 logger = logging.getLogger(__name__)
 
@@ -83,8 +84,12 @@ class Conditions(Input):
 
 
 def _is_one_of(given: Any, values: Sequence[Scalar]) -> bool:
-    """Compared with their types: 1 is not true."""
-    return any(type(given) is type(value) and given == value for value in values)
+    """Compared with their types: 1 is not true. Tools take ids in capitals, and so do rules."""
+    return any(type(given) is type(value) and _plain(given) == _plain(value) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) and UUID.fullmatch(value) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,7 +126,7 @@ async def create(ctx: Ctx, args: NewRule) -> Rule:
 
     A rule that denies outweighs all that allow. What no rule allows is denied.
     """
-    _check_pattern(ctx, args.resource_pattern)
+    _check_pattern(ctx, args.resource_pattern, args.conditions)
     await _check_subject(ctx, args.subject_type, args.subject_id)
     row = {
         **args.model_dump(exclude={"conditions"}),
@@ -155,11 +155,10 @@ async def update(ctx: Ctx, args: RuleChange) -> Rule:
         for name in ("effect", "resource_pattern", "priority")
         if (value := getattr(args, name)) is not None
     }
-    if args.resource_pattern is not None:
-        _check_pattern(ctx, args.resource_pattern)
     if args.conditions is not None:
         values["conditions"] = _stored(args.conditions)
     old = await needed(ctx, "access_rule", id=args.rule_id)
+    _check_pattern(ctx, args.resource_pattern or old["resource_pattern"], args.conditions)
     values["updated_by"] = ctx.principal.id
     key = {"id": args.rule_id}
     rule = await ctx.world.administration.update(ctx.tx, "access_rule", key, values)
@@ -192,14 +191,22 @@ async def list_(ctx: Ctx, args: Paged) -> Rules:
     return Rules(entries=[_rule(row) for row in rows], **more)
 
 
-def _check_pattern(ctx: Ctx, pattern: str) -> None:
-    """A pattern that no tool fits would silently do nothing."""
+def _check_pattern(ctx: Ctx, pattern: str, conditions: Conditions | None) -> None:
+    """A pattern that no tool fits, or an argument that none of them has, would never apply."""
     if pattern.count("*") > MOST_STARS:
         message = f"resource_pattern may have {MOST_STARS} stars at most"
         raise InvalidArguments([Problem("resource_pattern", "format", message)])
-    names = [tool.name for tool in ctx.world.tools.visible(ctx.principal)]
+    tools = ctx.world.tools.visible(ctx.principal)
+    names = [tool.name for tool in tools]
     fits = compiled(pattern)
-    if not any(fits.fullmatch(name) for name in names):
+    fitting = [tool for tool in tools if fits.fullmatch(tool.name)]
+    known = {name for tool in fitting for name in tool.input.model_fields}
+    if conditions and (unknown := [one for one in conditions.arguments or () if one not in known]):
+        near = nearest(unknown[0], sorted(known))
+        hint = f". Did you mean {near}?" if near else ""
+        message = f"no tool of this pattern takes an argument {unknown[0]}{hint}"
+        raise InvalidArguments([Problem("conditions", "value", message)])
+    if not fitting:
         near = nearest(pattern.rstrip("*").rstrip("."), names)
         hint = f". Did you mean {near}?" if near else ""
         message = f"resource_pattern fits no tool{hint}"
