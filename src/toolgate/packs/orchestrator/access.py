@@ -4,6 +4,9 @@ Admins reach all. A project manager without a user runs the whole system: it rea
 no project, since projects are a user's. Everybody else reaches what its user does: the tasks that
 the user created, those of the user's projects, and these projects. A key that is bound to a task,
 job or project reaches nothing else.
+
+Who acts is the caller's user. A task only gives the context: whoever reaches it does not become its
+owner.
 """
 
 from dataclasses import dataclass
@@ -36,3 +39,9 @@ def viewer_of(principal: Principal) -> Viewer:
         project_id=bound.get("project_id"),
         job_id=bound.get("job_id"),
     )
+
+
+def acting_user(principal: Principal, owner: str | None) -> str | None:
+    """Who acts on a task: the caller's user; for an admin, or without one, the task's owner."""
+    user = viewer_of(principal).user_id
+    return owner if user is None else user

@@ -65,5 +65,8 @@ class Work(Protocol):
         ...
 
     async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
-        """Every preference that applies to a task, weakest first; None without such a task."""
+        """Every preference that applies to a task, weakest first; None without such a task.
+
+        Those of its user and groups only for that user, and for callers without one.
+        """
         ...

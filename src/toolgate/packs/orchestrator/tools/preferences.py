@@ -268,6 +268,7 @@ async def effective(ctx: Ctx, args: OfTask) -> Effective:
     """Work out what applies to a task: task before project, user, group and system.
 
     Null at a stronger scope hides weaker values. Values that contradict their type are skipped.
+    What another user and that user's groups prefer is left out: it is for that user alone.
     """
     layers = await ctx.world.work.layers(viewer_of(ctx.principal), args.task_id)
     if layers is None:

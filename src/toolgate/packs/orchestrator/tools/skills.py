@@ -10,7 +10,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, PolicyViolation, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.access import acting_user, viewer_of
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, TaskId, Uuid
 from toolgate.packs.orchestrator.skills.store import (
     SYSTEM_SKILL,
@@ -39,7 +39,7 @@ ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 class ForTask(Input):
     """For which task."""
 
-    task_id: TaskId = Field(description="The task that this is for; its user's skills are meant.")
+    task_id: TaskId = Field(description="The task that this is for, a UUID.")
 
 
 class BySkill(ForTask):
@@ -119,13 +119,13 @@ class Deleted(Output):
     example={"task_id": TASK, "name": "Release notes", "content": "# How we write them\n…"},
 )
 async def create(ctx: Ctx, args: Written) -> SkillInfo:
-    """Store a skill of the task's user.
+    """Store a skill of your user; without one, of the task's.
 
     The text is looked at first: hidden text, orders to ignore other instructions and grabs at
     secrets are refused, and the error says what was found. Only an admin makes a skill global.
     """
     task = await _task(ctx, args.task_id)
-    owner = task["created_by"]
+    owner = _acting_user(ctx, task)
     if owner is None:
         raise NotFound(NO_TASK)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
@@ -153,9 +153,11 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
     example={"task_id": TASK},
 )
 async def list_(ctx: Ctx, args: Listed) -> SkillList:
-    """List the skills that the task's user reads, without their texts, the last changed first."""
-    task = await _task(ctx, args.task_id)
-    user = task["created_by"]
+    """List the skills that your user reads, without their texts, the last changed first.
+
+    Without a user of your own, those that the task's user reads.
+    """
+    user = _acting_user(ctx, await _task(ctx, args.task_id))
     listing = (LISTING, user, args.scope, args.owner)
     position = ctx.world.cursors.read(listing, args.cursor)
     after = (position[0], position[1]) if position else None
@@ -180,11 +182,11 @@ async def list_(ctx: Ctx, args: Listed) -> SkillList:
     example={"task_id": TASK, "skill_id": SYSTEM_SKILL},
 )
 async def get(ctx: Ctx, args: BySkill) -> Skill:
-    """Read one skill that the task's user reads."""
+    """Read one skill that your user reads; without one, that the task's user reads."""
     task = await _task(ctx, args.task_id, NO_SKILL)
     if args.skill_id == SYSTEM_SKILL:
         return Skill(**_system(), quarantined=False, content=system_content())
-    row = await ctx.world.skills.get(task["created_by"], args.skill_id)
+    row = await ctx.world.skills.get(_acting_user(ctx, task), args.skill_id)
     if row is None:
         raise NotFound(NO_SKILL)
     if row["quarantine"] is not None:
@@ -202,7 +204,7 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
     example={"task_id": TASK, "skill_id": SKILL, "name": "Release notes, shorter"},
 )
 async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
-    """Change a skill of the task's user; what is left out stays as it is.
+    """Change a skill of your user (without one, of the task's); what is left out stays as it is.
 
     The text is looked at like a new one. Older versions are kept.
     """
@@ -218,7 +220,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
         _check(ctx, args.content)
     changed = await ctx.world.skills.update(
         ctx.tx,
-        task["created_by"],
+        _acting_user(ctx, task),
         args.skill_id,
         SkillChange(
             name=args.name,
@@ -243,9 +245,9 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     example={"task_id": TASK, "skill_id": SKILL},
 )
 async def delete(ctx: Ctx, args: BySkill) -> Deleted:
-    """Delete a skill of the task's user; its versions are kept."""
-    task = await _changeable(ctx, args)
-    if await ctx.world.skills.delete(ctx.tx, task["created_by"], args.skill_id) is None:
+    """Delete a skill of your user; without one, of the task's. Its versions are kept."""
+    user = _acting_user(ctx, await _changeable(ctx, args))
+    if await ctx.world.skills.delete(ctx.tx, user, args.skill_id) is None:
         raise NotFound(NO_SKILL)
     return Deleted()
 
@@ -257,29 +259,36 @@ async def _task(ctx: Ctx, task_id: str, words: str = NO_TASK) -> Row:
     return task
 
 
+def _acting_user(ctx: Ctx, task: Row) -> str | None:
+    return acting_user(ctx.principal, task["created_by"])
+
+
 async def _changeable(ctx: Ctx, args: BySkill) -> Row:
-    """The task, if the skill is its user's or the caller is an admin."""
+    """The task, if the skill is the acting user's or the caller is an admin."""
     task = await _task(ctx, args.task_id, NO_SKILL)
     if args.skill_id == SYSTEM_SKILL:
         raise Forbidden("The system's own skill can be read, but not changed or deleted.")
-    row = await ctx.world.skills.get(task["created_by"], args.skill_id)
+    user = _acting_user(ctx, task)
+    row = await ctx.world.skills.get(user, args.skill_id)
     if row is None:
         raise NotFound(NO_SKILL)
-    if row["owner_id"] != task["created_by"] and Role.ADMIN not in ctx.principal.roles:
+    if row["owner_id"] != user and Role.ADMIN not in ctx.principal.roles:
         raise Forbidden("A skill can be changed by its owner or an admin only.")
     return task
 
 
 async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -> str:
     """The id of whom a skill is for, checked."""
-    user: str = task["created_by"]
+    user = _acting_user(ctx, task)
     if scope == "global":
         if Role.ADMIN not in ctx.principal.roles:
             raise Forbidden("Only an admin can make a skill global. Use scope user or project.")
         return ""
+    if user is None:
+        raise NotFound(f"This task has no user, so no {scope} of a user.")
     if scope == "user":
         if given not in (None, user):
-            raise NotFound(f"There is no user {given!r} for this task.")
+            raise NotFound(f"There is no user {given!r} for this call.")
         return user
     wanted = given or (task["project_id"] if scope == "project" else None)
     if wanted is None:
@@ -287,7 +296,7 @@ async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -
             [Problem("scope_id", "missing", f"scope_id is required when scope is {scope}")]
         )
     if not await ctx.world.skills.is_in_scope(user, scope, wanted):
-        raise NotFound(f"There is no {scope} {wanted!r} for this task's user.")
+        raise NotFound(f"There is no {scope} {wanted!r} for user {user!r}.")
     return wanted
 
 
