@@ -46,8 +46,26 @@ class TestBlobs(BlobsContract):
 
 
 async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
-    await file_blobs(tmp_path / "blobs").put("a", b"1")
-    assert stat.S_IMODE((tmp_path / "blobs").stat().st_mode) == 0o700
+    await file_blobs(tmp_path / "blobs").put("a/b/c", b"1")
+    folders = [tmp_path / "blobs" / one for one in (".", "a", "a/b")]
+    assert [mode_of(one) for one in folders] == [0o700] * 3
+    assert mode_of(tmp_path / "blobs" / "a" / "b" / "c") == 0o600
+
+
+async def test_folders_that_others_can_read_are_closed_when_a_blob_is_stored(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "a", tmp_path / "a" / "b"):
+        folder.chmod(0o755)
+    await file_blobs(tmp_path).put("a/b/c", b"1")
+    modes = [mode_of(tmp_path / one) for one in ("a", "a/b", "a/b/c")]
+    assert modes == [0o700, 0o700, 0o600]
+    assert mode_of(tmp_path) == 0o755  # the operator's own, maybe for others too
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 async def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:

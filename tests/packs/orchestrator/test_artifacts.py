@@ -131,6 +131,17 @@ async def test_a_path_that_could_lead_elsewhere_is_refused(kit: Kit, path: str, 
     assert await paths(kit) == [DEMO]
 
 
+@pytest.mark.parametrize("code", [0x202E, 0x200B, 0x2028, 0x2029, 0xAD, 0xFEFF, 0xE0041], ids=hex)
+async def test_a_path_with_characters_that_are_not_seen_is_refused(kit: Kit, code: int) -> None:
+    path = f"out/re{chr(code)}port.md"
+    error = await refused(
+        kit, "artifact.put", PM, task_id=BUILD, path=path, content_bytes_base64=""
+    )
+    assert error["type"] == "invalid_arguments"
+    assert error["message"].startswith(f"path must not have the character U+{code:04X}: ")
+    assert await paths(kit) == [DEMO]
+
+
 async def test_paths_are_compared_by_bytes(kit: Kit) -> None:
     alike = ["A", "a", "caf\u00e9", "cafe\u0301", "...", "a b", "a%2e", "ä" * 512, "\U0001f40d"]
     for path in alike:

@@ -21,7 +21,7 @@ from toolgate.ports.documents import StoreUnavailable
 
 PIECE_BYTES = 1024 * 1024
 PAGE = 500
-PRIVATE = 0o700
+PRIVATE_FOLDER, PRIVATE_FILE, OF_OTHERS = 0o700, 0o600, 0o077
 UNFINISHED = re.compile(r".*#[0-9]+")
 """How the library calls a file that it is writing; it neither lists nor removes one that is left
 over."""
@@ -43,10 +43,13 @@ class ObstoreBlobs:
         """Store a blob; in files, it is on the disk when this returns."""
         check_name(name)
         with _told():
+            if self._folder is not None:
+                # The library would make them, and the file, for everybody to read.
+                await anyio.to_thread.run_sync(_make_private_folders, self._folder, name)
             # In one request: parts of an upload that is never completed would stay in S3.
             await obstore.put_async(self._store, name, data, use_multipart=False)
             if self._folder is not None:
-                await anyio.to_thread.run_sync(_sync, self._folder / name)
+                await anyio.to_thread.run_sync(_finish, self._folder / name)
 
     async def read(self, name: str) -> AsyncGenerator[Data]:
         """The bytes, a MiB at a time."""
@@ -101,7 +104,7 @@ class ObstoreBlobs:
 
 def file_blobs(folder: Path) -> ObstoreBlobs:
     """Blobs in a folder, which is made for its owner alone."""
-    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+    folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     return ObstoreBlobs(LocalStore(folder), folder)
 
 
@@ -144,10 +147,26 @@ def _told(name: str = "") -> Generator[None]:
         raise StoreUnavailable(SILENT) from problem
 
 
-def _sync(file: Path) -> None:
-    """Wait until a file, and that it is there, are on the disk."""
-    # Windows syncs no folder, and a file only for who may write it.
-    for path in (file, file.parent) if sys.platform != "win32" else ():
+def _make_private_folders(folder: Path, name: str) -> None:
+    """Make the folders of a blob for their owner alone, and close those that others can read.
+
+    The folder of all blobs stays as it is: an operator may have other things in it.
+    """
+    for part in name.split("/")[:-1]:
+        folder /= part
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=PRIVATE_FOLDER)
+        if sys.platform != "win32" and folder.stat().st_mode & OF_OTHERS:
+            folder.chmod(PRIVATE_FOLDER)
+
+
+def _finish(file: Path) -> None:
+    """Close a file to others, and wait until it, and that it is there, are on the disk."""
+    # Windows has no such modes, syncs no folder, and a file only for who may write it.
+    if sys.platform == "win32":
+        return
+    file.chmod(PRIVATE_FILE)
+    for path in (file, file.parent):
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)

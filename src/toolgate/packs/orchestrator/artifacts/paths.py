@@ -4,6 +4,7 @@ Nothing is folded: `A` and `a`, and the same letter in Unicode's NFC and NFD, ar
 """
 
 import re
+import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
@@ -15,6 +16,8 @@ MOST_BYTES = 1024
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 AFTER_SURROGATES, BEFORE_SURROGATES = 0xE000, 0xD7FF
 LAST = 0x10FFFF
+UNSEEN = frozenset({"Cf", "Zl", "Zp"})
+"""Unicode categories of what turns text round, joins it or ends a line without being seen."""
 
 
 def path_problem(path: str) -> str | None:
@@ -33,6 +36,17 @@ def path_problem(path: str) -> str | None:
     return None
 
 
+def new_path_problem(path: str) -> str | None:
+    """What is wrong with the path of an artifact to be stored, which people will read."""
+    for character in path:
+        if unicodedata.category(character) in UNSEEN:
+            return (
+                f"must not have the character U+{ord(character):04X}: what is not seen, or turns "
+                "text round, lets one path look like another"
+            )
+    return path_problem(path)
+
+
 def _text_problem(text: str) -> str | None:
     if CONTROL.search(text):
         return "must not have control characters such as NUL or a line end"
@@ -43,6 +57,10 @@ def _text_problem(text: str) -> str | None:
 
 def _path(value: str, info: ValidationInfo) -> str:
     return _checked(value, info, path_problem(value))
+
+
+def _new_path(value: str, info: ValidationInfo) -> str:
+    return _checked(value, info, new_path_problem(value))
 
 
 def _prefix(value: str, info: ValidationInfo) -> str:
@@ -56,12 +74,10 @@ def _checked(value: str, info: ValidationInfo, problem: str | None) -> str:
     return value
 
 
-Path = Annotated[
-    str,
-    Field(min_length=1),
-    AfterValidator(_path),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_BYTES}),
-]
+PATH_SCHEMA = WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_BYTES})
+Path = Annotated[str, Field(min_length=1), AfterValidator(_path), PATH_SCHEMA]
+NewPath = Annotated[str, Field(min_length=1), AfterValidator(_new_path), PATH_SCHEMA]
+"""Stricter than what is read: what an older version stored stays within reach."""
 Prefix = Annotated[
     str, AfterValidator(_prefix), WithJsonSchema({"type": "string", "maxLength": MOST_BYTES})
 ]

@@ -209,7 +209,8 @@ def _cancel_below(connection: Connection, task_id: str, now: str) -> None:
     next_ = select(dependencies.c.task_id).join(below, dependencies.c.depends_on == below.c.id)
     below = below.union(next_)  # each task once, also in a diamond
     ids = select(below.c.id)
-    reason = f"task {task_id}, which it depends on, was canceled"
+    # Without an id: who reads this may not reach that task.
+    reason = "a task that it depends on was canceled"
     open_task = and_(tasks.c.id.in_(ids), tasks.c.id != task_id, tasks.c.status.not_in(CLOSED))
     canceled = {"status": "canceled", "status_reason": reason, "updated_at": now}
     connection.execute(update(tasks).where(open_task).values(canceled))

@@ -20,7 +20,7 @@ from toolgate.packs.orchestrator.artifacts.content import (
     StoredContent,
     decoded,
 )
-from toolgate.packs.orchestrator.artifacts.paths import Path, Prefix
+from toolgate.packs.orchestrator.artifacts.paths import NewPath, Path, Prefix
 from toolgate.packs.orchestrator.artifacts.store import NewArtifact, Row
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, Paged, RunId, TaskId
 from toolgate.packs.orchestrator.world import OrchestratorWorld
@@ -36,6 +36,10 @@ BODY_BYTES = MOST_BYTES * 7 // 5
 READ_ONCE = 512 * 1024
 """Bytes of an artifact that is in memory while it is sent; a larger one is read in pieces."""
 TASK = "00000000-0000-4000-8000-0000000000b1"
+PATH = (
+    "Its relative path, such as `out/report.md`; compared by bytes, so case and Unicode form (NFC, "
+    "NFD) count."
+)
 REPLACED = "The artifact was replaced while it was read. Ask again."
 LOST = "The content of this artifact is {}. Store it again, or restore the blob {}."
 
@@ -63,15 +67,13 @@ class OfTask(Input):
 class ByPath(OfTask):
     """Which artifact."""
 
-    path: Path = Field(
-        description="Its relative path, such as `out/report.md`; compared by bytes, so case and "
-        "Unicode form (NFC, NFD) count."
-    )
+    path: Path = Field(description=PATH)
 
 
-class Written(ByPath):
+class Written(OfTask):
     """An artifact to be stored."""
 
+    path: NewPath = Field(description=PATH)
     content_bytes_base64: str = Field(
         description="The bytes, at most 10 MiB, in base64: with padding, without spaces.",
         json_schema_extra={"contentEncoding": "base64"},
