@@ -132,7 +132,7 @@ async def opened(
         site_of = partial(_site, settings, documents, BlobStores(settings), outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, outbound, site_of, offers, worlds, own, epoch)
-        tools.fill(app.gate.visible)
+        tools.fill(app.gate.visible, app.gate.is_off)
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
         async with run_in_background(*_work(app)):

@@ -116,7 +116,7 @@ def test_every_worker_of_a_running_server_is_told_by_another_process(
         until_all(server, 200)
         data = ("--data", str(server.data))
         assert process("switch", "off", "appdata", *data).code == 0
-        until_all(server, 404)
+        until_all(server, 403)
         assert process("switch", "on", "appdata", *data).code == 0
         until_all(server, 200)
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from sqlalchemy import text
 from tests import statements
-from tests.gate.tools import ADMIN, a_tool, is_stored, offer, storing
+from tests.gate.tools import ADMIN, USER, a_tool, is_stored, offer, storing
 from tests.patience import PATIENT
 
 from toolgate.gate import live_switches
@@ -60,8 +60,11 @@ async def test_a_worker_takes_what_is_new_when_it_looks(kit: Kit) -> None:
     assert await live.read_if_changed()
     assert seen(kit) == {"db.write", "send"}
     outcome = await kit.call("db.task.get")
-    assert (outcome.status, outcome.error_type) == (404, "not_found")
-    assert (await kit.audit_rows())[-1]["rule"] == "tool-switched-off"
+    assert (outcome.status, outcome.error_type) == (403, "tool_disabled")
+    stranger = await kit.call("db.task.get", USER)
+    assert (stranger.status, stranger.error_type) == (404, "not_found"), "who never saw it"
+    rules = [row["rule"] for row in await kit.audit_rows() if row["subject_id"] == ADMIN.id]
+    assert rules[-1] == "tool-switched-off"
     assert await turn(kit, "db.task.get", off=False)
     assert await live.read_if_changed()
     assert seen(kit) == {"db.task.get", "db.write", "send"}, "the setting still holds"

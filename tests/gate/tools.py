@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import anyio
@@ -20,7 +21,7 @@ from toolgate.gate.outcomes import Outcome
 from toolgate.gate.policy import Policy
 from toolgate.gate.principal import AgentType, Principal, Role, of_agent, of_role
 from toolgate.gate.rule_schema import Switches, Vocabulary, switches_of, vocabulary
-from toolgate.gate.rules import built_in_rules, pack_rules, rules_of, shipped_rules
+from toolgate.gate.rules import Rule, built_in_rules, pack_rules, rules_of, shipped_rules
 from toolgate.gate.tool import (
     USUAL,
     Effect,
@@ -166,8 +167,13 @@ def shipped() -> dict[str, str]:
 
 def shipped_policy(**changed: Any) -> Policy:
     """Every rule that ships, those of packs confined to them."""
+    return Policy(_shipped_rules(), switches(**changed))
+
+
+@cache
+def _shipped_rules() -> list[Rule]:
     confined = [rule for one in every_offer() for rule in pack_rules(one)]
-    return Policy([*rules_of(built_in_rules()), *confined], switches(**changed))
+    return [*rules_of(built_in_rules()), *confined]
 
 
 def _rules_of_pack(name: str) -> str | None:

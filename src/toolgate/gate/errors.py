@@ -9,6 +9,7 @@ GateError
 ├── Unauthenticated      no credentials, or not good ones
 │   └── TokenExpired     they were good once
 ├── Forbidden            the caller may see the tool, but not call it (now)
+│   ├── ToolDisabled     an operator has switched the tool off
 │   └── PolicyViolation  the caller may do this, but not with such content
 ├── NotFound             what the arguments name does not exist for this caller
 │   └── Gone             it existed, and is deleted for good
@@ -156,6 +157,17 @@ class Forbidden(GateError):
     status = 403
     code = "FORBIDDEN"
     rpc = -32101
+
+
+class ToolDisabled(Forbidden):
+    """An operator has switched the tool off while servers run; told to who sees it otherwise."""
+
+    kind = "tool_disabled"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{printable(name)} is switched off by an operator. Do without it for now."
+        )
 
 
 class PolicyViolation(Forbidden):

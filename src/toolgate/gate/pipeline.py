@@ -27,6 +27,7 @@ from toolgate.gate.errors import (
     Problem,
     RateLimited,
     TimedOut,
+    ToolDisabled,
     Unavailable,
     UnknownTool,
     printable,
@@ -69,6 +70,11 @@ class Gate:
     switches: LiveSwitches
     failures: FailureLog = field(default_factory=FailureLog)
     log_requests: bool = False
+
+    def is_off(self, principal: Principal, name: str) -> bool:
+        """Whether a tool is hidden from this caller only because an operator switched it off."""
+        tool = self.catalogue.find(name)
+        return tool is not None and self.policy.decide(principal, tool).off
 
     async def execute(self, call: Call) -> Outcome:  # noqa: C901 (one branch for each stage)
         """Answer the call. Failures are answers too; only cancellation is raised."""
@@ -113,7 +119,7 @@ class Gate:
             return outcome
         except Exception as error:
             outcome = await self._outcome_after(
-                call, tool if decision.visible else None, write, error
+                call, tool if decision.visible or decision.off else None, write, error
             )
             error_type = outcome.error_type
             return outcome
@@ -140,6 +146,8 @@ class Gate:
 
     def _refusal(self, call: Call, decision: Decision) -> GateError:
         """Why this caller may not call this tool; a hidden tool is as good as none."""
+        if decision.off:
+            return ToolDisabled(call.tool)
         if not decision.visible:
             near = nearest(call.tool, self._visible_names(call.principal), MISSPELLED)
             return UnknownTool(call.tool, near)

@@ -6,7 +6,7 @@ and may it *call* the tool now.
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 NO_RULE = "no-rule-permits"
 POLICY_ERROR = "policy-error"
+SWITCHED_OFF = "tool-switched-off"
 MOST_CACHED = 20_000
 CEDARS_NAME = re.compile(r"`policy(\d+)`")
 
@@ -43,6 +44,8 @@ class Decision:
     rule: str
     message: str | None = None
     """What the caller is told when a rule forbids a tool that it sees."""
+    off: bool = False
+    """Whether it is hidden only because an operator switched it off while servers run."""
 
 
 class Policy:
@@ -57,7 +60,8 @@ class Policy:
         self._rules = cedarpy.PolicySet.from_json_str(orjson.dumps(every).decode())
         self._annotations = {name: one.get("annotations", {}) for name, one in forms.items()}
         self._switches = switches
-        self._context = context(switches)
+        self._context = self._fixed = context(switches)
+        """What rules find in `context`: with the live switches, and without."""
         self._decisions: dict[tuple[Any, ...], Decision] = {}
         self.failures: dict[str, None] = {}
         """Rules that failed while they were evaluated, and why; each is logged once."""
@@ -86,20 +90,27 @@ class Policy:
 
     def _ask(self, principal: Principal, tool: AnyTool) -> Decision:
         both = entities(principal, tool)
-        may_see, rule, says = self._evaluate("see", tool, both)
+        may_see, rule, says = self._evaluate("see", tool, both, self._context)
         if not may_see:
-            return Decision(visible=False, allowed=False, rule=rule, message=says)
-        may_call, rule, says = self._evaluate("call", tool, both)
+            # What the settings switch off exists for nobody; a live switch is no secret.
+            live = self._context is not self._fixed
+            off = live and self._evaluate("see", tool, both, self._fixed)[0]
+            return Decision(visible=False, allowed=False, rule=rule, message=says, off=off)
+        may_call, rule, says = self._evaluate("call", tool, both, self._context)
         return Decision(visible=True, allowed=may_call, rule=rule, message=says)
 
     def _evaluate(
-        self, action: str, tool: AnyTool, both: Sequence[dict[str, Any]]
+        self,
+        action: str,
+        tool: AnyTool,
+        both: Sequence[dict[str, Any]],
+        switches: Mapping[str, Any],
     ) -> tuple[bool, str, str | None]:
         request = {
             "principal": {"type": PRINCIPAL, "id": CALLER},
             "action": {"type": "Action", "id": action},
             "resource": {"type": TOOL, "id": tool.name},
-            "context": self._context,
+            "context": switches,
         }
         result = cedarpy.is_authorized(request, self._rules, list(both))  # pyright: ignore[reportUnknownMemberType]
         if errors := result.diagnostics.errors:

@@ -17,11 +17,16 @@ class ToolDirectory:
 
     def __init__(self) -> None:
         self._visible: Visible | None = None
+        self._is_off: Callable[[Principal, str], bool] | None = None
 
-    def fill(self, visible: Visible) -> None:
-        """From now on, say what this function says."""
-        self._visible = visible
+    def fill(self, visible: Visible, is_off: Callable[[Principal, str], bool]) -> None:
+        """From now on, say what these functions say."""
+        self._visible, self._is_off = visible, is_off
 
     def visible(self, principal: Principal) -> Sequence[Tool[Any, Any, Any]]:
         """The tools that exist for a caller; those that are switched off are not among them."""
         return self._visible(principal) if self._visible else ()
+
+    def is_off(self, principal: Principal, name: str) -> bool:
+        """Whether a tool is hidden from this caller only because it is switched off."""
+        return self._is_off is not None and self._is_off(principal, name)

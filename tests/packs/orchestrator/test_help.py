@@ -51,6 +51,9 @@ async def test_a_tool_that_is_switched_off_has_no_page(kit: Kit) -> None:
     await kit.app.gate.switches.read_if_changed()
     error = await refused(kit, "help.get", task_id=BUILD, topic="db.job.get")
     assert error["type"] == "not_found"
+    assert error["message"].startswith("db.job.get is switched off by an operator.")
+    unseen = await refused(kit, "help.get", WORKER, task_id=BUILD, topic="db.job.get")
+    assert unseen["message"].startswith("There is no help on")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.packs.orchestrator.calls import BUILD, PM, refused, result
+from tests.packs.orchestrator.calls import BUILD, PM, WORKER, refused, result
 
 from toolgate.gate.live_switches import switch
 from toolgate.testing import Kit, opened_kit
@@ -13,6 +13,7 @@ pytestmark = pytest.mark.anyio
 
 DISABLED = "mcp.tools.disabled"
 TOOL = "db.task.get"
+OFF = f"{TOOL} is switched off by an operator. Do without it for now."
 
 
 async def is_known(kit: Kit, tool: str = TOOL) -> bool:
@@ -30,7 +31,9 @@ async def test_a_list_of_tools_is_off_for_everybody(kit: Kit) -> None:
     await put(kit, DISABLED, [TOOL], "array")
     assert not await is_known(kit)
     hidden = await kit.call(TOOL, PM, task_id=BUILD)
-    assert hidden.body == {"error": f"Unknown tool: {TOOL}"}
+    assert hidden.body == {"status": "error", "error": {"type": "tool_disabled", "message": OFF}}
+    unseen = await kit.call(TOOL, WORKER, task_id=BUILD)
+    assert unseen.body == {"error": f"Unknown tool: {TOOL}"}
     await put(kit, DISABLED, [], "array", "update")
     assert await is_known(kit)
 
