@@ -57,7 +57,40 @@ def test_why_asks_the_access_rules_too(team: Any, key: str) -> None:
     ended = team("why", f"key:{key}", "db.task.get", "--args", f'{{"task_id": "{TASK}"}}', "--json")
     assert (ended.code, ended.json["rule"]) == (3, f"access-rule:{rule}")
     assert ended.json["says"] == DENIED
-    assert team("why", f"key:{key}", "db.task.get").code == 0  # the rules of Cedar alone
+    alone = team("why", f"key:{key}", "db.task.get")  # the rules of Cedar
+    assert alone.code == 0
+    assert "has access rules, which look at the arguments, too: ask them with --args" in alone.out
+
+
+def test_why_does_not_say_that_records_exist(team: Any, key: str) -> None:
+    told = team("why", f"key:{key}", "db.task.get", "--args", f'{{"task_id": "{TASK}"}}')
+    assert told.out.startswith(f"Allowed by the rules: key:{key} may call db.task.get")
+    assert "Whether what they name exists for this caller, the tool itself looks up." in told.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["call", "db.task.get", "task_id=x"],
+        ["why", "admin", "db.task.get"],
+        ["tools", "show", "db.task.get"],
+        ["switch", "off", "db.task.get"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_tool_of_a_pack_that_is_not_enabled_is_named_as_such(cli: Any, words: list[str]) -> None:
+    assert cli("db", "upgrade").code == 0
+    ended = cli(*words)
+    assert ended.code == 2
+    assert "It is in pack orchestrator, which is not enabled (setting packs.enabled)." in ended.err
+
+
+@pytest.mark.parametrize("words", [["tools", "--pack"], ["switch", "off"]], ids=["tools", "switch"])
+def test_a_pack_that_is_not_enabled_is_named_as_such(cli: Any, words: list[str]) -> None:
+    assert cli("db", "upgrade").code == 0
+    ended = cli(*words, "orchestrator")
+    assert ended.code == 2
+    assert "Pack orchestrator is not enabled (setting packs.enabled)" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -111,27 +144,22 @@ user = "alice"
 tool = "db.task.update_status"
 arguments = {{ task_id = "{TASK}", status = "done" }}
 expect = "invalid"
-
-[[test]]
-principal = "admin"
-tool = "no.such.tool"
-expect = "hidden"
 """
 
 
 def test_a_table_of_expectations_is_checked(team: Any, tmp_path: Path) -> None:
     (tmp_path / "team.test.toml").write_text(TESTS)
     ended = team("policy", "test", "team.test.toml")
-    assert (ended.code, ended.out) == (0, "5 passed.\n")
+    assert (ended.code, ended.out) == (0, "4 passed.\n")
     wrong = TESTS.replace('"hidden"', '"allowed"', 1).replace('"out-of-scope"', '"other"')
     (tmp_path / "team.test.toml").write_text(wrong)
     ended = team("policy", "test", "team.test.toml")
     assert ended.code == 1
     assert "team.test.toml, test 1 (agent:worker, db.task.get): expected allowed" in ended.out
     assert "test 3 (agent:pm, db.task.get): expected rule other, but out-of-scope" in ended.out
-    assert ended.out.endswith("3 passed, 2 failed.\n")
+    assert ended.out.endswith("2 passed, 2 failed.\n")
     problems = [one["problem"] for one in team("policy", "test", "team.test.toml", "--json").json]
-    assert [problem is None for problem in problems] == [False, True, False, True, True]
+    assert [problem is None for problem in problems] == [False, True, False, True]
 
 
 def test_the_folder_of_the_rules_is_where_tests_are_looked_for(
@@ -143,7 +171,8 @@ def test_the_folder_of_the_rules_is_where_tests_are_looked_for(
     folder.mkdir()
     assert "has no file *.test.toml" in team("policy", "test").err
     (folder / "team.test.toml").write_text(TESTS)
-    assert team("policy", "test").out == "5 passed.\n"
+    assert team("policy", "test").out == "4 passed.\n"
+    assert team("policy", "test", "rules").out == "4 passed.\n"
 
 
 def test_rules_are_tested_where_there_is_no_data_and_none_is_made(
@@ -152,7 +181,7 @@ def test_rules_are_tested_where_there_is_no_data_and_none_is_made(
     monkeypatch.setenv("TOOLGATE_PACKS__ENABLED", "orchestrator")
     (tmp_path / "team.test.toml").write_text(TESTS)
     before = sorted(tmp_path.iterdir())
-    assert cli("policy", "test", "team.test.toml").out == "5 passed.\n"
+    assert cli("policy", "test", "team.test.toml").out == "4 passed.\n"
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -170,9 +199,42 @@ def test_rules_are_tested_where_there_is_no_data_and_none_is_made(
             '[[test]]\nprincipal = "admin"\ntool = "x"\nexpect = "allowed"\narguments = 1',
             "arguments must be a table",
         ),
-        ('[[test]]\nprincipal = "boss"\ntool = "x"\nexpect = "allowed"', "no principal 'boss'"),
+        (
+            '[[test]]\nprincipal = "boss"\ntool = "x"\nexpect = "allowed"',
+            "team.test.toml, test 1: There is no principal 'boss'",
+        ),
+        (
+            '[[test]]\nprincipal = "agent:pa"\ntool = "db.task.gte"\nexpect = "hidden"',
+            "test 1: There is no tool 'db.task.gte'. Did you mean db.task.get",
+        ),
+        (
+            '[[test]]\nprincipal = "admin"\ntool = "get_document"\nexpect = "hidden"',
+            "It is in pack appdata, which is not enabled (setting packs.enabled).",
+        ),
+        (
+            '[[test]]\nprincipal = "admin"\ntask = "x"\ntool = "db.task.get"\nexpect = "allowed"',
+            "test 1: task binds an agent, and admin is none.",
+        ),
+        (
+            '[[test]]\nprincipal = "public"\nuser = "x"\ntool = "db.task.get"\nexpect = "hidden"',
+            "test 1: user is whom an agent or a key is for, and public is none.",
+        ),
     ],
-    ids=["toml", "other", "table", "missing", "verdict", "key", "text", "arguments", "principal"],
+    ids=[
+        "toml",
+        "other",
+        "table",
+        "missing",
+        "verdict",
+        "key",
+        "text",
+        "arguments",
+        "principal",
+        "misspelt-tool",
+        "disabled-pack",
+        "bound-admin",
+        "public-user",
+    ],
 )
 def test_a_file_that_is_no_table_of_tests_is_refused(
     team: Any, tmp_path: Path, content: str, message: str

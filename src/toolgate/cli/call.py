@@ -1,6 +1,5 @@
 """`toolgate call`: one call through the gate, in this process."""
 
-import difflib
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +14,7 @@ from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.progress import progress_line
 from toolgate.cli.saved_files import save_attachment
+from toolgate.cli.tools import hint_for
 
 if TYPE_CHECKING:
     from toolgate.app import App
@@ -129,18 +129,12 @@ def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> E
         case UnknownTool() if app.gate.catalogue.find(name):
             return ExitCode.REFUSED
         case UnknownTool():
-            _suggest(app, who, name)
+            note(hint_for(name, app.gate.visible(who), app.settings))
             return ExitCode.USAGE
         case InvalidArguments():
             return ExitCode.USAGE
         case _:
             return ExitCode.FAILED
-
-
-def _suggest(app: "App", who: "Principal", name: str) -> None:
-    visible = [tool.name for tool in app.gate.visible(who)]
-    near = difflib.get_close_matches(name, visible, n=3)
-    note(f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists the tools.")
 
 
 def _print(outcome: "Outcome") -> None:

@@ -15,9 +15,11 @@ from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, 
 from toolgate.cli.output import failure, printable, say, say_json, success
 from toolgate.cli.principals import OPERATOR, principal_named
 from toolgate.cli.problems import ExitCode, Stop
+from toolgate.cli.tools import tool_named
 
 if TYPE_CHECKING:
     from toolgate.app import App
+    from toolgate.gate.catalogue import AnyTool
     from toolgate.gate.explanations import Explanation
     from toolgate.gate.principal import Principal
     from toolgate.settings import Settings
@@ -29,7 +31,7 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[FILE]...",
-        help=f"Files of tests; without any, all *{ENDING} in the folder of policy.folder.",
+        help=f"Files of tests, or folders with files *{ENDING}; without any, policy.folder.",
     ),
 ]
 
@@ -47,6 +49,10 @@ class Case:
         """Where it is, and what it is about."""
         about = f"{self.values['principal']}, {self.values['tool']}"
         return f"{self.file.name}, test {self.number} ({about})"
+
+    def refuse(self, problem: object) -> Stop:
+        """What to raise where this is no test at all."""
+        return Stop(f"{self.file}, test {self.number}: {problem}")
 
 
 def group() -> typer.Typer:
@@ -87,10 +93,13 @@ def run_tests(
 
 def _files(settings: "Settings", files: Sequence[Path] | None) -> Sequence[Path]:
     if files:
-        return files
-    folder = settings.policy.folder
-    if folder is None:
+        return [test for one in files for test in (_files_in(one) if one.is_dir() else [one])]
+    if settings.policy.folder is None:
         raise Stop("Name a file of tests, or a folder with the setting policy.folder.")
+    return _files_in(settings.policy.folder)
+
+
+def _files_in(folder: Path) -> list[Path]:
     tests = sorted(one for one in folder.iterdir() if one.name.endswith(ENDING))
     if not tests:
         raise Stop(f"{folder} has no file *{ENDING}. Name one.")
@@ -150,9 +159,12 @@ async def _opened(settings: "Settings") -> "AsyncGenerator[App]":
 
 async def _problem(app: "App", case: Case) -> str | None:
     """What is other than expected."""
-    explanation = await explained(
-        app, await _principal(app, case.values), case.values["tool"], case.values.get("arguments")
-    )
+    try:
+        principal = await _principal(app, case.values)
+        tool = tool_named(app.gate.catalogue, case.values["tool"], app.settings)
+    except Stop as problem:
+        raise case.refuse(problem) from None
+    explanation = await explained(app, principal, tool, case.values.get("arguments"))
     expected, rule = case.values["expect"], case.values.get("rule")
     if explanation.verdict != expected:
         says = f" ({explanation.message})" if explanation.message else ""
@@ -166,24 +178,25 @@ async def _problem(app: "App", case: Case) -> str | None:
 async def _principal(app: "App", values: dict[str, Any]) -> "Principal":
     principal = await principal_named(values["principal"], app.keys)
     bound = {f"{name}_id": values[name] for name in BOUND if name in values}
+    if bound and principal.agent_type is None:
+        option = next(name for name in BOUND if name in values)
+        raise Stop(f"{option} binds an agent, and {values['principal']} is none.")
     if bound:
         principal = replace(principal, bound={**principal.bound, **bound})
     if "user" in values:
+        if not principal.roles and principal.agent_type is None:
+            raise Stop(f"user is whom an agent or a key is for, and {values['principal']} is none.")
         principal = replace(principal, user_id=values["user"])
     return principal
 
 
 async def explained(
-    app: "App", principal: "Principal", name: str, arguments: dict[str, Any] | None
+    app: "App", principal: "Principal", tool: "AnyTool", arguments: dict[str, Any] | None
 ) -> "Explanation":
     """What would become of a call; without arguments, what the rules alone say."""
     from toolgate.gate.calls import Call
-    from toolgate.gate.explanations import Explanation, Verdict, explain_call, explain_decision
-    from toolgate.gate.policy import NO_RULE
+    from toolgate.gate.explanations import explain_call, explain_decision
 
-    tool = app.gate.catalogue.find(name)
-    if tool is None:
-        return Explanation(Verdict.HIDDEN, NO_RULE, f"There is no tool {name}")
     if arguments is None:
         return explain_decision(app.gate.policy.decide(principal, tool))
     call = Call(

@@ -80,9 +80,7 @@ def _explain_settings(error: BaseException) -> tuple[str, ExitCode] | None:
         return str(error), ExitCode.USAGE
     if isinstance(error, BadPolicy):
         why = " ".join(str(error).split())
-        return f"The rules cannot be used. {why} Correct them; see `toolgate doctor`.", (
-            ExitCode.USAGE
-        )
+        return f"The rules cannot be used. {why} Correct them.", ExitCode.USAGE
     return None
 
 

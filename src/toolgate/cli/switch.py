@@ -36,10 +36,14 @@ def off(
     as_json: AsJson = False,
 ) -> None:
     """Switch a tool or a pack off. Running servers know within a second; calls that run finish."""
+    from toolgate.packs import known_names
+
     settings = command_settings(ctx, config, data)
     catalogue, _ = every_tool(settings)
     packs = {tool.pack.name for tool in catalogue}
-    full_name = name if name in packs else tool_named(catalogue, name).name
+    if name not in packs and name in known_names():
+        raise Stop(f"Pack {name} is not enabled (setting packs.enabled): all its tools are off.")
+    full_name = name if name in packs else tool_named(catalogue, name, settings).name
     changed = _switch(settings, full_name, off=True)
     if as_json:
         return say_json({"name": full_name, "off": True, "changed": changed})

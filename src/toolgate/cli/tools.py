@@ -61,7 +61,7 @@ def tools(
         return
     settings = command_settings(ctx, config, data)
     listed, replaced = environment.run_async(lambda: _visible(settings, principal))
-    listed = _filter(listed, pack, role)
+    listed = _filter(settings, listed, pack, role)
     if as_json:
         from toolgate.transports.http import tool_description
 
@@ -89,13 +89,16 @@ async def _visible(settings: "Settings", principal: str) -> "tuple[Listed, Colle
         return visible, app.gate.catalogue.replaced.keys()
 
 
-def _filter(listed: "Listed", pack: str | None, role: str | None) -> "Listed":
+def _filter(settings: "Settings", listed: "Listed", pack: str | None, role: str | None) -> "Listed":
     from toolgate import packs
     from toolgate.gate.principal import Role
 
-    names = {*packs.known_names(), *(tool.pack.name for tool, _ in listed)}
+    of_listed = {tool.pack.name for tool, _ in listed}
+    names = {*packs.known_names(), *of_listed}
     if pack and pack not in names:
         raise Stop(f"There is no pack {pack!r}. Packs: {', '.join(sorted(names))}.")
+    if pack and pack not in {*enabled_packs(settings), *of_listed}:
+        raise Stop(f"Pack {pack} is not enabled (setting packs.enabled).")
     if role and role not in list(Role):
         raise Stop(f"There is no role {role!r}. Roles: {', '.join(Role)}.")
     return [
@@ -119,7 +122,7 @@ def show(
     listed, _ = environment.run_async(lambda: _visible(settings, principal))
     from toolgate.transports.http import tool_description
 
-    tool = tool_named((tool for tool, _ in listed), name)
+    tool = tool_named((tool for tool, _ in listed), name, settings)
     example = dict(tool.example) if has_example(tool) else None
     description = tool_description(tool) | {"example": example}
     if as_json or group_options(ctx).as_json:
@@ -144,7 +147,7 @@ def show(
 def known_tool(settings: "Settings", name: str) -> "AnyTool":
     """The tool of this name, the user's own included, without opening anything."""
     catalogue, _ = every_tool(settings)
-    return tool_named(catalogue, name)
+    return tool_named(catalogue, name, settings)
 
 
 def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
@@ -160,14 +163,29 @@ def every_tool(settings: "Settings") -> "tuple[Catalogue, int]":
     return Catalogue(offers, own, changing=settings.extend.reload), len(own.tools)
 
 
-def tool_named(tools: "Iterable[AnyTool]", name: str) -> "AnyTool":
-    """The tool of this name, in either spelling; else an error with the names that come close."""
+def enabled_packs(settings: "Settings") -> "Collection[str]":
+    """The names of the packs that are enabled."""
+    from toolgate.app import offers_of
+
+    return [offer.pack.name for offer in offers_of(settings)]
+
+
+def tool_named(tools: "Iterable[AnyTool]", name: str, settings: "Settings") -> "AnyTool":
+    """The tool of this name, in either spelling; else an error with what may have been meant."""
     every = list(tools)
     if matches := [tool for tool in every if name in (tool.name, tool.alias)]:
         return matches[0]
-    near = difflib.get_close_matches(name, [tool.name for tool in every], n=3)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists them."
-    raise Stop(f"There is no tool {name!r}. {hint}")
+    raise Stop(f"There is no tool {name!r}. {hint_for(name, every, settings)}")
+
+
+def hint_for(name: str, tools: "Iterable[AnyTool]", settings: "Settings") -> str:
+    """What to do about a name that no tool has."""
+    from toolgate import packs
+
+    if pack := packs.disabled_pack_of(name, settings.packs.enabled):
+        return f"It is in pack {pack}, which is not enabled (setting packs.enabled)."
+    near = difflib.get_close_matches(name, [tool.name for tool in tools], n=3)
+    return f"Did you mean {' or '.join(near)}?" if near else "`toolgate tools` lists them."
 
 
 def _show_fields(heading: str, schema: dict[str, Any], attachment: str | None = None) -> None:

@@ -16,6 +16,7 @@ from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.tools import tool_named
 
 if TYPE_CHECKING:
+    from toolgate.gate.catalogue import AnyTool
     from toolgate.gate.explanations import Explanation
     from toolgate.settings import Settings
 
@@ -63,6 +64,7 @@ def why(
                 "says": answer.explanation.message,
                 "bound": answer.bound,
                 "only": answer.only,
+                "notes": answer.notes,
                 "failures": answer.failures,
             }
         )
@@ -72,6 +74,8 @@ def why(
             say("\n" + "\n".join(f"    {line}" for line in text.splitlines()))
         if allowed and parsed is None:
             _explain_binding(principal, tool, answer)
+        for note in answer.notes:
+            say(note)
         for problem in answer.failures:
             say(f"{failure('Failed:')} {problem}.")
     raise typer.Exit(ExitCode.OK if allowed else ExitCode.REFUSED)
@@ -86,6 +90,8 @@ class Answer:
     """The ids that the principal is bound to, by kind."""
     only: dict[str, str]
     """The arguments for which only one of these ids is good."""
+    notes: list[str]
+    """What else decides."""
     failures: list[str]
 
 
@@ -106,10 +112,24 @@ async def _answer(
 
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
-        tool = tool_named(app.gate.catalogue, name)
-        explanation = await explained(app, who, tool.name, arguments)
+        tool = tool_named(app.gate.catalogue, name, settings)
+        explanation = await explained(app, who, tool, arguments)
         only = tool.scope.only(who) if tool.scope else {}
-        return Answer(explanation, who.scope, only, list(app.gate.policy.failures))
+        notes = _notes(tool, explanation, arguments)
+        return Answer(explanation, who.scope, only, notes, list(app.gate.policy.failures))
+
+
+def _notes(
+    tool: "AnyTool", explanation: "Explanation", arguments: dict[str, Any] | None
+) -> list[str]:
+    """What nobody was asked, where all that was asked allow it."""
+    if explanation.verdict != "allowed":
+        return []
+    if arguments is None:
+        access = f"Pack {tool.pack.name} has access rules, which look at the arguments, too"
+        return [f"{access}: ask them with --args JSON."] if tool.access else []
+    looks = "Whether what they name exists for this caller, the tool itself looks up."
+    return [looks] if arguments else []
 
 
 def _explain_binding(principal: str, tool: str, answer: Answer) -> None:
@@ -128,7 +148,8 @@ def _explain(
     so = " with these arguments" if with_arguments else ""
     match explanation.verdict:
         case "allowed":
-            say(f"{success('Allowed:')} {principal} may call {tool}{so}.")
+            by = "Allowed by the rules:" if with_arguments else "Allowed:"
+            say(f"{success(by)} {principal} may call {tool}{so}.")
         case "refused":
             say(f"{failure('Refused:')} {principal} sees {tool}, but may not call it{so}.")
         case "hidden":

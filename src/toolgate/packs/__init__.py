@@ -89,6 +89,15 @@ def known_names() -> list[str]:
     return [name for name, _ in sources()]
 
 
+def disabled_pack_of(tool: str, enabled: Iterable[str] | None) -> str | None:
+    """The pack of toolgate's own that has a tool of this name, but is not enabled."""
+    names = set(BUILT_IN if enabled is None else enabled)
+    for offer in offers(name for name in BUILT_IN + ON_REQUEST if name not in names):
+        if any(tool in (one.name, one.alias) for one in offer.tools):
+            return offer.pack.name
+    return None
+
+
 def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
     """What the packs of these names bring, or those enabled by default; no other is imported."""
     # Imported here: naming packs should cost nothing.
