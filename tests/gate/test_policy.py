@@ -325,7 +325,7 @@ def permits(case: Case) -> set[str]:
 
 def hides(case: Case) -> set[str]:
     tool = case.tool
-    images = tool.name.startswith("sandbox.allowed_images.")
+    images = tool.name.startswith("sandbox.allowed_images.") and tool.pack.name == "orchestrator"
     return {
         name
         for name, applies in {
