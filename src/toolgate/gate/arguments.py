@@ -20,9 +20,11 @@ TOLD = "told"
 """Error type of validators whose message is meant for the caller as it stands."""
 TOLD_FORMAT = "told_format"
 """The same, where a text has not the form that it must have."""
+TOLD_PRIVATE = "told_private"
+"""The same, where a text holds a secret: it is not told back."""
 WHOLE = "arguments"
 """The field that a rule about several arguments speaks of."""
-RULES = {TOLD: "value", TOLD_FORMAT: "format"}
+RULES = {TOLD: "value", TOLD_FORMAT: "format", TOLD_PRIVATE: "secret"}
 
 
 def parse(tool: AnyTool, arguments: Any) -> Any:
@@ -110,7 +112,8 @@ def _problem(error: ErrorDetails, names: list[str]) -> Problem:
     field = dotted_path(error["loc"]) or WHOLE
     kind = error["type"]
     if kind in RULES:
-        return Problem(field, RULES[kind], _with_path(error, field), shorten_value(error["input"]))
+        value = None if kind == TOLD_PRIVATE else shorten_value(error["input"])
+        return Problem(field, RULES[kind], _with_path(error, field), value)
     if kind == "extra_forbidden" and len(error["loc"]) == 1:
         return unknown_argument(field, names)
     rule, words = _WORDS.get(kind, ("value", _plain))

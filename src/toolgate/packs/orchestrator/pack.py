@@ -6,12 +6,13 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.arguments import TOLD_FORMAT
+from toolgate.gate.arguments import TOLD_FORMAT, TOLD_PRIVATE
 from toolgate.gate.cursors import MOST_CHARACTERS
 from toolgate.gate.dialects import STATUS
 from toolgate.gate.fields import Whole
 from toolgate.gate.scope import Scoped
 from toolgate.gate.tool import Input, Pack
+from toolgate.packs.orchestrator.secret_values import secret_in
 
 ORCHESTRATOR = Pack(
     "orchestrator", STATUS, "Tasks, projects, preferences and tools of a team of agents."
@@ -20,6 +21,7 @@ ORCHESTRATOR = Pack(
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 MOST_REASON = 1000
 MOST_ID = 256
+MOST_NAME = 200
 
 
 def _uuid(value: str, info: ValidationInfo) -> str:
@@ -29,12 +31,34 @@ def _uuid(value: str, info: ValidationInfo) -> str:
     return value.lower()
 
 
+def _line(value: str, info: ValidationInfo) -> str:
+    if not value.isprintable() or value != value.strip():
+        told = {"field": info.field_name}
+        message = "{field} must be printable characters, without spaces at its ends"
+        raise PydanticCustomError(TOLD_FORMAT, message, told)
+    return value
+
+
+def _without_secret(value: str, info: ValidationInfo) -> str:
+    if secret := secret_in("", value):
+        raise PydanticCustomError(
+            TOLD_PRIVATE,
+            "{field} holds what looks like {secret}, and it is kept as it stands. Leave it out, or "
+            "write a reference such as env:NAME",
+            {"field": info.field_name, "secret": secret},
+        )
+    return value
+
+
 Uuid = Annotated[str, AfterValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 TaskId = Annotated[Uuid, Scoped("task")]
 JobId = Annotated[Uuid, Scoped("job")]
 RunId = Annotated[Uuid, Scoped("run")]
 ProjectId = Annotated[Uuid, Scoped("project")]
-Reason = Annotated[str, Field(min_length=1, max_length=MOST_REASON)]
+WithoutSecret = AfterValidator(_without_secret)
+"""Of a text that is kept and that others read."""
+Line = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_line)]
+Reason = Annotated[str, Field(min_length=1, max_length=MOST_REASON), WithoutSecret]
 Cursor = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 
 

@@ -8,19 +8,28 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+PLACEHOLDER = r"(?:<[^<>@]{1,40}>|\$\{?\w{1,80}\}?|\{{1,2}\w{1,80}\}{1,2}|\*+|PASS(?:WORD)?)"
+"""What stands in a URL of an example where the password would be."""
 FORMATS = {
     "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
     "a Stripe key": re.compile(r"\b[rs]k_(live|test)_[0-9A-Za-z]{16,}"),
-    "an OpenAI or Anthropic key": re.compile(r"\bsk-(?:proj-|ant-)?[0-9A-Za-z_-]{20,}"),
+    "an OpenAI or Anthropic key": re.compile(
+        r"\bsk-(?:proj-|ant-)?(?=[A-Za-z_-]{0,40}[0-9])[0-9A-Za-z_-]{20,}"
+    ),
     "a GitHub token": re.compile(r"\b(gh[pousr]_[0-9A-Za-z]{36,}|github_pat_[0-9A-Za-z_]{36,})"),
     "a GitLab token": re.compile(r"\bglpat-[0-9A-Za-z_-]{20,}"),
     "a Slack token": re.compile(r"\bxox[abprs]-[0-9A-Za-z-]{10,}"),
     "an AWS access key": re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{16}\b"),
     "a Google API key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
     "a toolgate key": re.compile(r"\btg_[0-9a-f]{16}_[0-9a-f]{64}\b"),
-    "a JSON Web Token": re.compile(r"\beyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.[\w-]+"),
-    "a URL with a password": re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/:@]{3,}@"),
+    "a JSON Web Token": re.compile(
+        r"(?<![0-9A-Za-z_-])eyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.[\w-]+"
+    ),
+    "a URL with a password": re.compile(
+        rf"\b[a-z][a-z0-9+.-]{{0,30}}://[^\s/:@]+:(?!{PLACEHOLDER}@)[^\s/:@]{{3,}}@"
+    ),
 }
+"""None may go on to the end of the text from many places in it: texts are long."""
 SECRET_NAMES = re.compile(
     r"(?:^|[._-])(password|passwd|passphrase|secret|api_?key|private_?key|access_?token|"
     r"refresh_?token|auth_?token|bearer_?token|client_?secret|credentials?)$|^token$",

@@ -19,7 +19,6 @@ from toolgate.packs.orchestrator.vocabulary import AckStatus, NodeStatus
 
 NOT_FOUND = "Node not found"
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-MOST_NAME = 200
 MOST_METADATA_BYTES = 16 * 1024
 
 
@@ -31,14 +30,6 @@ def _slug(value: str, info: ValidationInfo) -> str:
             "as worker-01",
             {"field": info.field_name},
         )
-    return value
-
-
-def _line(value: str, info: ValidationInfo) -> str:
-    if not value.isprintable() or value != value.strip():
-        told = {"field": info.field_name}
-        message = "{field} must be printable characters, without spaces at its ends"
-        raise PydanticCustomError(TOLD_FORMAT, message, told)
     return value
 
 
@@ -63,7 +54,6 @@ def _web_url(value: str, info: ValidationInfo) -> str:
 
 NewSlug = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_slug)]
 Slug = Annotated[str, Field(min_length=1, max_length=256)]
-Line = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_line)]
 Url = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(_url)]
 WebUrl = Annotated[Url, AfterValidator(_web_url)]
 JsonObject = dict[str, JsonValue]

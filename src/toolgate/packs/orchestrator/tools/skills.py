@@ -11,7 +11,15 @@ from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, PolicyVi
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import acting_user, viewer_of
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, TaskId, Uuid
+from toolgate.packs.orchestrator.pack import (
+    MOST_ID,
+    ORCHESTRATOR,
+    Line,
+    Paged,
+    TaskId,
+    Uuid,
+    WithoutSecret,
+)
 from toolgate.packs.orchestrator.skills.store import (
     SYSTEM_SKILL,
     NewSkill,
@@ -32,7 +40,8 @@ SKILL = "00000000-0000-4000-8000-0000000000d1"
 SYSTEM_NAME = "CyNodeAI interaction"
 SYSTEM_SINCE = "2026-01-01T00:00:00.000000Z"
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+Name = Annotated[Line, WithoutSecret]
+Content = Annotated[str, Field(min_length=1), WithoutSecret]
 ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 
 
@@ -58,7 +67,7 @@ class Listed(ForTask, Paged):
 class Written(ForTask):
     """A skill to be stored."""
 
-    content: str = Field(min_length=1, description="The text, Markdown, at most 256 KiB.")
+    content: Content = Field(description="The text, Markdown, at most 256 KiB.")
     name: Name = Field(default="Untitled skill", description="Its name.")
     scope: SkillScope = Field(default="user", description="Who reads it.")
     scope_id: ScopeId | None = Field(
@@ -69,9 +78,7 @@ class Written(ForTask):
 class Rewritten(BySkill):
     """What of a skill is changed; what is left out stays as it is."""
 
-    content: Annotated[str, Field(min_length=1)] | None = Field(
-        default=None, description="The new text."
-    )
+    content: Content | None = Field(default=None, description="The new text.")
     name: Name | None = Field(default=None, description="The new name.")
     scope: SkillScope | None = Field(default=None, description="Who reads it from now on.")
     scope_id: ScopeId | None = Field(default=None, description="The group or project.")
@@ -121,15 +128,16 @@ class Deleted(Output):
 async def create(ctx: Ctx, args: Written) -> SkillInfo:
     """Store a skill of your user; without one, of the task's.
 
-    The text is looked at first: hidden text, orders to ignore other instructions and grabs at
-    secrets are refused, and the error says what was found. Only an admin makes a skill global.
+    Text and name are looked at first: hidden text, orders to ignore other instructions, grabs at
+    secrets and credentials are refused, and the error says what was found. Only an admin makes a
+    skill global.
     """
     task = await _task(ctx, args.task_id)
     owner = _acting_user(ctx, task)
     if owner is None:
         raise NotFound(NO_TASK)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    _check(ctx, args.content)
+    _check(ctx, args.name, args.content)
     made = await ctx.world.skills.create(
         ctx.tx,
         NewSkill(
@@ -206,7 +214,7 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
 async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     """Change a skill of your user (without one, of the task's); what is left out stays as it is.
 
-    The text is looked at like a new one. Older versions are kept.
+    Text and name are looked at like new ones. Older versions are kept.
     """
     task = await _changeable(ctx, args)
     if args.content is None and args.name is None and args.scope is None:
@@ -216,8 +224,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     scope_id = None
     if args.scope is not None:
         scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    if args.content is not None:
-        _check(ctx, args.content)
+    _check(ctx, args.name, args.content)
     changed = await ctx.world.skills.update(
         ctx.tx,
         _acting_user(ctx, task),
@@ -300,15 +307,16 @@ async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -
     return wanted
 
 
-def _check(ctx: Ctx, content: str) -> None:
-    size = len(content.encode())
+def _check(ctx: Ctx, name: str | None, content: str | None) -> None:
+    size = len((content or "").encode())
     if size > MOST_BYTES:
         raise InvalidArguments(
             [Problem("content", "size", f"content has {size} bytes; at most {MOST_BYTES} are kept")]
         )
-    if found := ctx.world.content_audit.examine(content):
-        told = {"category": found.category, "triggering_text": found.text}
-        raise _refused(told, "The skill was not stored: its text was refused")
+    for field, text in (("name", name), ("content", content)):
+        if text is not None and (found := ctx.world.content_audit.examine(text)):
+            told = {"category": found.category, "triggering_text": found.text}
+            raise _refused(told, f"The skill was not stored: its {field} was refused")
 
 
 def _refused(found: Any, words: str) -> PolicyViolation:

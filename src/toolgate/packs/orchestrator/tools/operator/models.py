@@ -12,7 +12,7 @@ from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Target
 from toolgate.packs.orchestrator.models import NewArtifact
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
 from toolgate.packs.orchestrator.tools.models import (
     NOT_FOUND,
     Artifact,
@@ -25,7 +25,6 @@ from toolgate.packs.orchestrator.tools.models import (
 )
 from toolgate.packs.orchestrator.tools.node_fields import (
     JsonObject,
-    Line,
     Url,
     check_object,
     check_secret,

@@ -6,12 +6,11 @@ from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.nodes.store import MadeNode, NodeChange, Row
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
 from toolgate.packs.orchestrator.tools.node_fields import (
     MOST_METADATA_BYTES,
     NOT_FOUND,
     JsonObject,
-    Line,
     NewSlug,
     NodeInfo,
     WebUrl,

@@ -8,6 +8,8 @@ from toolgate.gate.errors import Conflict
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Reason, Uuid
+from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.skills.store import Row
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, needed
 
 family = Family("operator_skills", ORCHESTRATOR)
@@ -70,8 +72,7 @@ async def rescan(ctx: Ctx, args: Paged) -> Rescan:
     rows, more = await listed(ctx, "skill", args, {})
     findings: list[Finding] = []
     for row in rows:
-        if row["quarantine"] is None and (found := ctx.world.content_audit.examine(row["content"])):
-            noted = {"category": found.category, "triggering_text": found.text}
+        if row["quarantine"] is None and (noted := _found(ctx, row)):
             # Of this version only: a text that was mended meanwhile is not what was looked at.
             await _set(ctx, {"id": row["id"], "version": row["version"]}, noted)
             findings.append(Finding(skill_id=row["id"], name=row["name"], **noted))
@@ -106,12 +107,21 @@ async def quarantine(ctx: Ctx, args: Quarantine) -> State:
 async def release(ctx: Ctx, args: BySkill) -> State:
     """Let a skill be read again; one whose text would be refused today stays where it is."""
     row = await needed(ctx, "skill", id=args.skill_id)
-    if found := ctx.world.content_audit.examine(row["content"]):
-        raise Conflict(
-            f"Its text would be refused ({found.category}: {found.text!r}). Change the text."
-        )
+    if found := _found(ctx, row):
+        category, text = found.values()
+        raise Conflict(f"It would be refused ({category}: {text!r}). Change its name or text.")
     await _set(ctx, {"id": args.skill_id}, None)
     return State(skill_id=args.skill_id, quarantined=False)
+
+
+def _found(ctx: Ctx, row: Row) -> dict[str, str] | None:
+    """What would be refused today of a skill's name or text; of a secret, only its kind."""
+    for text in (row["name"], row["content"]):
+        if secret := secret_in("", text):
+            return {"category": "secret", "triggering_text": secret}
+        if found := ctx.world.content_audit.examine(text):
+            return {"category": found.category, "triggering_text": found.text}
+    return None
 
 
 async def _set(ctx: Ctx, key: dict[str, Any], finding: dict[str, Any] | None) -> None:

@@ -1,0 +1,113 @@
+"""Texts that are kept and read by others: no credentials in them, whichever tool keeps them."""
+
+import time
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, select
+from tests.packs.orchestrator.calls import BUILD, ID, PM_OF_ALICE, refused, result
+
+from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.sql.tables import history, skill_versions, skills, tasks
+from toolgate.testing import Kit
+
+NOTES = ID.format("d1")
+STRIPE = "sk_live_" + "51H8abcdEFGHijkl"
+SETTING = {"key": "a.b", "value": 1, "value_type": "number"}
+OF_ALICE = {"scope_type": "user", "scope_id": "alice"}
+STYLE = {"key": "output.summary_style"}
+KEPT: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "setting-create": ("db.system_setting.create", "reason", SETTING),
+    "setting-update": ("db.system_setting.update", "reason", SETTING),
+    "setting-delete": ("db.system_setting.delete", "reason", {"key": "models.cache.max_bytes"}),
+    "preference-create": ("db.preference.create", "reason", {**OF_ALICE, **SETTING}),
+    "preference-update": ("db.preference.update", "reason", {**OF_ALICE, **SETTING}),
+    "preference-delete": ("db.preference.delete", "reason", {**OF_ALICE, **STYLE}),
+    "task": ("db.task.update_status", "reason", {"task_id": BUILD, "status": "completed"}),
+    "quarantine": ("operator.skill.quarantine", "reason", {"skill_id": NOTES}),
+    "skill-name": ("skills.create", "name", {"task_id": BUILD, "content": "x"}),
+    "skill-content": ("skills.create", "content", {"task_id": BUILD}),
+    "skill-new-name": ("skills.update", "name", {"task_id": BUILD, "skill_id": NOTES}),
+    "skill-new-content": ("skills.update", "content", {"task_id": BUILD, "skill_id": NOTES}),
+}
+LONG = {
+    "dots": "a." * 512 * 1024,
+    "dashes": "sk-" * 340 * 1024,
+    "tokens": "eyJ-" * 256 * 1024,
+    "token-parts": "eyJaaaaaaaaaa.x" * 70 * 1024,
+    "schemes": "a://" * 256 * 1024,
+    "users": "a://b:" * 170 * 1024,
+    "keys": "-----BEGIN " * 90 * 1024,
+    "one-user": "https://u" + "x" * 1024 * 1024,
+}
+EXAMPLES = ["<password>", "$DB_PASSWORD", "${DB_PASSWORD}", "{{password}}", "****", "PASSWORD"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", KEPT)
+async def test_a_secret_is_refused_and_not_told_back(kit: Kit, name: str) -> None:
+    tool, field, arguments = KEPT[name]
+    error = await refused(kit, tool, **arguments, **{field: f"because of {STRIPE}, see there"})
+    assert error["type"] == "invalid_arguments"
+    assert error["message"].startswith(f"{field} holds what looks like a Stripe key")
+    assert STRIPE not in str(error)
+    columns = (history.c.reason, tasks.c.status_reason, skills.c.name, skill_versions.c.content)
+    for column in columns:
+        kept = await kit.app.gate.database.read(
+            lambda one, column=column: one.execute(select(column)).scalars().all()
+        )
+        assert STRIPE not in str(kept)
+
+
+@pytest.mark.anyio
+async def test_a_reason_that_speaks_of_secrets_is_kept(kit: Kit) -> None:
+    reason = "the password was rotated; it is in env:DB_PASSWORD"
+    assert await result(kit, "db.system_setting.create", PM_OF_ALICE, **SETTING, reason=reason)
+
+
+@pytest.mark.anyio
+async def test_a_secret_that_was_stored_before_is_put_into_quarantine(kit: Kit) -> None:
+    row = {
+        "id": ID.format("d7"),
+        "version": 1,
+        "name": "Old",
+        "content": f"<!-- {STRIPE} -->",
+        "scope": "user",
+        "scope_id": "alice",
+        "owner_id": "alice",
+        "created_at": "2026-01-02T00:00:00.000000Z",
+        "updated_at": "2026-01-02T00:00:00.000000Z",
+    }
+    await kit.app.gate.database.write(lambda one: one.execute(insert(skills), row))
+    found = await result(kit, "operator.skill.rescan")
+    assert found["quarantined"] == [
+        {
+            "skill_id": row["id"],
+            "name": "Old",
+            "category": "secret",
+            "triggering_text": "a Stripe key",
+        }
+    ]
+    error = await refused(kit, "operator.skill.release", skill_id=row["id"])
+    assert error["message"] == (
+        "It would be refused (secret: 'a Stripe key'). Change its name or text."
+    )
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_text_is_searched_in_time(name: str) -> None:
+    began = time.process_time()
+    assert secret_in("", LONG[name]) is None
+    assert time.process_time() - began < 5, "quadratic takes minutes"
+
+
+def test_a_hyphenated_word_is_no_key() -> None:
+    assert secret_in("", "See sk-learn-compatible-estimators-guide.") is None
+    assert secret_in("", "sk-proj-" + "aB3" * 16) == "an OpenAI or Anthropic key"
+
+
+@pytest.mark.parametrize("password", EXAMPLES)
+def test_a_url_of_an_example_holds_no_password(password: str) -> None:
+    assert secret_in("", f"Use postgresql://alice:{password}@db.example/app.") is None
+    found = secret_in("", "Use postgresql://alice:hunter22@db.example/app.")
+    assert found == "a URL with a password"
