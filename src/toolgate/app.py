@@ -29,7 +29,7 @@ from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Target
 from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.identity.credentials import Credentials
-from toolgate.identity.keys import Keys, KeysOfNodes
+from toolgate.identity.keys import Keys, KeysOfPacks
 from toolgate.identity.upstreams import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.outbound.client import Outbound
@@ -127,7 +127,7 @@ async def opened(
             "cursors": await cursors_of(database),
             "tools": tools,
             "epoch": epoch,
-            "node_keys": KeysOfNodes(),
+            "keys": KeysOfPacks(),
         }
         site_of = partial(_site, settings, documents, BlobStores(settings), outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)

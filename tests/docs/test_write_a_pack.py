@@ -14,7 +14,17 @@ from toolgate import pack, testing
 PAGE = (ROOT / "docs/how-to/write-a-pack.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples/toolgate_weather"
 PUBLIC = {"toolgate.pack", "toolgate.testing"}
-OTHERS = {"World", "WeatherSettings", "RULES", "OFFER", "NAME", "NNNN_what", "True", "Annotated"}
+OTHERS = {
+    "World",
+    "WeatherSettings",
+    "RULES",
+    "OFFER",
+    "NAME",
+    "NNNN_what",
+    "True",
+    "False",
+    "Annotated",
+}
 """Placeholders, and what Python itself brings."""
 
 
@@ -81,6 +91,7 @@ def test_every_error_of_a_call_is_public() -> None:
         "Internal",
         "OutcomeUnknown",
         "StoppedWrite",
+        "ToolDisabled",
         "UnknownTool",
         "MethodNotAllowed",
         "UnsupportedMediaType",

@@ -15,7 +15,7 @@ from toolgate.db.engine import Database
 from toolgate.db.tables import keys
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.principal import AgentType, Kind, Principal, Role
-from toolgate.identity.keys import Keys, KeysOfNodes, UnknownKey
+from toolgate.identity.keys import Keys, KeysOfPacks, UnknownKey
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +77,7 @@ async def test_a_key_for_an_agent_has_a_type_and_no_role(ring: Keys, agent_type:
 
 
 async def test_a_key_of_a_node_speaks_for_that_node_alone(ring: Keys, database: Database) -> None:
-    of_nodes = KeysOfNodes()
+    of_nodes = KeysOfPacks()
     key, other = [
         await database.write(lambda one, slug=slug: of_nodes.issue(one, slug)) for slug in "ab"
     ]

@@ -61,3 +61,10 @@ async def test_no_odd_value_of_any_argument_is_a_defect(kit: Kit) -> None:
             if outcome.error_type in ("internal_error", "unavailable"):
                 wrong[case] = outcome.body
     assert wrong == {}
+
+
+async def test_the_character_nul_is_refused_on_every_database(kit: Kit) -> None:
+    for tool in kit.app.gate.visible(ADMIN):
+        for field in tool.input.model_fields:
+            outcome = await kit.call(tool.name, ADMIN, **{**tool.example, field: "a\x00b"})
+            assert outcome.error_type == "invalid_arguments", f"{tool.name} {field}"

@@ -8,7 +8,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import MOST_NAME, GateError, InvalidArguments, Problem, TooLarge
+from toolgate.gate.errors import (
+    MOST_NAME,
+    GateError,
+    InvalidArguments,
+    Problem,
+    TooLarge,
+    printable,
+)
 
 MOST_PROBLEMS = 100
 MOST_SHOWN = 100
@@ -34,21 +41,30 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
         values = _as_object(values)
     if tool.limits.body_bytes is not None:
         _check_size(tool.name, values, tool.limits.body_bytes)
+    for name, value in values.items():
+        if type(value) is str and "\0" in value:  # PostgreSQL cannot store it
+            message = f"{printable(name)} must not hold the character U+0000"
+            raise InvalidArguments([Problem(printable(name), "format", message)])
     try:
         return tool.read(values)
     except ValidationError as invalid:
-        try:
-            errors = invalid.errors(include_url=False)
-        except UnicodeEncodeError:
-            raise _not_unicode() from None
-        if (fewer := _without_nulls(tool, values, errors)) is not None:
-            return parse(tool, fewer)
-        names = list(tool.input.model_fields)
-        problems = [_problem(one, names) for one in errors[:MOST_PROBLEMS]]
-        if len(errors) > MOST_PROBLEMS:
-            more = f"and {len(errors) - MOST_PROBLEMS} more problems"
-            problems.append(Problem("arguments", "value", more))
-        raise InvalidArguments(problems) from None
+        return _parse_without_nulls(tool, values, invalid)
+
+
+def _parse_without_nulls(tool: AnyTool, values: dict[str, Any], invalid: ValidationError) -> Any:
+    """The arguments without nulls that mean nothing, if that helps; else every problem is told."""
+    try:
+        errors = invalid.errors(include_url=False)
+    except UnicodeEncodeError:
+        raise _not_unicode() from None
+    if (fewer := _without_nulls(tool, values, errors)) is not None:
+        return parse(tool, fewer)
+    names = list(tool.input.model_fields)
+    problems = [_problem(one, names) for one in errors[:MOST_PROBLEMS]]
+    if len(errors) > MOST_PROBLEMS:
+        more = f"and {len(errors) - MOST_PROBLEMS} more problems"
+        problems.append(Problem("arguments", "value", more))
+    raise InvalidArguments(problems) from None
 
 
 def _check_size(tool: str, arguments: dict[str, Any], most_bytes: int) -> None:

@@ -21,7 +21,7 @@ from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.outbound.client import Outbound
 from toolgate.ports.blobs import Blobs
 from toolgate.ports.documents import DocumentStore
-from toolgate.ports.keys import NodeKeys
+from toolgate.ports.keys import PackKeys
 from toolgate.sections import Settings as GateSettings
 from toolgate.setting_types import BadSettings, Section
 
@@ -47,8 +47,8 @@ class Site:
     """Which tools a caller sees, while calls are answered."""
     epoch: Epoch
     """Counts up when an operator has changed a switch, or a rule of a pack."""
-    node_keys: NodeKeys
-    """Makes and ends the keys of nodes."""
+    keys: PackKeys
+    """Makes and ends keys with the records of a pack."""
 
 
 class NotForDemo(RuntimeError):

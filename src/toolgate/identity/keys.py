@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, insert, select, text, update
 
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
@@ -191,8 +191,8 @@ class Keys:
         self.revocations += 1
 
 
-class KeysOfNodes:
-    """Keys that nodes report themselves with, made and ended with the records of the nodes."""
+class KeysOfPacks:
+    """Keys of nodes, and the end of agents' keys, with the records of nodes and users."""
 
     def issue(self, connection: Connection, node_slug: str) -> str:
         """A new key of this node; only its hash is stored."""
@@ -204,8 +204,15 @@ class KeysOfNodes:
 
     def revoke_all(self, connection: Connection, node_slug: str) -> None:
         """End every key of this node; running servers refuse it within a second."""
-        theirs = update(keys).where(keys.c.node_id == node_slug, keys.c.revoked_at.is_(None))
-        connection.execute(theirs.values(revoked_at=timestamp()))
+        self._revoke(connection, keys.c.node_id == node_slug)
+
+    def revoke_agents(self, connection: Connection, user_id: str) -> None:
+        """End the key of every agent that works for this user."""
+        self._revoke(connection, and_(keys.c.agent_type.is_not(None), keys.c.user_id == user_id))
+
+    def _revoke(self, connection: Connection, which: ColumnElement[bool]) -> None:
+        ended = update(keys).where(which, keys.c.revoked_at.is_(None))
+        connection.execute(ended.values(revoked_at=timestamp()))
 
 
 def _insert_first(connection: Connection, row: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from tests.transports.conftest import ADMIN_KEY, Web, opened_web
 
 from toolgate.db.oauth_tables import grants
 from toolgate.gate.principal import Role
-from toolgate.identity.keys import KeysOfNodes
+from toolgate.identity.keys import KeysOfPacks
 
 pytestmark = pytest.mark.anyio
 
@@ -182,7 +182,7 @@ async def test_an_agents_key_signs_nobody_in(web: Web, flow: Flow, holder: str) 
 
 async def test_a_nodes_key_signs_nobody_in(web: Web, flow: Flow) -> None:
     database = web.kit.app.gate.database
-    key = await database.write(lambda one: KeysOfNodes().issue(one, "worker-01"))
+    key = await database.write(lambda one: KeysOfPacks().issue(one, "worker-01"))
     assert (await flow.sign_in(key)).status_code == 403
 
 

@@ -21,7 +21,7 @@ from tests.packs.orchestrator.calls import (
     result,
 )
 
-from toolgate.gate.principal import Principal, Role, of_role
+from toolgate.gate.principal import AgentType, Principal, Role, of_role
 from toolgate.packs.orchestrator.sql import work as sql_work
 from toolgate.packs.orchestrator.sql.tables import skills
 from toolgate.testing import Kit
@@ -282,3 +282,13 @@ async def test_any_json_comes_back_as_it_was_given(kit: Kit, value: Any) -> None
     assert (await result(kit, "db.task.get", PM, task_id=task["id"]))[
         "acceptance_criteria"
     ] == value
+
+
+async def test_the_keys_of_a_users_agents_end_with_the_user(kit: Kit) -> None:
+    await result(kit, "operator.user.create", user_id="carol", display_name="Carol")
+    keys = kit.app.keys
+    agent = await keys.create(agent_type=AgentType.PM, user_id="carol")
+    person = await keys.create(role=Role.USER, user_id="carol")
+    await result(kit, "operator.user.delete", user_id="carol")
+    assert await keys.holder(agent.id) is None
+    assert await keys.holder(person.id) is not None, "her own key is another pack's affair"

@@ -56,6 +56,10 @@ class Administration(Protocol):
         """Change a record; None where there is none."""
         ...
 
+    async def revoke_keys(self, tx: Transaction, user_id: str) -> None:
+        """End the keys of agents that work for a user."""
+        ...
+
     async def delete(self, tx: Transaction, kind: Kind, key: Mapping[str, Any]) -> bool:
         """Delete a record; False where there is none. Raises `Conflict` where others need it."""
         ...

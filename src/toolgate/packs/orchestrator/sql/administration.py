@@ -23,6 +23,7 @@ from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.administration import Kind, RowPage
 from toolgate.packs.orchestrator.sql import tables
 from toolgate.packs.orchestrator.work import Row
+from toolgate.ports.keys import PackKeys
 
 PAGE_BYTES = 512 * 1024
 """A page ends before it is larger than this, but has one record at least."""
@@ -53,8 +54,9 @@ ORDERS: Mapping[Kind, tuple[str, ...]] = {
 class SqlAdministration:
     """Reads and stores records of every kind."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, keys: PackKeys) -> None:
         self._database = database
+        self._keys = keys
 
     async def page(
         self, kind: Kind, where: Mapping[str, Any], after: Sequence[Any] | None, limit: int
@@ -109,6 +111,10 @@ class SqlAdministration:
             return _one(connection, table, key)
 
         return await tx.run(work)
+
+    async def revoke_keys(self, tx: Transaction, user_id: str) -> None:
+        """End the keys of agents that work for a user."""
+        await tx.run(lambda connection: self._keys.revoke_agents(connection, user_id))
 
     async def delete(self, tx: Transaction, kind: Kind, key: Mapping[str, Any]) -> bool:
         """Delete a record; False where there is none. Raises `Conflict` where others need it."""

@@ -24,7 +24,7 @@ from toolgate.packs.orchestrator.nodes.store import (
 from toolgate.packs.orchestrator.sql.pages import bounded, every, first
 from toolgate.packs.orchestrator.sql.tables import availability, nodes
 from toolgate.packs.orchestrator.vocabulary import AckStatus
-from toolgate.ports.keys import NodeKeys
+from toolgate.ports.keys import PackKeys
 
 SHOWN = [column for column in nodes.c if column.name != "capabilities"]
 LISTED = [column for column in SHOWN if column.name != "config"]
@@ -33,7 +33,7 @@ LISTED = [column for column in SHOWN if column.name != "config"]
 class SqlNodes:
     """Reads and stores nodes."""
 
-    def __init__(self, database: Database, liveness: Liveness, keys: NodeKeys) -> None:
+    def __init__(self, database: Database, liveness: Liveness, keys: PackKeys) -> None:
         self._database = database
         self._liveness = liveness
         self._keys = keys

@@ -145,7 +145,8 @@ async def list_users(ctx: Ctx, args: Paged) -> Subjects:
 async def delete_user(ctx: Ctx, args: ByUser) -> Removed:
     """Delete a user who has no tasks, skills, groups and roles any more.
 
-    The user's default project goes too. Keys that are bound to the user stay; revoke them.
+    The user's default project goes too, and every key of an agent that works for the user ends: a
+    user of the same id later is somebody else.
     """
     await needed(ctx, "user", id=args.user_id)
     store = ctx.world.administration
@@ -153,6 +154,7 @@ async def delete_user(ctx: Ctx, args: ByUser) -> Removed:
     if default is not None:
         await store.delete(ctx.tx, "project", {"id": default["id"]})
     await store.delete(ctx.tx, "user", {"id": args.user_id})
+    await store.revoke_keys(ctx.tx, args.user_id)
     return Removed()
 
 
