@@ -22,6 +22,7 @@ from toolgate.packs.orchestrator.tools.values import (
     Nothing,
     StoredValue,
     Value,
+    check_system_writable,
     check_value,
     check_writable,
     next_cursor,
@@ -324,6 +325,8 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
     """The scope, if the caller may write there."""
     check_writable(args.key, ctx.principal, RESERVED)
     place = place_of(args)
+    if place.scope_type == "system":
+        check_system_writable(ctx.principal)
     if not await _reaches(ctx, place):
         raise NotFound(f"There is no {place.scope_type} {place.scope_id!r}.")
     return place

@@ -17,6 +17,7 @@ from toolgate.packs.orchestrator.tools.values import (
     KeyedValue,
     Nothing,
     StoredValue,
+    check_system_writable,
     check_value,
     check_writable,
     next_cursor,
@@ -112,7 +113,7 @@ async def list_(ctx: Ctx, args: ByPrefix) -> Settings:
 )
 async def create(ctx: Ctx, args: NewSetting) -> Setting:
     """Create a system setting; fails where the key exists already."""
-    check_writable(args.key, ctx.principal, RESERVED)
+    _check_caller(ctx, args.key)
     _check(args)
     change = args.change(ctx.principal)
     return Setting.of(await ctx.world.settings.create(ctx.tx, SETTINGS, args.key, change))
@@ -137,7 +138,7 @@ async def update(ctx: Ctx, args: ChangedSetting) -> Setting:
     With expected_version it is changed only if nobody else changed it since; else the error is a
     conflict that names the current version.
     """
-    check_writable(args.key, ctx.principal, RESERVED)
+    _check_caller(ctx, args.key)
     _check(args)
     changed = await ctx.world.settings.update(
         ctx.tx, SETTINGS, args.key, args.change(ctx.principal), args.expected_version
@@ -157,7 +158,7 @@ async def update(ctx: Ctx, args: ChangedSetting) -> Setting:
 )
 async def delete(ctx: Ctx, args: DeletedSetting) -> Nothing:
     """Delete a system setting; its history stays, and the system's default applies again."""
-    check_writable(args.key, ctx.principal, RESERVED)
+    _check_caller(ctx, args.key)
     gone = await ctx.world.settings.delete(
         ctx.tx,
         SETTINGS,
@@ -169,6 +170,11 @@ async def delete(ctx: Ctx, args: DeletedSetting) -> Nothing:
     if not gone:
         raise _not_found(args.key)
     return Nothing()
+
+
+def _check_caller(ctx: Ctx, key: str) -> None:
+    check_writable(key, ctx.principal, RESERVED)
+    check_system_writable(ctx.principal)
 
 
 def _check(args: NewSetting) -> None:

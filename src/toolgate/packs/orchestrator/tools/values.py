@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.errors import Forbidden, InvalidArguments, Problem
 from toolgate.gate.fields import Between
-from toolgate.gate.principal import Principal, Role
+from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.gate.tool import Input, Output
 from toolgate.packs.orchestrator.pack import Paged, Reason
 from toolgate.packs.orchestrator.records import Change, Page, Record, fits
@@ -136,6 +136,21 @@ def check_writable(key: str, principal: Principal, reserved: tuple[str, ...]) ->
     if space in reserved:
         listed = ", ".join(f"{one}.*" for one in reserved)
         raise Forbidden(f"{key} can be changed by an admin only, like everything in {listed}.")
+
+
+def check_system_writable(principal: Principal) -> None:
+    """Raise `Forbidden` where a caller may not change what applies to everybody.
+
+    A project manager that works for one user, or on one task, would speak to all others' agents.
+    """
+    if Role.ADMIN in principal.roles:
+        return
+    of_system = principal.agent_type is AgentType.PM and principal.user_id is None
+    if not of_system or principal.bound:
+        raise Forbidden(
+            "What is the whole system's can be changed by an admin, or by a project manager whose "
+            "key has neither a user nor a bound id. Use the scope of your user, project or task."
+        )
 
 
 def _refuse(rule: str, message: str) -> None:
