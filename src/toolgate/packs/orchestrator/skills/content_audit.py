@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from toolgate.packs.orchestrator.skills.hidden_text import hidden_in
-from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS, Category
-from toolgate.packs.orchestrator.skills.plain_text import decoded, plain
+from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS, LINE_PATTERNS, Category
+from toolgate.packs.orchestrator.skills.plain_text import decoded, plain, plain_lines
 
 MOST_SHOWN = 200
 
+LINES = [(category, re.compile(pattern, re.MULTILINE)) for category, pattern in LINE_PATTERNS]
 NEGATION = re.compile(
     r"(?:\b(?:never|not|don't|do not|cannot|can't|must not|mustn't|should not|shouldn't|won't|"
     r"will not|refuse to|avoid|without|nobody may|no one may|instead of)\b[^.!?;:]{0,40})$"
@@ -51,7 +52,7 @@ class ContentAudit:
         """The first finding, or None for a text that is fit to be read."""
         if hidden := hidden_in(text):
             return Finding("hidden_instructions", hidden[:MOST_SHOWN])
-        found = self._phrase(plain(text))
+        found = self._phrase(plain(text)) or _line_in(text)
         if found is not None:
             return found
         for content in decoded(text):
@@ -65,6 +66,15 @@ class ContentAudit:
                 if not _is_spoken_of(text, found):
                     return Finding(category, found[0].strip()[:MOST_SHOWN])
         return None
+
+
+def _line_in(text: str) -> Finding | None:
+    """The first line that begins like one of a conversation with a model."""
+    lines = plain_lines(text)
+    for category, pattern in LINES:
+        if found := pattern.search(lines):
+            return Finding(category, found[0].strip()[:MOST_SHOWN])
+    return None
 
 
 def _is_spoken_of(text: str, found: re.Match[str]) -> bool:

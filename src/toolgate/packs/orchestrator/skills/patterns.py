@@ -25,6 +25,14 @@ OTHER_MEANING = (
     r"(?! ?(?:counts?|strength|fields?|polic|length|managers?|rotat|reset|hints?|forms?|inputs?|"
     r"limits?|usage|budget|names?|ids?\b|expir|pages?|template|placeholder|store|handling))"
 )
+PROMPT = (
+    r"(?:the|your|its)(?: (?:full|exact|entire|whole|complete|hidden|initial|original|system|"
+    r"developer)){0,2} prompt\b"
+)
+LINE_PATTERNS: Sequence[tuple[Category, str]] = (
+    ("instruction_override", r"^[#>\- \t]*developer[ \t]+(?:message|instructions?|prompt)[ \t]*:"),
+)
+"""What means something else where a line goes on with it."""
 DEFAULT_PATTERNS: Mapping[Category, Sequence[str]] = {
     "hidden_instructions": (),
     "instruction_override": (
@@ -34,6 +42,7 @@ DEFAULT_PATTERNS: Mapping[Category, Sequence[str]] = {
         r"you are now (?:in |entering |a |an |the |called |known as |no longer )"
         r"(?:\w+ ){0,4}?(?:mode|ai|assistant|model|dan|persona|chatbot|bound|restricted|"
         r"unrestricted|unfiltered|jailbroken)",
+        r"you are now (?:called |named )?dan\b",
         r"(?:here are|these are|receive|follow)(?: your| my| the)? new (?:system )?instructions",
         r"(?:^|[.!?:;] )new (?:system )?instructions? ?:",
         r"your (?:new|real|true|only) "
@@ -60,6 +69,9 @@ DEFAULT_PATTERNS: Mapping[Category, Sequence[str]] = {
         r"(?:safety|security|access[ -]controls?|permission checks?|guardrails?|"
         r"content (?:filters?|polic\w+)|moderation|sandbox(?:ing)?|authori[sz]ation)"
         r"(?: (?:checks?|controls?|filters?|rules?|measures?|restrictions?|polic\w+|guidelines?))?",
+        rf"\b(?:reveal|disclose|leak|expose|exfiltrate) {PROMPT}{OTHER_MEANING}",
+        rf"\b(?:print|output|dump|repeat|recite|tell|give|show)(?: me| us)? {PROMPT}"
+        r"(?= ?(?:[.!?]|$)| (?:verbatim|word for word|in full|to (?:me|us|the user)|first|now)\b)",
         r"(?:what is|repeat|recite|print|show)(?: me)?(?: back)? (?:the |your )?"
         r"(?:(?:full|exact|entire|whole) )?(?:system prompt|text above|words above|prompt above)",
     ),

@@ -23,11 +23,15 @@ READABLE = 0.9
 
 def plain(text: str) -> str:
     """Lower case, Latin letters, single spaces; nothing invisible, no emphasis."""
+    return SPACE.sub(" ", plain_lines(text)).strip()
+
+
+def plain_lines(text: str) -> str:
+    """The same, with its lines and spaces as they are."""
     whole = unicodedata.normalize("NFKD", html.unescape(text))
     seen = "".join(one for one in whole if unicodedata.category(one) not in ("Cf", "Mn", "Me"))
     latin = seen.casefold().translate(LOOK_ALIKES).translate(QUOTES)
-    joined = GAPS.sub(lambda gap: re.sub(r"[^a-z]", "", gap[0]), MARKUP.sub("", latin))
-    return SPACE.sub(" ", joined).strip()
+    return GAPS.sub(lambda gap: re.sub(r"[^a-z]", "", gap[0]), MARKUP.sub("", latin))
 
 
 def decoded(text: str) -> Iterator[str]:
