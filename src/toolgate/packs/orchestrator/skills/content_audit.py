@@ -15,7 +15,9 @@ from toolgate.packs.orchestrator.skills.plain_text import decoded, plain, plain_
 
 MOST_SHOWN = 200
 
-LINES = [(category, re.compile(pattern, re.MULTILINE)) for category, pattern in LINE_PATTERNS]
+LINES: list[tuple[Category, re.Pattern[str]]] = [
+    (category, re.compile(pattern, re.MULTILINE)) for category, pattern in LINE_PATTERNS
+]
 NEGATION = re.compile(
     r"(?:\b(?:never|not|don't|do not|cannot|can't|must not|mustn't|should not|shouldn't|won't|"
     r"will not|refuse to|avoid|without|nobody may|no one may|instead of)\b[^.!?;:]{0,40})$"
