@@ -20,6 +20,7 @@ from tests.packs.orchestrator.calls import (
     PA_OF_ALICE,
     PM,
     PM_OF_ALICE,
+    PM_OF_BOB,
     SORT,
     SORTING,
     WEBSITE,
@@ -173,6 +174,56 @@ async def test_what_is_somebody_elses_is_answered_like_what_nobody_has(
                 is_there = kind not in ("access_denied", "invalid_arguments", "internal_error")
                 assert is_there, f"{case}: {own.body}"
     assert seen >= {"pm": 20, "pa": 8, "worker": 6}[agent]
+
+
+READ_BY_VIEWER = {
+    "task_id": BUILD,
+    "job_id": BUILDING,
+    "project_id": WEBSITE,
+    "slug": "website",
+    "scope project": WEBSITE,
+    "scope task": BUILD,
+}
+"""What bob has of the project that he is a viewer in."""
+OF_VIEWER: dict[str, dict[str, Any]] = {
+    "artifact.get": {"path": "site/index.html"},
+    "skills.create": {"content": "Be brief.", "scope": "project"},
+    "db.preference.get": {"key": "standards.markdown.line_length"},
+}
+"""What there is to read, and a skill for the whole project."""
+
+
+async def test_a_viewer_reads_what_belongs_to_the_project_and_writes_nothing(kit: Kit) -> None:
+    added: dict[str, Any] = {
+        "key": "standards.markdown.line_length",
+        "value": 80,
+        "value_type": "number",
+    }
+    added |= {"scope_type": "task", "scope_id": BUILD}
+    assert (await kit.call("db.preference.create", **added)).error is None
+    skill: dict[str, Any] = {"task_id": BUILD, "content": "Be brief.", "scope": "project"}
+    made = (await kit.call("skills.create", PM_OF_ALICE, **skill)).body["result"]["id"]
+    named_skill = {one: {"skill_id": made} for one in ("skills.update", "skills.delete")}
+    reads, writes = 0, 0
+    for tool in kit.app.gate.visible(PM_OF_BOB):
+        if tool.pack.name != "orchestrator":
+            continue
+        for label, _, more in ids_of(tool):
+            if label not in READ_BY_VIEWER:
+                continue
+            given = {**more, **OF_VIEWER.get(tool.name, {}), **named_skill.get(tool.name, {})}
+            given |= named(label, READ_BY_VIEWER[label])
+            outcome, _ = await ended(kit, tool.name, PM_OF_BOB, given)
+            case = f"{tool.name} by {label}: {outcome.body}"
+            if tool.effect is Effect.READ:
+                assert outcome.error is None, case
+                reads += 1
+            else:
+                assert outcome.body["error"]["type"] == "access_denied", case
+                assert ("only reads" in case) != (tool.name in named_skill), case
+                writes += 1
+    assert reads >= 12
+    assert writes >= 12
 
 
 async def test_a_project_manager_without_a_user_reaches_every_task_and_no_project(

@@ -5,12 +5,16 @@ no project, since projects are a user's. Everybody else reaches what its user do
 the user created, those of the user's projects, and these projects. A key that is bound to a task,
 job or project reaches nothing else.
 
+A role in a project lets its holder change what belongs to the project, or only read it. Whoever
+created a task may change it, whatever the role.
+
 Who acts is the caller's user. A task only gives the context: whoever reaches it does not become its
 owner.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from toolgate.gate.errors import Forbidden
 from toolgate.gate.principal import AgentType, Principal, Role
 
 
@@ -45,3 +49,16 @@ def acting_user(principal: Principal, owner: str | None) -> str | None:
     """Who acts on a task: the caller's user; for an admin, or without one, the task's owner."""
     user = viewer_of(principal).user_id
     return owner if user is None else user
+
+
+def as_user(principal: Principal, user_id: str) -> Viewer:
+    """The caller, with the reach of one user and no more."""
+    return replace(viewer_of(principal), all_tasks=False, all_projects=False, user_id=user_id)
+
+
+def read_only_role() -> Forbidden:
+    """What a caller is told that reaches something and may not change it: it knows of it."""
+    return Forbidden(
+        "Your role in this project only reads: a viewer changes none of its tasks, jobs, "
+        "artifacts, preferences and skills. Ask an operator for the role member."
+    )

@@ -22,6 +22,8 @@ SCOPE_TYPES: tuple[ScopeType, ...] = get_args(ScopeType)
 VALUE_TYPES: tuple[ValueType, ...] = get_args(ValueType)
 SKILL_SCOPES: tuple[SkillScope, ...] = get_args(SkillScope)
 MEMBER_ROLES: tuple[MemberRole, ...] = get_args(MemberRole)
+WRITING_ROLES: tuple[MemberRole, ...] = ("owner", "admin", "operator", "member")
+"""Roles in a project that let their holder change what belongs to it; the others only read."""
 ACK_STATUSES: tuple[AckStatus, ...] = get_args(AckStatus)
 AVAILABILITY_STATUSES: tuple[AvailabilityStatus, ...] = get_args(AvailabilityStatus)
 ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)

@@ -27,6 +27,13 @@ class Work(Protocol):
         """One task."""
         ...
 
+    async def task_to_change(self, viewer: Viewer, task_id: str) -> Row | None:
+        """One task, for a caller that changes something of it.
+
+        Raises `Forbidden` where the caller's role only reads.
+        """
+        ...
+
     async def job(self, viewer: Viewer, job_id: str) -> Row | None:
         """One job."""
         ...
@@ -40,14 +47,17 @@ class Work(Protocol):
     ) -> Row | None:
         """Give a task another status; cancelling cancels its jobs and all that depends on it.
 
-        Raises `Conflict` for a move that there is not.
+        Raises `Conflict` for a move that there is not, `Forbidden` where the caller only reads.
         """
         ...
 
     async def move_job(
         self, tx: Transaction, viewer: Viewer, job_id: str, to: JobStatus
     ) -> Row | None:
-        """Give a job another status; raises `Conflict` for a move that there is not."""
+        """Give a job another status.
+
+        Raises `Conflict` for a move that there is not, `Forbidden` where the caller only reads.
+        """
         ...
 
     async def project(self, viewer: Viewer, project_id: str | None, slug: str | None) -> Row | None:
@@ -61,7 +71,14 @@ class Work(Protocol):
         ...
 
     async def reaches(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
-        """Whether a caller reaches a scope of preferences, and whether there is such a scope."""
+        """Whether a caller reaches a scope of records, and whether there is such a scope."""
+        ...
+
+    async def changes(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
+        """Whether a caller reaches a scope to change its records.
+
+        Raises `Forbidden` where the caller's role only reads.
+        """
         ...
 
     async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:

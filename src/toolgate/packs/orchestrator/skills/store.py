@@ -62,10 +62,6 @@ class Skills(Protocol):
         """Skills without their content, the last changed first."""
         ...
 
-    async def is_in_scope(self, user_id: str, scope: SkillScope, scope_id: str) -> bool:
-        """Whether a user is in a group, or reaches a project."""
-        ...
-
     async def create(self, tx: Transaction, skill: NewSkill) -> Row:
         """Store a skill with its first version."""
         ...

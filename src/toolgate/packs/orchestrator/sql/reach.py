@@ -1,4 +1,7 @@
-"""Who reaches which tasks and projects, as conditions of SQL: rows beyond reach are not read."""
+"""Who reaches and changes which tasks and projects, as conditions of SQL.
+
+Rows beyond reach are not read.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -24,17 +27,22 @@ from toolgate.packs.orchestrator.sql.tables import (
     projects,
     tasks,
 )
+from toolgate.packs.orchestrator.vocabulary import WRITING_ROLES
 
 
-def projects_of(user_id: str) -> "CompoundSelect[str]":
-    """The ids of a user's projects: the default one, and those bound to the user or a group."""
+def projects_of(user_id: str, *, writing: bool = False) -> "CompoundSelect[str]":
+    """The ids of a user's projects: the default one, and those bound to the user or a group.
+
+    For writing, those where one of the user's roles lets the user change something.
+    """
     groups = select(members.c.group_id).where(members.c.user_id == user_id)
     by_user = and_(bindings.c.subject_type == "user", bindings.c.subject_id == user_id)
     by_group = and_(bindings.c.subject_type == "group", bindings.c.subject_id.in_(groups))
+    role = or_(*(bindings.c.role == one for one in WRITING_ROLES)) if writing else true()
     return union(
         select(projects.c.id).where(projects.c.default_of == user_id),
-        select(bindings.c.project_id).where(by_user),
-        select(bindings.c.project_id).where(by_group),
+        select(bindings.c.project_id).where(by_user, role),
+        select(bindings.c.project_id).where(by_group, role),
     )
 
 
@@ -69,6 +77,21 @@ def reached_tasks(viewer: Viewer) -> ColumnElement[bool]:
         of_job = select(jobs.c.task_id).where(jobs.c.id == viewer.job_id)
         reached = and_(reached, tasks.c.id.in_(of_job))
     return reached
+
+
+def written_projects(viewer: Viewer) -> ColumnElement[bool]:
+    """Of table `projects`, among those reached."""
+    if viewer.user_id is None:
+        return true()
+    return projects.c.id.in_(projects_of(viewer.user_id, writing=True))
+
+
+def written_tasks(viewer: Viewer) -> ColumnElement[bool]:
+    """Of table `tasks`, among those reached."""
+    if viewer.user_id is None:
+        return true()
+    own = tasks.c.created_by == viewer.user_id
+    return or_(own, tasks.c.project_id.in_(projects_of(viewer.user_id, writing=True)))
 
 
 IDS = ("user_id", "task_id", "project_id", "job_id")

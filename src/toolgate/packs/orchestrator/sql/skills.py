@@ -70,17 +70,6 @@ class SqlSkills:
         )
         return SkillPage([dict(row) for row in rows[:limit]], more=len(rows) > limit)
 
-    async def is_in_scope(self, user_id: str, scope: SkillScope, scope_id: str) -> bool:
-        """Whether a user is in a group, or reaches a project."""
-        if scope == "group":
-            member = and_(members.c.user_id == user_id, members.c.group_id == scope_id)
-            wanted: Any = select(members.c.group_id).where(member)
-        else:
-            reached = projects_of(user_id).subquery()
-            wanted = select(reached.c.id).where(reached.c.id == scope_id)
-        found = await self._database.read(lambda connection: connection.scalar(wanted), quick=True)
-        return found is not None
-
     async def create(self, tx: Transaction, skill: NewSkill) -> Row:
         """Store a skill with its first version."""
         now = timestamp()

@@ -22,7 +22,7 @@ from toolgate.db.prepared import PreparedStatement
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
-from toolgate.packs.orchestrator.access import Viewer
+from toolgate.packs.orchestrator.access import Viewer, read_only_role
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.records import Layer, Record
 from toolgate.packs.orchestrator.sql.reach import (
@@ -31,6 +31,8 @@ from toolgate.packs.orchestrator.sql.reach import (
     reached_tasks,
     shape_of,
     with_parameters,
+    written_projects,
+    written_tasks,
 )
 from toolgate.packs.orchestrator.sql.tables import (
     Words,
@@ -56,6 +58,8 @@ from toolgate.packs.orchestrator.vocabulary import (
 from toolgate.packs.orchestrator.work import Projects, Row
 
 ESCAPE = "\\"
+WRITABLE = "writable"
+"""The column that says whether the caller may change the row."""
 
 
 class SqlWork:
@@ -69,6 +73,10 @@ class SqlWork:
     async def task(self, viewer: Viewer, task_id: str) -> Row | None:
         """One task."""
         return await self._first(select(tasks).where(tasks.c.id == task_id, reached_tasks(viewer)))
+
+    async def task_to_change(self, viewer: Viewer, task_id: str) -> Row | None:
+        """One task, for a caller that changes something of it; raises `Forbidden`."""
+        return _changeable(await self._first(_task_to_change(viewer, task_id)))
 
     async def job(self, viewer: Viewer, job_id: str) -> Row | None:
         """One job."""
@@ -85,7 +93,7 @@ class SqlWork:
         """Give a task another status; cancelling cancels its jobs and all that depends on it."""
 
         def work(connection: Connection) -> Row | None:
-            wanted = select(tasks).where(tasks.c.id == task_id, reached_tasks(viewer))
+            wanted = _task_to_change(viewer, task_id)
             row = _locked(connection, wanted.with_for_update(of=tasks))
             if row is None or row["status"] == to:
                 return row
@@ -107,7 +115,8 @@ class SqlWork:
         """Give a job another status; raises `Conflict` for a move that there is not."""
 
         def work(connection: Connection) -> Row | None:
-            found = _locked(connection, _job(viewer, job_id).with_for_update(of=jobs))
+            wanted = _job(viewer, job_id).add_columns(written_tasks(viewer).label(WRITABLE))
+            found = _locked(connection, wanted.with_for_update(of=jobs))
             now = timestamp()
             row = None if found is None else as_of(found, now)
             if found is None or row is None or row["status"] == to:
@@ -142,16 +151,31 @@ class SqlWork:
         return Projects([dict(row) for row in rows[:limit]], more=len(rows) > limit)
 
     async def reaches(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
-        """Whether a caller reaches a scope of preferences, and whether there is such a scope."""
-        kind = (scope_type, *shape_of(viewer))
+        """Whether a caller reaches a scope of records, and whether there is such a scope."""
+        return await self._rights(viewer, scope_type, scope_id, writing=False) is not None
+
+    async def changes(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
+        """Whether a caller reaches a scope to change its records; raises `Forbidden`."""
+        rights = await self._rights(viewer, scope_type, scope_id, writing=True)
+        if rights is not None and not rights.writable:
+            raise read_only_role()
+        return rights is not None
+
+    async def _rights(
+        self, viewer: Viewer, scope_type: ScopeType, scope_id: str, *, writing: bool
+    ) -> Any:
+        """A row with what the caller may do in a scope; None where it does not reach it."""
+        kind = (writing, scope_type, *shape_of(viewer))
         statement = self._reaching.get(kind)
         if statement is None:
             named: Any = bindparam("scope_id", type_=Words)
-            reached = _reached_scope(with_parameters(viewer), scope_type, named)
-            statement = PreparedStatement(select(literal(1).label("one")).where(reached))
+            caller = with_parameters(viewer)
+            writable = _written_scope(caller, scope_type, named) if writing else literal(1)
+            reached = _reached_scope(caller, scope_type, named)
+            statement = PreparedStatement(select(writable.label(WRITABLE)).where(reached))
             self._reaching[kind] = statement
         values = {**parameters_of(viewer), "scope_id": scope_id}
-        return await self._database.look_up(statement, values) is not None
+        return await self._database.look_up(statement, values)
 
     async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
         """Every preference that applies to a task, weakest first; None without such a task."""
@@ -182,9 +206,24 @@ def _job(viewer: Viewer, job_id: str) -> "Select[*tuple[Any, ...]]":
     return wanted.where(jobs.c.id == job_id, reached_tasks(viewer))
 
 
+def _task_to_change(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":
+    wanted = select(tasks, written_tasks(viewer).label(WRITABLE))
+    return wanted.where(tasks.c.id == task_id, reached_tasks(viewer))
+
+
 def _locked(connection: Connection, wanted: "Select[*tuple[Any, ...]]") -> Row | None:
+    """The row that is changed next."""
     row = connection.execute(wanted).mappings().first()
-    return dict(row) if row is not None else None
+    return None if row is None else _changeable(dict(row))
+
+
+def _changeable(row: Row | None) -> Row | None:
+    """A row that its caller may change; raises `Forbidden` where the caller's role only reads."""
+    if row is None:
+        return None
+    if not row[WRITABLE]:
+        raise read_only_role()
+    return {name: value for name, value in row.items() if name != WRITABLE}
 
 
 def _check_move(what: str, old: Any, new: str, moves: Any) -> None:
@@ -238,6 +277,17 @@ def _reached_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
                 return there
             member = and_(members.c.group_id == scope_id, members.c.user_id == viewer.user_id)
             return and_(there, exists().where(member))
+
+
+def _written_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
+    """Whether a scope that is reached may be changed."""
+    match scope_type:
+        case "task":
+            return exists().where(tasks.c.id == scope_id, written_tasks(viewer))
+        case "project":
+            return exists().where(projects.c.id == scope_id, written_projects(viewer))
+        case _:
+            return literal(True)
 
 
 def _layers(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":

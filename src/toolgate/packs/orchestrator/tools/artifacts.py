@@ -135,7 +135,7 @@ async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
     Whoever reads at the same time gets the old file or the new one, whole. For small texts that
     only you need, use memory instead.
     """
-    if await ctx.world.work.task(viewer_of(ctx.principal), args.task_id) is None:
+    if await ctx.world.work.task_to_change(viewer_of(ctx.principal), args.task_id) is None:
         raise NotFound(NO_TASK)
     content = await decoded(args.content_bytes_base64)
     blob = ctx.world.blob_names.new()

@@ -2,7 +2,7 @@
 
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, PolicyViolation, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.access import acting_user, viewer_of
+from toolgate.packs.orchestrator.access import acting_user, as_user, viewer_of
 from toolgate.packs.orchestrator.pack import (
     MOST_ID,
     ORCHESTRATOR,
@@ -281,6 +281,8 @@ async def _changeable(ctx: Ctx, args: BySkill) -> Row:
         raise NotFound(NO_SKILL)
     if row["owner_id"] != user and Role.ADMIN not in ctx.principal.roles:
         raise Forbidden("A skill can be changed by its owner or an admin only.")
+    if row["scope"] == "project" and not await _is_in_scope(ctx, user, "project", row["scope_id"]):
+        raise NotFound(NO_SKILL)
     return task
 
 
@@ -302,9 +304,21 @@ async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -
         raise InvalidArguments(
             [Problem("scope_id", "missing", f"scope_id is required when scope is {scope}")]
         )
-    if not await ctx.world.skills.is_in_scope(user, scope, wanted):
+    if not await _is_in_scope(ctx, user, scope, wanted):
         raise NotFound(f"There is no {scope} {wanted!r} for user {user!r}.")
     return wanted
+
+
+async def _is_in_scope(
+    ctx: Ctx, user: str | None, scope: Literal["group", "project"], scope_id: str
+) -> bool:
+    """Whether a user's skills may be for a group or project; raises `Forbidden` for a reader's."""
+    if user is None:
+        return False
+    acting, work = as_user(ctx.principal, user), ctx.world.work
+    if Role.ADMIN in ctx.principal.roles:
+        return await work.reaches(acting, scope, scope_id)
+    return await work.changes(acting, scope, scope_id)
 
 
 def _check(ctx: Ctx, name: str | None, content: str | None) -> None:

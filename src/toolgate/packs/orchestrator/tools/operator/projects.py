@@ -62,7 +62,9 @@ class Holder(Input):
 class Assignment(Holder):
     """Who gets which role."""
 
-    role: MemberRole = Field(description="The role.")
+    role: MemberRole = Field(
+        description="The role: a viewer only reads what the project has, all others change it."
+    )
 
 
 class BindingsListed(Paged):
