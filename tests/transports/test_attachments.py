@@ -10,7 +10,15 @@ import pytest
 from tests.gate.files import FILES, LARGE, Folder
 from tests.gate.tools import USER, a_tool, offer
 from tests.transports.conftest import Web, opened_web
-from tests.transports.mcp_requests import ERAS, LEGACY, initialize, message_of, request, tool_call
+from tests.transports.mcp_requests import (
+    ERAS,
+    LEGACY,
+    MODERN,
+    initialize,
+    message_of,
+    request,
+    tool_call,
+)
 from tests.transports.peers import message, piped
 
 from toolgate.gate.attachments import URI, uri_of
@@ -183,8 +191,10 @@ async def test_mcp_has_a_link_beside_the_answer(web: Web, era: str, way: str, to
     """The slow tool is answered by the SDK, the other without it."""
     called = {"name": tool, "arguments": ONE}
     result = (await asked(web, era, way, "tools/call", called))["result"]
-    text, link = result["content"]
+    text, link, embedded = result["content"]
     assert link == LINK | {"uri": uri_of(tool, ONE)}
+    itself = {"uri": link["uri"], "mimeType": link["mimeType"], "text": "Hello"}
+    assert embedded == {"type": "resource", "resource": itself}
     assert result["structuredContent"] == {"status": "success", "result": {"path": "hello.txt"}}
     assert "SGVsbG8" not in text["text"]
     listed = (await asked(web, era, way, "tools/list", {}))["result"]["tools"]
@@ -193,6 +203,14 @@ async def test_mcp_has_a_link_beside_the_answer(web: Web, era: str, way: str, to
     ]
     jsonschema.validate(result["structuredContent"], schema)
     assert FIELD not in schema["properties"]["result"]["properties"]
+
+
+@pytest.mark.parametrize("tool", ["file.get", "slow.get"])
+@pytest.mark.parametrize("path", ["empty", "../../up.png", "large"])
+async def test_only_a_short_text_stands_beside_its_link(web: Web, tool: str, path: str) -> None:
+    called = {"name": tool, "arguments": {"path": path}}
+    result = (await asked(web, MODERN, "http", "tools/call", called))["result"]
+    assert [one["type"] for one in result["content"]] == ["text", "resource_link"]
 
 
 @pytest.mark.parametrize("way", ["http", "stdio"])
@@ -238,9 +256,10 @@ async def test_a_client_that_knows_no_links_is_told_in_words(web: Web, version: 
     async with piped(web.kit.app.gate) as peer:
         await peer.open(version)
         asked = message("tools/call", era=version, name="file.get", arguments=ONE)
-        _, told = (await peer.ask(asked))["result"]["content"]
+        _, told, embedded = (await peer.ask(asked))["result"]["content"]
     assert told["type"] == "text"
     assert LINK["uri"] in told["text"]
+    assert embedded["resource"]["text"] == "Hello"
 
 
 async def test_a_link_is_read_in_a_session_too(web: Web) -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 import orjson
 
-from toolgate.gate.attachments import MOST_PIECE, Attachment, Delivery, check_bytes, uri_of
+from toolgate.gate.attachments import (
+    MOST_EMBEDDED,
+    MOST_PIECE,
+    Attachment,
+    Delivery,
+    check_bytes,
+    uri_of,
+)
 from toolgate.gate.calls import Call, context_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import Conflict, ResultTooLarge
@@ -55,6 +62,8 @@ async def outcome_with_attachment(
         lease = allowed.unsent.take(call.principal.id, attachment.size)
         with _released_if_it_fails(lease):
             data = await _read(attachment)
+    elif attachment.size <= MOST_EMBEDDED:
+        data = await _read(attachment)
     field = tool.attachment_field
     attached = Attached(attachment, data, uri, field, fields, dialect, lease, pieces)
     return Outcome(body=body, raw=raw, attached=attached)

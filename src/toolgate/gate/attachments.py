@@ -42,6 +42,8 @@ MOST_BRACKETS = 100
 Pieces = AsyncGenerator[bytes | bytearray | memoryview]
 """Bytes, in pieces of at most `MOST_PIECE`."""
 MOST_PIECE = 1024 * 1024
+MOST_EMBEDDED = 32 * 1024
+"""Bytes of a text that stands beside its link: a model reads results, but follows no links."""
 
 
 class Delivery(Enum):
@@ -52,7 +54,7 @@ class Delivery(Enum):
     PIECES = "pieces"
     """The same, but piece by piece where the tool can give them so: they are not in memory."""
     LINK = "link"
-    """A URI to read it by; nobody reads the bytes now."""
+    """A URI to read it by; its bytes are read now only where they may be a short text."""
     REFUSED = "refused"
     """Not at all: the answer waits in memory for others."""
 

@@ -24,7 +24,7 @@ class Attached:
 
     attachment: Attachment
     data: bytes
-    """Nothing where a link was asked for, or there are pieces."""
+    """Nothing where a link is enough, or there are pieces."""
     uri: str | None
     """The link."""
     field: str
@@ -35,6 +35,16 @@ class Attached:
     """The room that the bytes take; who sends them gives it back when that is done."""
     pieces: Pieces | None = None
     """What the bytes are read from while they are sent."""
+
+    @property
+    def text(self) -> str | None:
+        """What stands beside a link; None where there is none, or the bytes are no text."""
+        if self.uri is None or not self.data or b"\0" in self.data:
+            return None
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError:
+            return None
 
     def body_with(self, value: Any) -> Any:
         """The body, with this in the attachment's field."""

@@ -42,6 +42,15 @@ def link_of(attached: Attached) -> dict[str, Any]:
     }
 
 
+def contents_of(attached: Attached) -> list[dict[str, Any]]:
+    """An attachment as contents of a result: its link, and a short text itself."""
+    link = link_of(attached)
+    if attached.text is None:
+        return [link]
+    resource = {"uri": link["uri"], "mimeType": link["mimeType"], "text": attached.text}
+    return [link, {"type": "resource", "resource": resource}]
+
+
 def mirrors_headers(tool: AnyTool) -> bool:
     """Whether a property of the tool's input is marked `x-mcp-header`."""
     properties: dict[str, Any] = tool.input_schema.get("properties", {})

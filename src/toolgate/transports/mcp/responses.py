@@ -10,7 +10,7 @@ from toolgate.gate.outcomes import Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.jsonrpc import INVALID_PARAMS, failure_line
-from toolgate.transports.mcp.listing import NAME, link_of, listed_tool
+from toolgate.transports.mcp.listing import NAME, contents_of, listed_tool
 from toolgate.transports.mcp.plain import META, Plain
 
 
@@ -42,7 +42,7 @@ class Responses:
         if outcome.error is None and isinstance(outcome.body, dict):
             result["structuredContent"] = orjson.Fragment(outcome.raw)
         if outcome.attached is not None:
-            result["content"].append(link_of(outcome.attached))
+            result["content"].extend(contents_of(outcome.attached))
         if plain.modern:
             result["resultType"] = "complete"
             result["_meta"] = self._meta

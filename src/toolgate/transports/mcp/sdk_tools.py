@@ -1,5 +1,6 @@
 """Tools, as the SDK's server asks for them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import mcp_types as types
@@ -8,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from toolgate.gate.attachments import Delivery
 from toolgate.gate.errors import UnknownTool
 from toolgate.gate.outcomes import Attached, Outcome
-from toolgate.transports.mcp.listing import link_of, listed_tool, mirrors_headers
+from toolgate.transports.mcp.listing import contents_of, listed_tool, mirrors_headers
 from toolgate.transports.mcp.sdk_requests import Requests, SdkContext
 
 BEFORE_LINKS = ("2024-11-05", "2025-03-26")
@@ -45,7 +46,7 @@ class ToolHandlers:
             raise MCPError(types.INVALID_PARAMS, outcome.error.message)
         content: list[types.ContentBlock] = [types.TextContent(text=outcome.text)]
         if outcome.attached is not None:
-            content.append(_link(outcome.attached, raw.protocol_version))
+            content += _contents(outcome.attached, raw.protocol_version)
         return types.CallToolResult(
             content=content,
             structured_content=_structured(outcome),
@@ -53,13 +54,19 @@ class ToolHandlers:
         )
 
 
-def _link(attached: Attached, version: str) -> types.ContentBlock:
-    """The attachment's link; in words for clients of versions that know no links in results."""
-    link = types.ResourceLink.model_validate(link_of(attached))
-    if version not in BEFORE_LINKS:
-        return link
-    told = f"{link.name} ({link.mime_type}, {link.size} bytes) is the resource {link.uri}"
-    return types.TextContent(text=told)
+def _contents(attached: Attached, version: str) -> Iterator[types.ContentBlock]:
+    """The attachment's link, and a short text itself.
+
+    The link is in words for clients of versions that know no links in results.
+    """
+    first, *others = contents_of(attached)
+    link = types.ResourceLink.model_validate(first)
+    if version in BEFORE_LINKS:
+        told = f"{link.name} ({link.mime_type}, {link.size} bytes) is the resource {link.uri}"
+        yield types.TextContent(text=told)
+    else:
+        yield link
+    yield from (types.EmbeddedResource.model_validate(one) for one in others)
 
 
 def _structured(outcome: Outcome) -> Any:
