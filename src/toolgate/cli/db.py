@@ -1,5 +1,6 @@
 """`toolgate db`: the database's schema."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import say, say_json
+from toolgate.cli.problems import ExitCode, Stop
 
 if TYPE_CHECKING:
     from toolgate.settings import Settings
@@ -25,31 +27,53 @@ def upgrade(
 ) -> None:
     """Upgrade the database to the newest schema, in one transaction."""
     settings = command_settings(ctx, config, data)
-    before, after, changed = environment.run_async(lambda: _upgrade(settings))
+    upgrades, missing = environment.run_async(lambda: _upgrade(settings))
+    changed = [one for one in upgrades if one.before != one.after]
+    if missing:
+        step = "Its migrations noted that they had run: add one that makes it"
+        raise Stop(f"The database lacks {', '.join(missing)}. {step}.", ExitCode.FAILED)
     if as_json:
-        say_json({"from": before, "to": after})
+        gate, *packs = upgrades
+        of_packs = {one.pack: {"from": one.before, "to": one.after} for one in packs}
+        say_json({"from": gate.before, "to": gate.after, "packs": of_packs})
     elif not changed:
-        say(f"The database already has the newest schema: {after}.")
+        say(f"The database already has the newest schema: {upgrades[0].after}.")
     else:
-        say(f"Upgraded the database from {before or 'nothing'} to {after}.")
+        told = ", ".join(one.words() for one in changed)
+        say(f"Upgraded the database {told}.")
 
 
-async def _upgrade(settings: "Settings") -> tuple[str | None, str | None, bool]:
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What became of one set of tables."""
+
+    pack: str | None
+    before: str | None
+    after: str | None
+
+    def words(self) -> str:
+        """From where to where."""
+        of = f"(pack {self.pack}) " if self.pack else ""
+        return f"{of}from {self.before or 'nothing'} to {self.after}"
+
+
+async def _upgrade(settings: "Settings") -> tuple[list[Upgrade], list[str]]:
+    """The gate's tables first, then those of packs; and what is missing all the same."""
     from toolgate.app import offers_of, schemas_of
     from toolgate.data_folder import make_private
     from toolgate.db.engine import Database
-    from toolgate.db.upgrades import current_revision, pending_upgrades, upgrade
+    from toolgate.db.schemas import GATE
+    from toolgate.db.upgrades import current_revision, missing_parts, upgrade
 
     schemas = schemas_of(offers_of(settings))
-
+    every = [GATE, *schemas]
     database = Database(settings.database_url)
     try:
         make_private(settings.data, database)
-        before, changed = (
-            await current_revision(database),
-            bool(await pending_upgrades(database, schemas)),
-        )
+        before = [await current_revision(database, one) for one in every]
         await upgrade(database, schemas)
-        return before, await current_revision(database), changed
+        after = [await current_revision(database, one) for one in every]
+        upgrades = [Upgrade(one.pack, *two) for one, *two in zip(every, before, after, strict=True)]
+        return upgrades, await missing_parts(database, every)
     finally:
         await database.close()

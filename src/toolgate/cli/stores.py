@@ -162,11 +162,17 @@ async def _inside(settings: "Settings", database: "Database") -> AsyncIterator[C
 
 async def _schema(settings: "Settings", database: "Database") -> CheckResult:
     from toolgate.app import offers_of, schemas_of
-    from toolgate.db.upgrades import current_revision, pending_upgrades
+    from toolgate.db.schemas import GATE
+    from toolgate.db.upgrades import current_revision, missing_parts, pending_upgrades
 
+    schemas = schemas_of(offers_of(settings))
     what = f"{database.dialect} answers"
     has = await current_revision(database)
-    behind = await pending_upgrades(database, schemas_of(offers_of(settings)))
+    behind = await pending_upgrades(database, schemas)
+    if not behind and (missing := await missing_parts(database, [GATE, *schemas])):
+        step = "Correct the migrations, or restore the database from a backup."
+        message = f"{what}; schema {has}, but it lacks {', '.join(missing)}. {step}"
+        return CheckResult("database", State.FAIL, message)
     if not behind:
         return CheckResult("database", State.OK, f"{what}; schema {has}.")
     schema, revision = behind[0]

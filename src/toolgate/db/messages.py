@@ -8,9 +8,10 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-HARMLESS = ("08", "25", "28", "3D", "40", "53", "55", "57", "58", "XX")
+HARMLESS = ("08", "25", "28", "3D", "40", "53", "55", "57", "58", "XX", "42P01", "42703")
 """Classes of SQLSTATE whose messages speak of the server: connection, transaction, sign-in, name,
-rollback, resources, locks, operator, system, internal. All others may quote what was asked."""
+rollback, resources, locks, operator, system, internal; and the codes for a table and a column that
+are not there. All others may quote what was asked."""
 HARMLESS_SQLITE = ("no such table", "unable to", "cannot ")
 GENERAL = "SQLITE_ERROR"
 

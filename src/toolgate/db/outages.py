@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as NoConnection
 
+from toolgate.db.messages import GENERAL
+from toolgate.db.tables import metadata
 from toolgate.db.threads import ThreadsClosed
 from toolgate.throttled_log import ThrottledLog
 
@@ -29,6 +32,10 @@ CUT_OFF = ("08", "57")
 """Classes of SQLSTATE after which it is not known what became of a commit: the connection failed,
 or an operator ended it."""
 
+
+NO_TABLE = re.compile(r"no such table: (?:main\.)?(\w+)")
+OF_THE_FILE = ("unable to", "cannot ")
+"""How SQLite's general errors begin that are none of the statement."""
 
 UNWORDED: dict[type[BaseException], str] = {
     asyncio.CancelledError: "it was stopped before it had ended",
@@ -53,7 +60,21 @@ def is_outage(error: BaseException) -> bool:
         return True
     if not isinstance(error, DatabaseError) or isinstance(error, OF_THE_STATEMENT):
         return False
-    return code_of(error) not in CANCELLED_BY_US
+    return code_of(error) not in CANCELLED_BY_US and not _is_unreadable_statement(error)
+
+
+def _is_unreadable_statement(error: DBAPIError) -> bool:
+    """Whether SQLite does not understand a statement, or lacks a table that it names.
+
+    Other databases say so by the type of the error. Where one of the gate's own tables is gone, it
+    is another database.
+    """
+    if code_of(error) != GENERAL:
+        return False
+    words = str(error.orig)
+    if table := NO_TABLE.match(words):
+        return table[1] not in metadata.tables
+    return not words.startswith(OF_THE_FILE)
 
 
 def is_nul_refused(error: BaseException) -> bool:

@@ -13,6 +13,8 @@ from toolgate.db.tables import metadata
 
 REVISION = re.compile(r"""^revision\b[^=\n]*=\s*["']([^"'\n]*)""", re.MULTILINE)
 
+UPGRADE = re.compile(r"^(?:def )?upgrade\b|\bimport\b.*\bupgrade\b", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -43,10 +45,21 @@ class Schema:
             if said is None or said[1] != revision:
                 yield file.name, said[1] if said else "none"
 
+    @property
+    def without_upgrade(self) -> Iterator[str]:
+        """Files of migrations that have nothing to run."""
+        for file in self._files.values():
+            if not UPGRADE.search(file.read_text(encoding="utf-8")):
+                yield file.name
+
+    @property
+    def pack(self) -> str | None:
+        """The pack whose tables these are; None for the gate's."""
+        return None if self is GATE else self.version_table.removesuffix("_version")
+
     def describe(self, revision: str | None) -> str:
         """A revision of these tables, in words."""
-        pack = "" if self is GATE else f" of pack {self.version_table.removesuffix('_version')!r}"
-        return f"schema {revision or 'none'}{pack}"
+        return f"schema {revision or 'none'}{f' of pack {self.pack!r}' if self.pack else ''}"
 
     @property
     def newest(self) -> str:

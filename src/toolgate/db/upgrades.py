@@ -3,7 +3,8 @@
 Each has a history of its own, so that a pack can be switched off, or be another package's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
@@ -36,6 +37,30 @@ async def pending_upgrades(
     )
     pairs = zip(revisions, every, strict=True)
     return [(schema, has) for has, schema in pairs if has != schema.newest]
+
+
+async def missing_parts(database: Database, schemas: Iterable[Schema]) -> list[str]:
+    """Tables and columns that schemas define and the database lacks, in words."""
+    every = list(schemas)
+    return await database.read(
+        lambda connection: [part for one in every for part in _missing(connection, one)]
+    )
+
+
+def _missing(connection: Connection, schema: Schema) -> Iterator[str]:
+    database = inspect(connection)
+    there = set(database.get_table_names())
+    whose = f" of pack {schema.pack!r}" if schema.pack else ""
+    for table in schema.tables.sorted_tables:
+        if table.name not in there:
+            yield f"table {table.name}{whose}"
+            continue
+        columns = {one["name"] for one in database.get_columns(table.name)}
+        yield from (
+            f"column {table.name}.{one.name}{whose}"
+            for one in table.columns
+            if one.name not in columns
+        )
 
 
 async def upgrade_at_start(database: Database, packs: Sequence[Schema] = ()) -> None:
@@ -77,6 +102,11 @@ def _upgrade(connection: Connection, every: Sequence[Schema]) -> None:
             )
         if revision != schema.newest:
             _run(connection, schema)
+            if missing := next(_missing(connection, schema), None):
+                raise OtherSchema(
+                    f"The migrations in {schema.migrations} do not make {missing}. Nothing was "
+                    "changed: correct them, and upgrade again."
+                )
 
 
 def _split_history(connection: Connection, every: Sequence[Schema]) -> None:
@@ -113,7 +143,8 @@ def _config(connection: Connection, schema: Schema) -> "Config":
     package, _, folder = schema.migrations.rpartition(".")
     config = Config()
     config.set_main_option("script_location", "toolgate.db:migrations")
-    config.set_main_option("version_locations", f"{package}:{folder}")
+    files = f"{package}:{folder}" if package else str(resources.files(folder))
+    config.set_main_option("version_locations", files)
     config.set_main_option("path_separator", "newline")
     config.attributes["connection"] = connection
     config.attributes["version_table"] = schema.version_table

@@ -10,7 +10,9 @@ import sysconfig
 import traceback
 from typing import cast
 
-from toolgate.db.outages import is_outage
+from sqlalchemy.exc import DBAPIError
+
+from toolgate.db.outages import describe, is_outage
 from toolgate.gate.errors import GateError
 from toolgate.throttled_log import ThrottledLog
 
@@ -43,7 +45,10 @@ class FailureLog:
     def defect(self, request_id: str, tool: str, error: Exception) -> None:
         """Log an error that nobody expected: its type, and where to look."""
         logger.debug("%s: %s failed", request_id, tool, exc_info=error)
-        self._log(request_id, tool, origin(error), logging.ERROR)
+        kind = origin(error)
+        if isinstance(error, DBAPIError):  # its words are without values
+            kind = f"{kind}: {describe(error)}"
+        self._log(request_id, tool, kind, logging.ERROR)
 
     def _log(self, request_id: str, tool: str, kind: str, level: int) -> None:
         log = self._logs.get((tool, kind))

@@ -183,6 +183,8 @@ def _schema_problems(pack: str, schema: Schema) -> Iterator[str]:
         yield f"{schema.migrations} has no file such as 0001_first.py, named by its revision"
     for file, revision in schema.misnamed:
         yield f"{file} in {schema.migrations} has the revision {revision}. Begin its name with that"
+    for file in schema.without_upgrade:
+        yield f"{file} in {schema.migrations} needs a function: `def upgrade() -> None:`"
 
 
 def _is_reserved(path: str) -> bool:
