@@ -5,9 +5,10 @@ from typing import Any
 
 import anyio
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 from tests.packs.orchestrator.calls import PM, refused, result
 
+from toolgate.packs.orchestrator.sql.records import SqlRecords
 from toolgate.packs.orchestrator.sql.tables import history
 from toolgate.testing import Kit
 
@@ -243,11 +244,40 @@ async def test_of_many_creates_at_once_one_wins(kit: Kit) -> None:
     async def create(value: int) -> None:
         outcome = await kit.call("db.system_setting.create", **new("race.key", value))
         ends[outcome.error_type or "success"] += 1
+        if outcome.error is not None:
+            assert outcome.body["error"]["details"] == {"current_version": 1}
 
     async with anyio.create_task_group() as tasks:
         for value in range(50):
             tasks.start_soon(create, value)
     assert ends == {"success": 1, "conflict": 49}
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["there", "deleted"])
+async def test_who_is_second_by_a_moment_is_told_the_version(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, deleted: bool
+) -> None:
+    await result(kit, "db.system_setting.create", **new("race.key", 1))
+    if deleted:
+        await result(kit, "db.system_setting.delete", key="race.key")
+    look, looks = SqlRecords._locked, list[int]()
+
+    def look_too_early(self: SqlRecords, connection: Connection, place: Any, key: str) -> Any:
+        looks.append(1)
+        # SQLite has one writer at a time, so nobody looks too early there.
+        early = len(looks) == 1 and connection.dialect.name == "postgresql"
+        return None if early else look(self, connection, place, key)
+
+    monkeypatch.setattr(SqlRecords, "_locked", look_too_early)
+    outcome = await kit.call("db.system_setting.create", **new("race.key", 2))
+    if deleted:
+        assert outcome.body["result"]["version"] == 3
+    else:
+        assert outcome.body["error"] == {
+            "type": "conflict",
+            "message": "race.key exists already, with version 1. Update it instead.",
+            "details": {"current_version": 1},
+        }
 
 
 async def test_of_many_updates_of_one_version_one_wins(kit: Kit) -> None:

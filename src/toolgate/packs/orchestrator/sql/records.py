@@ -79,13 +79,17 @@ class SqlRecords:
 
         def work(connection: Connection) -> Record:
             old = self._locked(connection, place, key)
-            if old is not None and not old.deleted:
+            if old is None and (new := self._insert(connection, place, key, change)):
+                return new
+            # Where nothing was inserted, somebody else was quicker, and what they stored is there.
+            old = old or self._locked(connection, place, key)
+            if old is None:
+                raise version_conflict(None)
+            if not old.deleted:
                 raise Conflict(
                     f"{key} exists already, with version {old.version}. Update it instead.",
                     current_version=old.version,
                 )
-            if old is None:
-                return self._insert(connection, place, key, change)
             return self._store(connection, place, key, old, change)
 
         return await tx.run(work)
@@ -146,7 +150,10 @@ class SqlRecords:
         wanted = select(self._table).where(*self._is_one()).with_for_update()
         return connection.execute(wanted, self._named(place, key)).first()
 
-    def _insert(self, connection: Connection, place: Place, key: str, change: Change) -> Record:
+    def _insert(
+        self, connection: Connection, place: Place, key: str, change: Change
+    ) -> Record | None:
+        """Store the first version; None where there is a row."""
         row: dict[str, Any] = {**_values(change), "version": 1, "deleted": False}
         names = {**self._named(place, key), **row}
         if connection.dialect.name == "postgresql":
@@ -154,7 +161,7 @@ class SqlRecords:
 
             new = upsert(self._table).values(names).on_conflict_do_nothing()
             if connection.execute(new.returning(self._table.c.key)).first() is None:
-                raise Conflict(f"{key} was created by somebody else just now. Read it again.")
+                return None
         else:
             connection.execute(insert(self._table), names)  # on SQLite, who writes is alone
         self._note(connection, place, key, row, None, row["value"], change.reason)
