@@ -97,3 +97,33 @@ async def test_what_a_task_prefers_shows_nothing_of_another_person(kit: Kit) -> 
         assert {one["scope_type"] for one in found["sources"]} == {"task", "project", "system"}
     own = await result(kit, "db.preference.effective", PM_OF_BOB, task_id=SORT)
     assert "custom.of_group" in own["effective"]
+
+
+@pytest.mark.parametrize(
+    ("scope_type", "there", "absent"),
+    [("user", "alice", "eve"), ("group", "designers", "eves")],
+    ids=["user", "group"],
+)
+async def test_without_a_user_there_are_no_preferences_of_people(
+    kit: Kit, scope_type: str, there: str, absent: str
+) -> None:
+    typed = {"value_type": "string", "value": "x"}
+    given = {"scope_type": scope_type, "scope_id": there, "key": "custom.a"}
+    await result(kit, "db.preference.create", **given, **typed)
+    told: list[str] = []
+    for scope_id in (there, absent):
+        scope = {"scope_type": scope_type, "scope_id": scope_id}
+        assert await result(kit, "db.preference.list", PM, **scope) == {"entries": []}
+        for tool, more in (("get", {}), ("create", typed), ("update", typed), ("delete", {})):
+            error = await refused(kit, f"db.preference.{tool}", PM, **scope, key="custom.a", **more)
+            assert error["type"] == "not_found", tool
+            told.append(error["message"].replace(scope_id, ""))
+    assert told[:4] == told[4:]
+
+
+async def test_without_a_user_the_tasks_own_preferences_are_written(kit: Kit) -> None:
+    scope = {"scope_type": "task", "scope_id": SORT, "key": "custom.a"}
+    await result(kit, "db.preference.create", PM, **scope, value_type="string", value="x")
+    assert (await result(kit, "db.preference.get", PM, **scope))["value"] == "x"
+    found = await result(kit, "db.preference.effective", PM, task_id=BUILD)
+    assert found["effective"][STYLE] == "bullets", "the task is run with all that applies to it"

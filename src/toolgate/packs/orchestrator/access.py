@@ -1,9 +1,9 @@
 """Which tasks and projects a caller reaches.
 
 Admins reach all. A project manager without a user runs the whole system: it reaches every task, and
-no project, since projects are a user's. Everybody else reaches what its user does: the tasks that
-the user created, those of the user's projects, and these projects. A key that is bound to a task,
-job or project reaches nothing else.
+nothing that is a user's: no project, no preferences of users and groups. Everybody else reaches
+what its user does: the tasks that the user created, those of the user's projects, and these
+projects. A key that is bound to a task, job or project reaches nothing else.
 
 A role in a project lets its holder change what belongs to the project, or only read it. Whoever
 created a task may change it, whatever the role.
@@ -23,7 +23,7 @@ class Viewer:
     """A caller, as the database is asked about its records."""
 
     all_tasks: bool
-    all_projects: bool
+    is_admin: bool
     user_id: str | None
     task_id: str | None
     project_id: str | None
@@ -37,7 +37,7 @@ def viewer_of(principal: Principal) -> Viewer:
     bound = principal.bound
     return Viewer(
         all_tasks=admin or system,
-        all_projects=admin,
+        is_admin=admin,
         user_id=None if admin else principal.user_id,
         task_id=bound.get("task_id"),
         project_id=bound.get("project_id"),
@@ -53,7 +53,7 @@ def acting_user(principal: Principal, owner: str | None) -> str | None:
 
 def as_user(principal: Principal, user_id: str) -> Viewer:
     """The caller, with the reach of one user and no more."""
-    return replace(viewer_of(principal), all_tasks=False, all_projects=False, user_id=user_id)
+    return replace(viewer_of(principal), all_tasks=False, is_admin=False, user_id=user_id)
 
 
 def read_only_role() -> Forbidden:

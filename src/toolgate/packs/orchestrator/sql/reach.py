@@ -48,7 +48,7 @@ def projects_of(user_id: str, *, writing: bool = False) -> "CompoundSelect[str]"
 
 def reached_projects(viewer: Viewer) -> ColumnElement[bool]:
     """Of table `projects`."""
-    if viewer.all_projects:
+    if viewer.is_admin:
         reached: ColumnElement[bool] = true()
     elif viewer.user_id is None:
         reached = false()
@@ -101,7 +101,7 @@ IDS = ("user_id", "task_id", "project_id", "job_id")
 def shape_of(viewer: Viewer) -> tuple[bool, ...]:
     """Callers of one shape are asked about with one statement."""
     bound = (getattr(viewer, name) is not None for name in IDS)
-    return (viewer.all_tasks, viewer.all_projects, *bound)
+    return (viewer.all_tasks, viewer.is_admin, *bound)
 
 
 def with_parameters(viewer: Viewer) -> Viewer:

@@ -270,10 +270,10 @@ def _reached_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
             return exists().where(projects.c.id == scope_id, reached_projects(viewer))
         case "user":
             there = exists().where(users.c.id == scope_id)
-            return there if viewer.all_tasks else there.where(users.c.id == viewer.user_id)
+            return there if viewer.is_admin else there.where(users.c.id == viewer.user_id)
         case "group":
             there = exists().where(groups.c.id == scope_id)
-            if viewer.all_tasks:
+            if viewer.is_admin:
                 return there
             member = and_(members.c.group_id == scope_id, members.c.user_id == viewer.user_id)
             return and_(there, exists().where(member))

@@ -146,6 +146,7 @@ async def get(ctx: Ctx, args: ByKey) -> Preference:
     """Read one scope's own preference.
 
     It does not look at other scopes: `db.preference.effective` says what applies to a task.
+    Preferences of users and groups are there for these users alone, and for admins.
     """
     place = place_of(args)
     if not await _reaches(ctx, place):
