@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from tests.gate.tools import ADMIN, PUBLIC, USER, a_tool, only_row, shipped, switches, words
 
+from toolgate.gate.pipeline import UNRULED
+from toolgate.gate.policy import NO_RULE, POLICY_ERROR
 from toolgate.gate.principal import ANONYMOUS, OF_PRINCIPAL
 from toolgate.gate.rule_schema import (
     ACTIONS,
@@ -12,8 +14,13 @@ from toolgate.gate.rule_schema import (
     entities,
 )
 from toolgate.gate.rules import BadPolicy, check, rules_of
+from toolgate.gate.scope import OUT_OF_SCOPE
 from toolgate.gate.tool import OF_TOOL
+from toolgate.identity.oauth.audit_notes import GRANTED
+from toolgate.packs.orchestrator.access_rules import NO_RULE as NO_ACCESS_RULE
 from toolgate.testing import opened_kit
+from toolgate.transports.edge import COUNTERS_UNAVAILABLE, GUESS_LIMIT, SCOPE_REQUIRED
+from toolgate.transports.refusals import CREDENTIALS_REQUIRED, UNREADABLE
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +70,7 @@ async def test_an_own_rule_needs_neither_a_name_nor_a_text(tmp_path: Path) -> No
     async with opened_kit(tmp_path, policy__folder=folder) as kit:
         refused = await kit.call("list_collections")
         row = await only_row(kit)
-        assert row["rule"].startswith("policy")
+        assert row["rule"] == "bare.cedar:1"
         assert refused.body == {"error": f"Not allowed by rule {row['rule']!r}."}
 
 
@@ -126,6 +133,22 @@ def problems_of(text: str) -> str:
     with pytest.raises(BadPolicy) as refused:
         check(rules_of({"team.cedar": text}), words())
     return str(refused.value)
+
+
+GATES_WORDS = (
+    NO_RULE,
+    POLICY_ERROR,
+    UNRULED.rule,
+    OUT_OF_SCOPE,
+    CREDENTIALS_REQUIRED,
+    UNREADABLE,
+    SCOPE_REQUIRED,
+    GUESS_LIMIT,
+    COUNTERS_UNAVAILABLE,
+    GRANTED,
+    NO_ACCESS_RULE,
+    "access-rule:1",
+)
 
 
 # Where Cedar does not say which word it is about, the line is the rule's first.
@@ -199,6 +222,25 @@ def test_a_scope_that_can_never_fit_is_told(scope: str, says: str) -> None:
 )
 def test_a_rule_that_is_not_written_like_one_is_told_how(rule: str, says: str) -> None:
     assert says in problems_of(rule)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "says"),
+    [
+        ('@syas("no")', "line 2: there is no annotation @syas. Did you mean says?"),
+        ('@Id("x")', "there is no annotation @Id. Did you mean id?"),
+        ('@reason("no")', "there is no annotation @reason. There is: id, says."),
+        ("@id", '@id needs a text, such as @id("no-queries").'),
+        ('@says("")', '@says needs a text, such as @says("'),
+        *((f'@id("{one}")', "is what the gate itself calls a decision") for one in GATES_WORDS),
+    ],
+)
+def test_annotations_that_mean_nothing_or_something_else_are_told(
+    annotation: str, says: str
+) -> None:
+    told = problems_of(f"\n{annotation}\nforbid (principal, action, resource);")
+    assert told.startswith("team.cedar, line 2: ")
+    assert says in told
 
 
 def test_every_mistake_is_told_up_to_a_few() -> None:

@@ -167,11 +167,9 @@ def _explain(
 def _rule_text(settings: "Settings", rule: str) -> str | None:
     """The rule as its author wrote it."""
     from toolgate.app import offers_of
-    from toolgate.gate.rules import rules_in, shipped_rules
+    from toolgate.gate.rules import rules_in, rules_of, shipped_rules
 
     own = rules_in(settings.policy.folder) if settings.policy.folder else {}
-    begins = re.compile(rf'^@id\("{re.escape(rule)}"\).*?;[ \t]*$', re.DOTALL | re.MULTILINE)
-    for text in (shipped_rules(offers_of(settings)) | own).values():
-        if match := begins.search(text):
-            return match.group()
-    return None
+    every = rules_of(shipped_rules(offers_of(settings)) | own)
+    called = re.compile(rf'^@id\("{re.escape(rule)}"\)', re.MULTILINE)
+    return next((one.text for one in every if one.name == rule or called.search(one.text)), None)

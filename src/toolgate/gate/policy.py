@@ -58,7 +58,10 @@ class Policy:
         forms = {f"policy{at}": evaluated_form(rule) for at, rule in enumerate(self._each)}
         every: dict[str, Any] = {"staticPolicies": forms, "templates": {}, "templateLinks": []}
         self._rules = cedarpy.PolicySet.from_json_str(orjson.dumps(every).decode())
-        self._annotations = {name: one.get("annotations", {}) for name, one in forms.items()}
+        self._annotations = {
+            f"policy{at}": {"id": rule.name, **forms[f"policy{at}"].get("annotations", {})}
+            for at, rule in enumerate(self._each)
+        }
         self._switches = switches
         self._context = self._fixed = context(switches)
         """What rules find in `context`: with the live switches, and without."""
@@ -120,8 +123,8 @@ class Policy:
         reasons = sorted(result.diagnostics.reasons)
         if not reasons:
             return False, NO_RULE, None
-        annotations = self._annotations.get(reasons[0], {})
-        return result.allowed, annotations.get("id", reasons[0]), annotations.get("says")
+        annotations = self._annotations[reasons[0]]
+        return result.allowed, annotations["id"], annotations.get("says")
 
     def _note(self, errors: Iterable[str]) -> None:
         for error in errors:

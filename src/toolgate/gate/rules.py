@@ -44,6 +44,23 @@ VARIABLE_OF = {PRINCIPAL: "principal", TOOL: "resource", None: "context"}
 COMPARING = ("==", "!=", "contains", "containsAny", "containsAll")
 
 
+ANNOTATIONS = {"id": '@id("no-queries")', "says": '@says("Ask for one document.")'}
+OF_THE_GATE = (
+    "access-rule:",
+    "counters-unavailable",
+    "credentials-required",
+    "guess-limit",
+    "no-access-rule-allows",
+    "no-rule-",
+    "oauth-",
+    "out-of-scope",
+    "policy-error",
+    "scope-required",
+    "unreadable",
+)
+"""How the names begin that audit rows have for decisions without a rule of Cedar's."""
+
+
 class BadPolicy(ValueError):
     """Rules cannot be used; the message says which and why."""
 
@@ -57,6 +74,11 @@ class Rule:
     text: str
     pack: str | None = None
     """The pack that brings it; it then applies to tools of that pack alone."""
+
+    @property
+    def name(self) -> str:
+        """What it is called where it has no @id."""
+        return f"{Path(self.file).name}:{self.line}"
 
     def place(self, word: str | None = None) -> str:
         """Where it is, or where a word of it is."""
@@ -192,12 +214,26 @@ def _problems(
         *(_worded_error(rule, words, one) for one in reasons),
         *_never_true(rule, tree, words),
     ]
-    id_ = tree.get("annotations", {}).get("id")
+    annotations: dict[str, str | None] = tree.get("annotations", {})
+    problems += _annotation_problems(rule, annotations)
+    id_ = annotations.get("id")
     if id_ is not None and (first := ids.setdefault(id_, rule)) is not rule:
         problems.append(
             f'{rule.place()}: @id("{id_}") is taken by {first.place()}. Choose another.'
         )
     return list(dict.fromkeys(problems))
+
+
+def _annotation_problems(rule: Rule, annotations: Mapping[str, str | None]) -> Iterator[str]:
+    for name, value in annotations.items():
+        place = rule.place(rf"@\s*{name}\b")
+        if name not in ANNOTATIONS:
+            yield f"{place}: there is no annotation @{name}. {nearest(name, ANNOTATIONS)}"
+        elif not value:
+            yield f"{place}: @{name} needs a text, such as {ANNOTATIONS[name]}."
+        elif name == "id" and value.startswith(OF_THE_GATE):
+            taken = "is what the gate itself calls a decision"
+            yield f'{place}: @id("{value}") {taken}. Choose another.'
 
 
 def _is_too_large(text: str) -> bool:
