@@ -8,28 +8,41 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-PLACEHOLDER = r"(?:<[^<>@]{1,40}>|\$\{?\w{1,80}\}?|\{{1,2}\w{1,80}\}{1,2}|\*+|PASS(?:WORD)?)"
+PLACEHOLDER = (
+    r"(?:<[^<>@]{1,40}>|\$\{?\w{1,80}\}?|\{{1,2}\w{1,80}\}{1,2}|\*{1,80}|(?-i:PASS(?:WORD)?))"
+)
 """What stands in a URL of an example where the password would be."""
 FORMATS = {
-    "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
+    "a private key": re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
     "a Stripe key": re.compile(r"\b[rs]k_(live|test)_[0-9A-Za-z]{16,}"),
     "an OpenAI or Anthropic key": re.compile(
         r"\bsk-(?:proj-|ant-)?(?=[A-Za-z_-]{0,40}[0-9])[0-9A-Za-z_-]{20,}"
     ),
-    "a GitHub token": re.compile(r"\b(gh[pousr]_[0-9A-Za-z]{36,}|github_pat_[0-9A-Za-z_]{36,})"),
+    "a GitHub token": re.compile(r"gh[pousr]_[0-9A-Za-z]{36,}|github_pat_[0-9A-Za-z_]{36,}"),
     "a GitLab token": re.compile(r"\bglpat-[0-9A-Za-z_-]{20,}"),
+    "an npm token": re.compile(r"\bnpm_[0-9A-Za-z]{36}"),
     "a Slack token": re.compile(r"\bxox[abprs]-[0-9A-Za-z-]{10,}"),
     "an AWS access key": re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{16}\b"),
+    "an AWS secret key": re.compile(
+        r"(?i:secret_?access_?key)[\"']?\s{0,3}[=:]\s{0,3}[\"']?[0-9A-Za-z/+]{40}"
+    ),
     "a Google API key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
-    "a toolgate key": re.compile(r"\btg_[0-9a-f]{16}_[0-9a-f]{64}\b"),
+    "a Google access token": re.compile(r"\bya29\.[0-9A-Za-z_-]{20,}"),
+    "a toolgate key": re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}"),
     "a JSON Web Token": re.compile(
-        r"(?<![0-9A-Za-z_-])eyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.[\w-]+"
+        r"(?<![\w-])eyJ[0-9A-Za-z_-]{10,}+\.eyJ[0-9A-Za-z_-]{10,}+\.[\w-]+"
     ),
     "a URL with a password": re.compile(
-        rf"\b[a-z][a-z0-9+.-]{{0,30}}://[^\s/:@]+:(?!{PLACEHOLDER}@)[^\s/:@]{{3,}}@"
+        rf"[a-z0-9+.-]{{1,20}}://[^\s/:@]{{0,256}}:(?!{PLACEHOLDER}@)[^\s/:@]{{3,256}}@",
+        re.IGNORECASE,
+    ),
+    "an Authorization header": re.compile(
+        r"(?i:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|bearer|token)\s{1,3})"
+        r"(?=[a-z+/._~-]{0,80}[A-Z0-9])[0-9A-Za-z+/._~-]{8,}"
     ),
 }
-"""None may go on to the end of the text from many places in it: texts are long."""
+"""Each is linear in the text: no part without an upper bound is followed by one that overlaps it,
+or begins within itself."""
 SECRET_NAMES = re.compile(
     r"(?:^|[._-])(password|passwd|passphrase|secret|api_?key|private_?key|access_?token|"
     r"refresh_?token|auth_?token|bearer_?token|client_?secret|credentials?)$|^token$",

@@ -6,28 +6,47 @@ this one keeps out the usual, and names what it found.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+import anyio.to_thread
 
 from toolgate.packs.orchestrator.skills.hidden_text import hidden_in
 from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS, LINE_PATTERNS, Category
-from toolgate.packs.orchestrator.skills.plain_text import decoded, plain, plain_lines
+from toolgate.packs.orchestrator.skills.plain_text import (
+    decoded,
+    plain,
+    plain_lines,
+    rotated_back,
+    with_letters,
+)
 
 MOST_SHOWN = 200
+MOST_BEFORE = 160
+MOST_AT_ONCE = 4 * 1024
+"""Characters that are examined on the event loop, in about a millisecond."""
 
 LINES: list[tuple[Category, re.Pattern[str]]] = [
     (category, re.compile(pattern, re.MULTILINE)) for category, pattern in LINE_PATTERNS
 ]
 NEGATION = re.compile(
-    r"(?:\b(?:never|not|don't|do not|cannot|can't|must not|mustn't|should not|shouldn't|won't|"
-    r"will not|refuse to|avoid|without|nobody may|no one may|instead of)\b[^.!?;:]{0,40})$"
+    r"\b(?:never|not|cannot|don't|can't|mustn't|shouldn't|won't|nor|refuses? to|declines? to) "
+    r"(?:(?:ever|to|try to|attempt to|allowed to|permitted to|be used to|help \w{1,20} to) "
+    r"|(?:(?!mind|worry|hesitat|stop|wait|forget|fail|delay|doubt|fear)\w{1,20},? ){1,3}n?or "
+    r"|(?:let|allow) (?:[\w']{1,20} ){1,4}(?:make|have|tell|trick|talk) you (?:to |into )?)?$"
 )
+"""It counts directly before the verb, or before a row of verbs that ends in "or"."""
 SPEAKS_OF = re.compile(
     r"\b(?:inject\w*|attack\w*|phrases?|examples?|e\.g\.|such as|patterns?|detect\w*|suspicious|"
     r"malicious|untrusted|attempts?|refus\w*|reject\w*|flags?|jailbreak\w*|warn\w*|quot\w+|"
     r"text that says|if (?:a|the|any) \w+ (?:says|asks|tells|contains))\b"
 )
 QUOTED_BEFORE = re.compile(r"(?:[\"'`(\[]|\b(?:says|like|as):?) ?$")
+MEANT_AFTER = re.compile(
+    r"[^\"'`)\].]{0,60}[.!]?[\"'`)\]]{1,2},? (?:is|are|applies|apply|describes?) "
+    r"(?:exactly |now |just )?(?:what|how|to|your|the rules?|now) ?(?:you|we|it|applies|do)\b"
+)
+"""An "example" that the reader is told to follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +69,25 @@ class ContentAudit:
             for pattern in some
         ]
 
+    async def read(self, text: str) -> Finding | None:
+        """Examine a text; a long one in a thread, since others wait for the event loop."""
+        if len(text) <= MOST_AT_ONCE:
+            return self.examine(text)
+        return await anyio.to_thread.run_sync(self.examine, text)
+
     def examine(self, text: str) -> Finding | None:
         """The first finding, or None for a text that is fit to be read."""
         if hidden := hidden_in(text):
             return Finding("hidden_instructions", hidden[:MOST_SHOWN])
-        found = self._phrase(plain(text)) or _line_in(text)
-        if found is not None:
+        for one in _readings(text):
+            if found := self._phrase(one):
+                return found
+        if found := _line_in(text):
             return found
         for content in decoded(text):
-            if inner := self._phrase(plain(content)):
-                return Finding("hidden_instructions", inner.text)
+            for one in _readings(content):
+                if inner := self._phrase(one):
+                    return Finding("hidden_instructions", inner.text)
         return None
 
     def _phrase(self, text: str) -> Finding | None:
@@ -79,9 +107,20 @@ def _line_in(text: str) -> Finding | None:
     return None
 
 
+def _readings(text: str) -> Iterator[str]:
+    """The ways in which a text can be read."""
+    whole = plain(text)
+    yield whole
+    for other in (with_letters(whole), rotated_back(whole)):
+        if other is not None:
+            yield other
+
+
 def _is_spoken_of(text: str, found: re.Match[str]) -> bool:
     """Whether the phrase is forbidden there, or quoted as an example, rather than meant."""
-    before = text[max(0, found.start() - 160) : found.start()]
+    before = text[max(0, found.start() - MOST_BEFORE) : found.start()]
     if NEGATION.search(before):
         return True
-    return bool(QUOTED_BEFORE.search(before) and SPEAKS_OF.search(before))
+    if not (QUOTED_BEFORE.search(before) and SPEAKS_OF.search(before)):
+        return False
+    return MEANT_AFTER.match(text, found.end()) is None

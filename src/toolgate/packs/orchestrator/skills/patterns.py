@@ -1,4 +1,7 @@
-"""Phrases that a skill may not hold, as patterns for text in its plain form."""
+"""Phrases that a skill may not hold, as patterns for text in its plain form.
+
+Every repetition has an upper bound, so a place in a text costs the same in a short and a long one.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -40,7 +43,7 @@ DEFAULT_PATTERNS: Mapping[Category, Sequence[str]] = {
         rf"{IGNORE} (?:everything|all|anything|what) (?:(?:that )?(?:you|i) (?:were|was|have been) "
         r"(?:told|taught|instructed)|(?:written |said )?(?:above|before(?: this)?))",
         r"you are now (?:in |entering |a |an |the |called |known as |no longer )"
-        r"(?:\w+ ){0,4}?(?:mode|ai|assistant|model|dan|persona|chatbot|bound|restricted|"
+        r"(?:\w{1,30} ){0,4}?(?:mode|ai|assistant|model|dan|persona|chatbot|bound|restricted|"
         r"unrestricted|unfiltered|jailbroken)",
         r"you are now (?:called |named )?dan\b",
         r"(?:here are|these are|receive|follow)(?: your| my| the)? new (?:system )?instructions",
@@ -63,12 +66,14 @@ DEFAULT_PATTERNS: Mapping[Category, Sequence[str]] = {
         r"(?:(?:all|any|every|of|the|your|"
         rf"its|their|our|a|list|full|complete|stored|user'?s?) ){{1,4}}{SECRETS}{OTHER_MEANING}",
         rf"(?:send|post|e-?mail|upload|forward|transmit|copy) [^.!?]{{0,60}}\b{SECRETS}"
-        rf"{OTHER_MEANING} (?:\w+ ){{0,3}}to (?:https?://|\S+@\S+|an? external|my |this )",
+        rf"{OTHER_MEANING} (?:\w{{1,30}} ){{0,3}}to "
+        r"(?:https?://|\S{1,64}@\S|an? external|my |this )",
         r"(?:ignore|bypass|circumvent|evade|get around|disregard|defeat|subvert) "
         r"(?:(?:all|any|the|your|its|every|these) ){0,3}"
         r"(?:safety|security|access[ -]controls?|permission checks?|guardrails?|"
-        r"content (?:filters?|polic\w+)|moderation|sandbox(?:ing)?|authori[sz]ation)"
-        r"(?: (?:checks?|controls?|filters?|rules?|measures?|restrictions?|polic\w+|guidelines?))?",
+        r"content (?:filters?|polic\w{1,6})|moderation|sandbox(?:ing)?|authori[sz]ation)"
+        r"(?: (?:checks?|controls?|filters?|rules?|measures?|restrictions?|polic\w{1,6}|"
+        r"guidelines?))?",
         rf"\b(?:reveal|disclose|leak|expose|exfiltrate) {PROMPT}{OTHER_MEANING}",
         rf"\b(?:print|output|dump|repeat|recite|tell|give|show)(?: me| us)? {PROMPT}"
         r"(?= ?(?:[.!?]|$)| (?:verbatim|word for word|in full|to (?:me|us|the user)|first|now)\b)",

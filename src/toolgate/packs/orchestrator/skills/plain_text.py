@@ -1,7 +1,12 @@
-"""Text as it is read, whatever it is spelled with: look-alike letters, entities, gaps, Base64."""
+"""Text as it is read, whatever it is spelled with: look-alike letters, entities, gaps, encodings.
+
+Every step costs what the text's length says: patterns neither nest nor overlap, and marks are taken
+away before `normalize` would sort them.
+"""
 
 import base64
 import binascii
+import codecs
 import html
 import re
 import unicodedata
@@ -12,12 +17,29 @@ GREEK = dict(zip("αβεηικνορτυχγ", "abenikvoptuxy", strict=True))
 OTHERS = dict(zip("ℓıɑɡɩʟո", "liagiln", strict=True))
 LOOK_ALIKES = str.maketrans({**CYRILLIC, **GREEK, **OTHERS})
 """Letters that look Latin; of scripts whose own words mean something else when taken for it."""
-QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'"})
+QUOTES = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "\u2800": " "}
+)
+DIGITS = str.maketrans("013457@$", "oieastas")
+"""Digits that are written for letters."""
+MIXED = re.compile(r"(?<![a-z0-9@$])(?=[@$0-9]{0,8}[a-z])(?=[@$a-z]{0,12}[0-9@$])[a-z0-9@$]{3,20}+")
+"""A word of letters and such digits."""
+LEADING_ZEROS = re.compile(r"(&#[xX]?)0+")
+TOO_LARGE = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9a-fA-F]{7,}+);?")
 MARKUP = re.compile(r"(?<=\w)[*_~`]+(?=\w)|[*~]{1,3}|(?<!\w)_+|_+(?!\w)")
+PHRASES = re.compile(r"[\ufdf0-\ufdfd]")
+"""Single characters that stand for Arabic phrases of up to eighteen letters."""
+BROKEN_WORD = re.compile(r"(?<=[a-z])-\n[ \t]*+(?=[a-z])")
+BAR = re.compile(r"(?<!<)\|(?!>)")
 GAPS = re.compile(r"\b(?:[a-z][ .\-_*]){4,}[a-z]\b")
 SPACE = re.compile(r"\s+")
-ENCODED = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,}={0,2}(?![A-Za-z0-9+/=_-])")
-MOST_ENCODED = 200
+ENCODED = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,}+={0,2}(?![A-Za-z0-9+/=_-])")
+ENCODED_LINE = re.compile(r"[A-Za-z0-9+/_-]{4,}+={0,2}")
+HEXADECIMAL = re.compile(r"(?<![0-9a-fA-F])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,:]?){16,}+")
+HEX_DIGITS = re.compile(r"(?:0x|\\x)?([0-9a-fA-F]{2})")
+ROTATED = re.compile(r"vafgehpg|cebzcg|cnffjbeq|perqragvny|frperg|frphevgl|thvqryvar")
+"""Words of the patterns, rotated by 13 letters."""
+MOST_LAYERS = 3
 READABLE = 0.9
 
 
@@ -28,22 +50,87 @@ def plain(text: str) -> str:
 
 def plain_lines(text: str) -> str:
     """The same, with its lines and spaces as they are."""
-    whole = unicodedata.normalize("NFKD", html.unescape(text))
-    seen = "".join(one for one in whole if unicodedata.category(one) not in ("Cf", "Mn", "Me"))
-    latin = seen.casefold().translate(LOOK_ALIKES).translate(QUOTES)
-    return GAPS.sub(lambda gap: re.sub(r"[^a-z]", "", gap[0]), MARKUP.sub("", latin))
+    latin = _latin(_without_entities(text))
+    whole = BROKEN_WORD.sub("", BAR.sub(" ", latin))
+    return GAPS.sub(lambda gap: re.sub(r"[^a-z]", "", gap[0]), MARKUP.sub("", whole))
+
+
+def with_letters(text: str) -> str | None:
+    """Plain text with digits read as the letters they stand for; None where no word mixes them."""
+    read, count = MIXED.subn(lambda word: word[0].translate(DIGITS), text)
+    return read if count else None
+
+
+def rotated_back(text: str) -> str | None:
+    """Plain text rotated by 13 letters, if that makes words that matter."""
+    return codecs.decode(text, "rot13") if ROTATED.search(text) else None
 
 
 def decoded(text: str) -> Iterator[str]:
-    """What is readable of the text's Base64."""
-    for number, found in enumerate(ENCODED.finditer(text)):
-        if number >= MOST_ENCODED:
+    """What is readable of the text's Base64 and hexadecimal digits, layer by layer."""
+    for _ in range(MOST_LAYERS):
+        text = "\n".join(_readable(text))
+        if not text:
             return
-        run = found[0].rstrip("=").replace("-", "+").replace("_", "/")
-        try:
-            content = base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
+        yield text
+
+
+def _without_entities(text: str) -> str:
+    # `unescape` hands digits to `int`, which refuses thousands of them.
+    return html.unescape(TOO_LARGE.sub("\ufffd", LEADING_ZEROS.sub(r"\1", text)))
+
+
+def _latin(text: str) -> str:
+    if not text.isascii():
+        bare = PHRASES.sub(" ", _without_marks(text))
+        text = _without_marks(unicodedata.normalize("NFKD", bare))
+    return text.casefold().translate(LOOK_ALIKES).translate(QUOTES)
+
+
+def _without_marks(text: str) -> str:
+    """Without what has no shape of its own; `normalize` sorts rows of marks in quadratic time."""
+    return "".join(
+        one
+        for one in text
+        if one.isascii()
+        or not (unicodedata.combining(one) or unicodedata.category(one) in ("Cf", "Mn", "Me"))
+    )
+
+
+def _readable(text: str) -> Iterator[str]:
+    for found in ENCODED.finditer(text):
+        yield from _from_base64(found[0])
+    for block in _encoded_lines(text):
+        yield from _from_base64(block)
+    for found in HEXADECIMAL.finditer(text):
+        yield from _as_text(bytes.fromhex("".join(HEX_DIGITS.findall(found[0]))))
+
+
+def _encoded_lines(text: str) -> Iterator[str]:
+    """Lines in a row that hold nothing but Base64, joined."""
+    block: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        bare = line.strip(" \t>*-|`")
+        if ENCODED_LINE.fullmatch(bare):
+            block.append(bare)
             continue
-        letters = sum(one.isalpha() or one.isspace() for one in content)
-        if letters >= READABLE * len(content):
-            yield content
+        if len(block) > 1:
+            yield "".join(block)
+        block = []
+
+
+def _from_base64(run: str) -> Iterator[str]:
+    digits = run.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        yield from _as_text(base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True))
+    except binascii.Error:
+        return
+
+
+def _as_text(content: bytes) -> Iterator[str]:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return
+    if sum(one.isprintable() or one.isspace() for one in text) >= READABLE * len(text):
+        yield text

@@ -137,7 +137,7 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
     if owner is None:
         raise NotFound(NO_TASK)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    _check(ctx, args.name, args.content)
+    await _check(ctx, args.name, args.content)
     made = await ctx.world.skills.create(
         ctx.tx,
         NewSkill(
@@ -224,7 +224,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     scope_id = None
     if args.scope is not None:
         scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    _check(ctx, args.name, args.content)
+    await _check(ctx, args.name, args.content)
     changed = await ctx.world.skills.update(
         ctx.tx,
         _acting_user(ctx, task),
@@ -321,14 +321,14 @@ async def _is_in_scope(
     return await work.changes(acting, scope, scope_id)
 
 
-def _check(ctx: Ctx, name: str | None, content: str | None) -> None:
+async def _check(ctx: Ctx, name: str | None, content: str | None) -> None:
     size = len((content or "").encode())
     if size > MOST_BYTES:
         raise InvalidArguments(
             [Problem("content", "size", f"content has {size} bytes; at most {MOST_BYTES} are kept")]
         )
     for field, text in (("name", name), ("content", content)):
-        if text is not None and (found := ctx.world.content_audit.examine(text)):
+        if text is not None and (found := await ctx.world.content_audit.read(text)):
             told = {"category": found.category, "triggering_text": found.text}
             raise _refused(told, f"The skill was not stored: its {field} was refused")
 

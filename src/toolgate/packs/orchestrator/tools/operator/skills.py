@@ -70,12 +70,16 @@ async def rescan(ctx: Ctx, args: Paged) -> Rescan:
     What is found is put into quarantine: nobody reads it until its text is changed.
     """
     rows, more = await listed(ctx, "skill", args, {})
-    findings: list[Finding] = []
-    for row in rows:
-        if row["quarantine"] is None and (noted := _found(ctx, row)):
-            # Of this version only: a text that was mended meanwhile is not what was looked at.
-            await _set(ctx, {"id": row["id"], "version": row["version"]}, noted)
-            findings.append(Finding(skill_id=row["id"], name=row["name"], **noted))
+    # All are read before the first is written: no transaction is open while texts are examined.
+    found = [
+        (row, noted)
+        for row in rows
+        if row["quarantine"] is None and (noted := await _found(ctx, row))
+    ]
+    for row, noted in found:
+        # Of this version only: a text that was mended meanwhile is not what was looked at.
+        await _set(ctx, {"id": row["id"], "version": row["version"]}, noted)
+    findings = [Finding(skill_id=row["id"], name=row["name"], **noted) for row, noted in found]
     return Rescan(scanned=len(rows), quarantined=findings, **more)
 
 
@@ -107,19 +111,19 @@ async def quarantine(ctx: Ctx, args: Quarantine) -> State:
 async def release(ctx: Ctx, args: BySkill) -> State:
     """Let a skill be read again; one whose text would be refused today stays where it is."""
     row = await needed(ctx, "skill", id=args.skill_id)
-    if found := _found(ctx, row):
+    if found := await _found(ctx, row):
         category, text = found.values()
         raise Conflict(f"It would be refused ({category}: {text!r}). Change its name or text.")
     await _set(ctx, {"id": args.skill_id}, None)
     return State(skill_id=args.skill_id, quarantined=False)
 
 
-def _found(ctx: Ctx, row: Row) -> dict[str, str] | None:
+async def _found(ctx: Ctx, row: Row) -> dict[str, str] | None:
     """What would be refused today of a skill's name or text; of a secret, only its kind."""
     for text in (row["name"], row["content"]):
         if secret := secret_in("", text):
             return {"category": "secret", "triggering_text": secret}
-        if found := ctx.world.content_audit.examine(text):
+        if found := await ctx.world.content_audit.read(text):
             return {"category": found.category, "triggering_text": found.text}
     return None
 
