@@ -118,9 +118,10 @@ def ids_of(tool: AnyTool) -> Iterator[tuple[str, dict[str, str], dict[str, Any]]
     fields = tool.input.model_fields
     more = ARGUMENTS.get(tool.name, {})
     for field, ids in OWN.items():
-        # Where a task is named, a job beside it is for the audit alone.
-        if field in fields and not (field == "job_id" and "task_id" in fields):
-            yield field, ids, more
+        # Where a task is named, a job beside it is one of that task.
+        beside = {"task_id": BUILD} if field == "job_id" and "task_id" in fields else {}
+        if field in fields:
+            yield field, ids, {**more, **beside}
     if "scope_type" in fields and "scope_id" in fields:
         for scope_type, ids in SCOPES.items():
             yield f"scope {scope_type}", ids, {**more, "scope_type": scope_type}

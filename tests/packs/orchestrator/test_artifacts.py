@@ -17,6 +17,7 @@ from tests.packs.orchestrator.calls import (
     PM_OF_ALICE,
     PM_OF_BOB,
     SORT,
+    SORTING,
     WORKER,
     refused,
     result,
@@ -227,6 +228,22 @@ async def test_run_and_job_are_in_the_audit(kit: Kit) -> None:
     assert (await kit.audit_rows())[-1]["job_id"] == BUILDING
     given = {"task_id": BUILD, "path": "c", "content_bytes_base64": ""}
     assert await refused(kit, "artifact.put", bound, **given, job_id=ABSENT) == NO_TASK
+
+
+@pytest.mark.parametrize("who", [PM, PM_OF_ALICE, WORKER], ids=["system", "manager", "worker"])
+async def test_the_job_that_makes_it_is_one_of_the_task(kit: Kit, who: Any, tmp_path: Path) -> None:
+    before = stored_files(tmp_path)
+    given = {"task_id": BUILD, "path": "a", "content_bytes_base64": "AA=="}
+    took: list[list[str]] = []
+    for job in (SORTING, ABSENT):
+        with noted_statements() as noted:
+            error = await refused(kit, "artifact.put", who, **given, job_id=job)
+        assert error == {"type": "not_found", "message": "The task has no such job."}
+        took.append([one for one in noted if "orchestrator_" in one])
+    assert took[0][-2:] == took[1][-2:]
+    assert await paths(kit) == [DEMO]
+    assert stored_files(tmp_path) == before
+    await put(kit, "a", who=who, job_id=BUILDING)
 
 
 async def test_a_dry_run_stores_nothing_not_even_a_blob(kit: Kit, tmp_path: Path) -> None:

@@ -38,6 +38,10 @@ class Work(Protocol):
         """One job."""
         ...
 
+    async def has_job(self, task_id: str, job_id: str) -> bool:
+        """Whether a job is one of a task; whoever asks reaches the task."""
+        ...
+
     def job_now(self, job: Row) -> Row:
         """A job as it is now: one that runs past its lease has lost it."""
         ...

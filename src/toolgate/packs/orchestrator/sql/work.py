@@ -83,6 +83,11 @@ class SqlWork:
         found = await self._first(_job(viewer, job_id))
         return None if found is None else as_of(found, timestamp())
 
+    async def has_job(self, task_id: str, job_id: str) -> bool:
+        """Whether a job is one of a task; whoever asks reaches the task."""
+        wanted = select(jobs.c.id).where(jobs.c.id == job_id, jobs.c.task_id == task_id)
+        return await self._first(wanted) is not None
+
     def job_now(self, job: Row) -> Row:
         """A job as it is now: one that runs past its lease has lost it."""
         return as_of(job, timestamp())

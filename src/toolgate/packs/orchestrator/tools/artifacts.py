@@ -30,6 +30,7 @@ family = Family("artifacts", ORCHESTRATOR)
 
 Ctx = Context[OrchestratorWorld]
 NO_TASK, NO_ARTIFACT = "Task not found", "Artifact not found"
+NO_JOB = "The task has no such job."
 LISTING = "artifact.list"
 BODY_BYTES = MOST_BYTES * 7 // 5
 """An artifact as base64, and room for the other arguments."""
@@ -80,7 +81,9 @@ class Written(OfTask):
     )
     content_type: MediaType = Field(default=OCTETS, description="Their media type.")
     run_id: RunId | None = Field(default=None, description="The run that makes it, for the audit.")
-    job_id: JobId | None = Field(default=None, description="The job that makes it, for the audit.")
+    job_id: JobId | None = Field(
+        default=None, description="The job of this task that makes it, for the audit."
+    )
 
 
 class Listed(OfTask, Paged):
@@ -137,6 +140,8 @@ async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
     """
     if await ctx.world.work.task_to_change(viewer_of(ctx.principal), args.task_id) is None:
         raise NotFound(NO_TASK)
+    if args.job_id is not None and not await ctx.world.work.has_job(args.task_id, args.job_id):
+        raise NotFound(NO_JOB)
     content = await decoded(args.content_bytes_base64)
     blob = ctx.world.blob_names.new()
     if not ctx.dry_run:
