@@ -22,7 +22,7 @@ FAILS = '@id("fails") forbid (principal, action, resource) when { 92233720368547
 
 def zoo(rules: str) -> list[AnyOffer]:
     (one,) = offer(a_tool("zoo.walk", pack="network"))
-    return [replace(one, rules=rules)]
+    return [replace(one, rules=rules, complete=True)]
 
 
 async def test_a_permit_of_a_pack_opens_its_own_tools_alone(tmp_path: Path) -> None:
