@@ -23,7 +23,7 @@ from toolgate.gate.cursors import cursors_of
 from toolgate.gate.epochs import Epoch
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
-from toolgate.gate.offer import AnyOffer, Site
+from toolgate.gate.offer import AnyOffer, Site, opening
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Target
@@ -158,7 +158,7 @@ async def _worlds(
         if offer.open is not None:
             section = settings.section(offer.pack.name)
             with packs.blame(offer.pack.name, "be opened"):
-                world = await stack.enter_async_context(offer.open(site, section))
+                world = await stack.enter_async_context(opening(offer, site, section))
             worlds[offer.pack.name] = OpenPack(world, _separate_targets(site))
     return worlds
 

@@ -74,6 +74,7 @@ def test_the_message_names_pack_file_and_line(told: tuple[str, str]) -> None:
     message = str(refused.value)
     assert message.startswith(f"Pack 'zoo' ({module}:OFFER) cannot be loaded: ")
     assert words in message
+    assert ".." not in message.replace("...", "")
     assert message.endswith("take it out of the setting packs.enabled.")
 
 
@@ -102,6 +103,41 @@ def test_a_pack_that_cannot_be_opened_is_named_with_file_and_line(
     assert ended.code == 2
     place = f"{tmp_path / 'zoo_open.py'}:5: KeyError: 'port'"
     assert f"Pack 'zoo' (zoo_open:OFFER) cannot be opened: {place}" in ended.out
+
+
+@pytest.mark.parametrize("word", ["yield", "return"])
+def test_what_opens_a_pack_and_is_no_context_manager_is_told_the_decorator(
+    cli: Any, install: Install, tmp_path: Path, word: str
+) -> None:
+    source = OPENS.replace("@contextlib.asynccontextmanager\n", "")
+    source = source.replace('yield {}["port"]', f"{word} None").replace(', commands="%s"', "")
+    install(f"zoo_{word}", source)
+    data = ["--data", str(tmp_path / "data")]
+    assert cli("db", "upgrade", *data).code == 0
+    ended = cli("call", "list_collections", *data)
+    assert ended.code == 2
+    told = "Pack 'zoo', field open: make it an async generator function under @contextlib"
+    assert told in ended.err + ended.out
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("OFFER = {}", "(zoo_other:OFFER) must be an Offer, not dict."),
+        (
+            'import toolgate.pack as tg\nOFFER = tg.Offer(pack=tg.Pack("ape", tg.SENTENCE, "A."))',
+            "(zoo_other:OFFER) is the Offer of pack 'ape'. Use one name for both.",
+        ),
+    ],
+    ids=["dict", "name"],
+)
+def test_an_entry_point_that_is_something_else_is_told_what(
+    install: Install, source: str, told: str
+) -> None:
+    install("zoo_other", source)
+    with pytest.raises(packs.UnknownPack) as refused:
+        packs.offers(["zoo"])
+    assert str(refused.value) == f"The entry point of pack 'zoo' {told}"
 
 
 def test_a_pack_without_its_commands_is_named_and_help_lists_the_others(

@@ -21,6 +21,7 @@ from toolgate.gate.limits import Allowance
 from toolgate.gate.outcomes import (
     Attached,
     Outcome,
+    check_result,
     encoding_error,
     outcome_of_result,
     result_too_large,
@@ -41,6 +42,7 @@ async def outcome_with_attachment(
         raise ResultTooLarge(NOT_IN_A_BATCH)
     uri = uri_of(tool.name, call.arguments) if call.attachments is Delivery.LINK else None
     result: Output = await tool.handler(context_of(call, tool), args)
+    check_result(result, tool)
     attachment = tool.attachment_of(result)
     if attachment is None:
         return outcome_of_result(result, tool, allowed.result_bytes)

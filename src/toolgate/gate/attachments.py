@@ -23,7 +23,7 @@ from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from toolgate.gate.annotations import is_optional, types_within
-from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.errors import BadResult, InvalidArguments, Problem
 
 OCTETS = "application/octet-stream"
 MEDIA_TYPE = re.compile(
@@ -78,7 +78,7 @@ class Attachment:
         for name, kind in (("size", int), ("media_type", str), ("name", str)):
             if not isinstance(getattr(self, name), kind):
                 found = type(getattr(self, name)).__name__
-                raise TypeError(f"{name} of an Attachment is {kind.__name__}, not {found}")
+                raise BadResult(f"{name} of an Attachment must be {kind.__name__}, not {found}")
 
     @classmethod
     def of(cls, data: bytes, *, media_type: str = OCTETS, name: str = "") -> Self:
@@ -128,7 +128,7 @@ class Attachment:
 def check_bytes(data: object) -> None:
     """Raise where an attachment's content is something else than bytes."""
     if not isinstance(data, bytes):
-        raise TypeError(f"an Attachment holds bytes, not {type(data).__name__}")
+        raise BadResult(f"data of an Attachment must be bytes, not {type(data).__name__}")
 
 
 def _refuse_json(_: Attachment) -> None:

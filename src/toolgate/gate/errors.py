@@ -61,6 +61,10 @@ class GateError(Exception):
         """Further keys that the pack's seed shows beside the message."""
 
 
+class BadResult(TypeError):
+    """A handler's result is not what its tool declares; the words hold nothing of the result."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One broken rule of the input."""
@@ -80,7 +84,9 @@ class InvalidArguments(GateError):
     code = "BAD_REQUEST"
     rpc = -32300
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        if isinstance(problems, str):
+            problems = [Problem("arguments", "value", problems)]
         super().__init__("; ".join(problem.message for problem in problems))
         self.problems = tuple(problems)
         rules = {problem.rule for problem in problems}

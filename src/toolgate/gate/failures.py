@@ -13,7 +13,7 @@ from typing import cast
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.db.outages import describe, is_outage
-from toolgate.gate.errors import GateError
+from toolgate.gate.errors import BadResult, GateError
 from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class FailureLog:
         """Log an error that nobody expected: its type, and where to look."""
         logger.debug("%s: %s failed", request_id, tool, exc_info=error)
         kind = origin(error)
-        if isinstance(error, DBAPIError):  # its words are without values
+        if isinstance(error, DBAPIError | BadResult):  # whose words are without values
             kind = f"{kind}: {describe(error)}"
         self._log(request_id, tool, kind, logging.ERROR)
 

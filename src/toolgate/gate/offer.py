@@ -1,5 +1,6 @@
 """The door: what a pack brings in, what it is given, and which packs are not let in."""
 
+import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -144,6 +145,18 @@ PATHS = frozenset(
 
 class BadOffer(BadSettings):
     """A pack would get in the way of toolgate or of another pack; the message says where."""
+
+
+def opening(offer: AnyOffer, site: Site, section: Any) -> AbstractAsyncContextManager[Any]:
+    """What opens the ports of a pack; raises `BadOffer` where it is no context manager."""
+    assert offer.open is not None
+    manager: Any = offer.open(site, section)
+    if not hasattr(manager, "__aenter__"):
+        if inspect.iscoroutine(manager):
+            manager.close()
+        step = "make it an async generator function under @contextlib.asynccontextmanager"
+        raise BadOffer(f"Pack {offer.pack.name!r}, field open: {step}.")
+    return manager
 
 
 def check_offer(offer: AnyOffer, others: Sequence[AnyOffer]) -> None:

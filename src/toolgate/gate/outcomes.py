@@ -10,7 +10,7 @@ import orjson
 from toolgate.gate.attachments import Attachment, Pieces
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL, Dialect
-from toolgate.gate.errors import GateError, ResultTooLarge
+from toolgate.gate.errors import BadResult, GateError, ResultTooLarge
 from toolgate.gate.tool import Effect, Output
 from toolgate.gate.unsent import Lease
 
@@ -85,7 +85,12 @@ class Outcome:
 
 def outcome_of_result(result: Output, tool: AnyTool, most_bytes: int) -> Outcome:
     """A good answer in the tool's dialect, unless it is too long."""
-    body = tool.pack.dialect.success(result.body())
+    try:
+        fields = result.body()
+    except AttributeError:
+        check_result(result, tool)
+        raise
+    body = tool.pack.dialect.success(fields)
     try:
         raw = orjson.dumps(body)
     except TypeError as error:
@@ -93,6 +98,13 @@ def outcome_of_result(result: Output, tool: AnyTool, most_bytes: int) -> Outcome
     if len(raw) > most_bytes:
         raise result_too_large(raw, most_bytes)
     return Outcome(body=body, raw=raw)
+
+
+def check_result(result: object, tool: AnyTool) -> None:
+    """Raise `BadResult` where a handler returned something else than an Output."""
+    if not isinstance(result, Output):
+        found, declared = type(result).__name__, tool.output.__name__
+        raise BadResult(f"{tool.name} returned {found}; it declares {declared}") from None
 
 
 def encoding_error(error: TypeError) -> Exception:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Self, TypeVar, get_type_hints
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -282,6 +282,25 @@ class BadDeclaration(TypeError):
     """A tool's declaration contradicts itself."""
 
 
+Member = TypeVar("Member", bound=StrEnum)
+
+
+def _member(tool: str, field: str, kind: type[Member], value: str) -> Member:
+    """The value itself, or the one that a plain text names."""
+    try:
+        return kind(value)
+    except ValueError:
+        options = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
+        raise BadDeclaration(f"{tool}: {field} must be one of: {options}.") from None
+
+
+def _model(tool: str, what: str, found: Any, kind: type[Any]) -> Any:
+    """The model that a handler is annotated with."""
+    if isinstance(found, type) and issubclass(found, kind):
+        return cast("Any", found)
+    raise BadDeclaration(f"{tool}: annotate {what} with a class that is an {kind.__name__}.")
+
+
 @dataclass(slots=True)
 class Family:
     """A group of tools inside a pack: one module."""
@@ -311,6 +330,8 @@ class Family:
         """Declare the decorated handler as a tool of this family."""
         if not NAME.fullmatch(name):
             raise BadDeclaration(f"{name!r} is no tool's name: letters, digits, _ . - only.")
+        role, effect = _member(name, "role", Role, role), _member(name, "effect", Effect, effect)
+        writes = frozenset(_member(name, "writes", Target, one) for one in writes)
         if seconds is not None and seconds <= 0:
             raise BadDeclaration(f"{name}: seconds must be more than 0.")
         if bool(writes) == (effect is Effect.READ):
@@ -329,15 +350,15 @@ class Family:
                 family=self.name,
                 title=title,
                 description=inspect.cleandoc(handler.__doc__ or ""),
-                input=hints["args"],
-                output=hints["return"],
+                input=_model(name, "args", hints.get("args"), Input),
+                output=_model(name, "its result", hints.get("return"), Output),
                 role=role,
                 effect=effect,
                 idempotent=idempotent or effect is Effect.READ,
                 open_world=open_world,
                 example=example or {},
                 route=route,
-                writes=frozenset(writes),
+                writes=writes,
                 limits=ToolLimits(seconds, body_bytes, result_bytes, slow),
                 handler=handler,
                 not_found=not_found,

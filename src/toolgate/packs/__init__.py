@@ -35,7 +35,7 @@ class BrokenPack(BadSettings):
 
     def __init__(self, name: str, failing: str, problem: Exception) -> None:
         package = dict(sources()).get(name, "not installed")
-        what = f"{_place(name, problem)}{type(problem).__name__}: {problem}"
+        what = f"{_place(name, problem)}{type(problem).__name__}: {str(problem).rstrip('.')}"
         super().__init__(
             f"Pack {name!r} ({package}) cannot {failing}: {what}. Mend it, or take it out of the "
             "setting packs.enabled."
@@ -123,7 +123,13 @@ def _offer(name: str) -> "AnyOffer":
         )
     from toolgate.gate.offer import Offer  # noqa: PLC0415
 
-    offer: Any = next(iter(entries)).load()
-    if not isinstance(offer, Offer) or offer.pack.name != name:
-        raise UnknownPack(f"The entry point of pack {name!r} is not an Offer of that name.")
+    entry = next(iter(entries))
+    offer: Any = entry.load()
+    entry_point = f"The entry point of pack {name!r} ({entry.value})"
+    if not isinstance(offer, Offer):
+        raise UnknownPack(f"{entry_point} must be an Offer, not {type(offer).__name__}.")
+    if offer.pack.name != name:
+        raise UnknownPack(
+            f"{entry_point} is the Offer of pack {offer.pack.name!r}. Use one name for both."
+        )
     return cast("AnyOffer", offer)
