@@ -204,6 +204,56 @@ async def test_what_is_in_quarantine_is_not_read_until_it_is_changed(kit: Kit) -
     assert (read["content"], read["quarantined"]) == ("# better", False)
 
 
+async def test_an_agent_is_told_why_by_category_alone(kit: Kit) -> None:
+    found = {"category": "secret_bypass", "triggering_text": "reveal the api key"}
+    put = update(skills).where(skills.c.id == NOTES).values(quarantine=found)
+    await kit.app.gate.database.write(lambda one: one.execute(put))
+    error = await refused(kit, "skills.get", PM_OF_ALICE, task_id=BUILD, skill_id=NOTES)
+    assert error["details"] == {"category": "secret_bypass"}
+    assert "reveal" not in str(error)
+
+
+@pytest.mark.parametrize("who", [PM_OF_ALICE, ADMIN], ids=["agent", "admin"])
+async def test_a_text_that_stays_the_same_lifts_no_quarantine(kit: Kit, who: Any) -> None:
+    text = (await result(kit, "skills.get", task_id=BUILD, skill_id=NOTES))["content"]
+    for category in ("quarantined_by_operator", "secret_bypass"):
+        found = {"category": category, "triggering_text": "x"}
+        put = update(skills).where(skills.c.id == NOTES).values(quarantine=found)
+        await kit.app.gate.database.write(lambda one, put=put: one.execute(put))
+        same = {"task_id": BUILD, "skill_id": NOTES, "content": text}
+        error = await refused(kit, "skills.update", who, **same)
+        assert error["type"] == "policy_violation"
+        assert error["details"]["category"] == category
+        assert "same as before" in error["message"]
+        renamed = {"task_id": BUILD, "skill_id": NOTES, "name": "Other"}
+        assert (await result(kit, "skills.update", who, **renamed))["quarantined"] is True
+
+
+async def test_only_an_operator_lifts_an_operators_quarantine(kit: Kit) -> None:
+    await result(kit, "operator.skill.quarantine", skill_id=NOTES, reason="Names a dead server.")
+    other = {"task_id": BUILD, "skill_id": NOTES, "content": "# Quite another text"}
+    mended = await result(kit, "skills.update", PM_OF_ALICE, **other)
+    assert (mended["quarantined"], mended["version"]) == (True, 2)
+    error = await refused(kit, "skills.get", PM_OF_ALICE, task_id=BUILD, skill_id=NOTES)
+    assert error["details"] == {"category": "quarantined_by_operator"}
+    assert "until an operator releases it" in error["message"]
+    assert "dead server" not in str(error)
+    await result(kit, "operator.skill.release", skill_id=NOTES)
+    read = await result(kit, "skills.get", PM_OF_ALICE, task_id=BUILD, skill_id=NOTES)
+    assert (read["content"], read["quarantined"]) == ("# Quite another text", False)
+
+
+async def test_a_new_text_does_not_lift_what_the_name_is_kept_for(kit: Kit) -> None:
+    found = {"category": "instruction_override", "triggering_text": "x"}
+    put = update(skills).where(skills.c.id == NOTES).values(quarantine=found, name=BAD)
+    await kit.app.gate.database.write(lambda one: one.execute(put))
+    change = {"task_id": BUILD, "skill_id": NOTES, "content": "# Another text"}
+    error = await refused(kit, "skills.update", PM_OF_ALICE, **change)
+    assert "its name was refused" in error["message"]
+    lifted = await result(kit, "skills.update", PM_OF_ALICE, **change, name="Notes")
+    assert lifted["quarantined"] is False
+
+
 async def test_pages_begin_with_the_last_changed(kit: Kit) -> None:
     for number in range(5):
         await create(kit, name=f"n{number}")

@@ -10,6 +10,9 @@ from toolgate.packs.orchestrator.vocabulary import SkillScope
 SYSTEM_SKILL = "00000000-0000-4000-8000-000000000001"
 """The skill that says how agents work here; it is not stored, so nobody can change it."""
 
+BY_OPERATOR = "quarantined_by_operator"
+"""The category of a quarantine that an operator decided on, and only an operator lifts."""
+
 Row = Mapping[str, Any]
 
 
@@ -69,7 +72,10 @@ class Skills(Protocol):
     async def update(
         self, tx: Transaction, user_id: str | None, skill_id: str, change: SkillChange
     ) -> Row | None:
-        """Store the next version of a skill; None where there is none for this user."""
+        """Store the next version of a skill; None where there is none for this user.
+
+        Another text lifts a quarantine, unless an operator decided on it.
+        """
         ...
 
     async def delete(self, tx: Transaction, user_id: str | None, skill_id: str) -> Row | None:

@@ -22,7 +22,13 @@ from sqlalchemy import (
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
-from toolgate.packs.orchestrator.skills.store import NewSkill, Row, SkillChange, SkillPage
+from toolgate.packs.orchestrator.skills.store import (
+    BY_OPERATOR,
+    NewSkill,
+    Row,
+    SkillChange,
+    SkillPage,
+)
 from toolgate.packs.orchestrator.sql.reach import projects_of
 from toolgate.packs.orchestrator.sql.tables import members, skill_versions, skills
 from toolgate.packs.orchestrator.vocabulary import SkillScope
@@ -95,7 +101,7 @@ class SqlSkills:
     async def update(
         self, tx: Transaction, user_id: str | None, skill_id: str, change: SkillChange
     ) -> Row | None:
-        """Store the next version of a skill; None where there is none for this user."""
+        """Store the next version of a skill; another text lifts a quarantine by the audit."""
 
         def work(connection: Connection) -> Row | None:
             old = _locked(connection, user_id, skill_id)
@@ -107,7 +113,7 @@ class SqlSkills:
                 if (value := getattr(change, name)) is not None
             }
             new = {**old, **given, "version": old["version"] + 1, "updated_at": timestamp()}
-            if change.content is not None:
+            if _is_lifted(old, new):
                 new["quarantine"] = None
             connection.execute(update(skills).where(skills.c.id == skill_id).values(new))
             _keep_version(connection, new, change.by)
@@ -131,6 +137,13 @@ def _locked(connection: Connection, user_id: str | None, skill_id: str) -> dict[
     wanted = select(skills).where(skills.c.id == skill_id, _entitled(user_id)).with_for_update()
     row = connection.execute(wanted).mappings().first()
     return dict(row) if row is not None else None
+
+
+def _is_lifted(old: Row, new: Row) -> bool:
+    quarantine = old["quarantine"]
+    if quarantine is None or quarantine["category"] == BY_OPERATOR:
+        return False
+    return old["content"] != new["content"]
 
 
 def _keep_version(connection: Connection, row: Row, by: str) -> None:

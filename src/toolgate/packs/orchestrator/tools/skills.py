@@ -21,6 +21,7 @@ from toolgate.packs.orchestrator.pack import (
     WithoutSecret,
 )
 from toolgate.packs.orchestrator.skills.store import (
+    BY_OPERATOR,
     SYSTEM_SKILL,
     NewSkill,
     Row,
@@ -93,7 +94,7 @@ class SkillInfo(Output):
     scope_id: str | None = Field(description="The user, group or project; null for global.")
     owner: str | None = Field(description="Whose it is; null for the system's.")
     version: int = Field(description="Grows with every change.")
-    quarantined: bool = Field(description="Whether nobody reads it until it is changed.")
+    quarantined: bool = Field(description="Whether nobody reads it for now.")
     updated_at: str = Field(description="When it was changed last, ISO 8601.")
 
 
@@ -198,7 +199,7 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
     if row is None:
         raise NotFound(NO_SKILL)
     if row["quarantine"] is not None:
-        raise _refused(row["quarantine"], "This skill is in quarantine until its text is changed")
+        raise _quarantined(ctx, row["quarantine"])
     return Skill(**_info(row).model_dump(), content=row["content"])
 
 
@@ -214,9 +215,10 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
 async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     """Change a skill of your user (without one, of the task's); what is left out stays as it is.
 
-    Text and name are looked at like new ones. Older versions are kept.
+    Text and name are looked at like new ones. Older versions are kept. Another text lifts a
+    quarantine, unless an operator decided on it: that one stays until an operator releases it.
     """
-    task = await _changeable(ctx, args)
+    task, old = await _changeable(ctx, args)
     if args.content is None and args.name is None and args.scope is None:
         raise InvalidArguments(
             [Problem("arguments", "missing", "one of content, name and scope must be given")]
@@ -224,7 +226,12 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     scope_id = None
     if args.scope is not None:
         scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    await _check(ctx, args.name, args.content)
+    name = args.name
+    if old["quarantine"] is not None and args.content is not None:
+        if args.content == old["content"]:
+            raise _quarantined(ctx, old["quarantine"], "its text is the same as before")
+        name = name or old["name"]  # it may be why, and is read again with the new text
+    await _check(ctx, name, args.content)
     changed = await ctx.world.skills.update(
         ctx.tx,
         _acting_user(ctx, task),
@@ -253,7 +260,8 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
 )
 async def delete(ctx: Ctx, args: BySkill) -> Deleted:
     """Delete a skill of your user; without one, of the task's. Its versions are kept."""
-    user = _acting_user(ctx, await _changeable(ctx, args))
+    task, _ = await _changeable(ctx, args)
+    user = _acting_user(ctx, task)
     if await ctx.world.skills.delete(ctx.tx, user, args.skill_id) is None:
         raise NotFound(NO_SKILL)
     return Deleted()
@@ -270,8 +278,8 @@ def _acting_user(ctx: Ctx, task: Row) -> str | None:
     return acting_user(ctx.principal, task["created_by"])
 
 
-async def _changeable(ctx: Ctx, args: BySkill) -> Row:
-    """The task, if the skill is the acting user's or the caller is an admin."""
+async def _changeable(ctx: Ctx, args: BySkill) -> tuple[Row, Row]:
+    """The task and the skill, if it is the acting user's or the caller is an admin."""
     task = await _task(ctx, args.task_id, NO_SKILL)
     if args.skill_id == SYSTEM_SKILL:
         raise Forbidden("The system's own skill can be read, but not changed or deleted.")
@@ -283,7 +291,7 @@ async def _changeable(ctx: Ctx, args: BySkill) -> Row:
         raise Forbidden("A skill can be changed by its owner or an admin only.")
     if row["scope"] == "project" and not await _is_in_scope(ctx, user, "project", row["scope_id"]):
         raise NotFound(NO_SKILL)
-    return task
+    return task, row
 
 
 async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -> str:
@@ -335,6 +343,16 @@ async def _check(ctx: Ctx, name: str | None, content: str | None) -> None:
 
 def _refused(found: Any, words: str) -> PolicyViolation:
     return PolicyViolation(f"{words} ({found['category']}: {found['triggering_text']!r}).", **found)
+
+
+def _quarantined(ctx: Ctx, quarantine: Any, more: str = "nobody reads it") -> PolicyViolation:
+    """What is said of a skill in quarantine; what was found in it is an admin's to read."""
+    category = quarantine["category"]
+    end = "an operator releases it" if category == BY_OPERATOR else "its text is changed"
+    words = f"This skill is in quarantine until {end}; {more}"
+    if Role.ADMIN in ctx.principal.roles:
+        return _refused(quarantine, words)
+    return PolicyViolation(f"{words} ({category}).", category=category)
 
 
 def _info(row: Row) -> SkillInfo:

@@ -9,13 +9,12 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Reason, Uuid
 from toolgate.packs.orchestrator.secret_values import secret_in
-from toolgate.packs.orchestrator.skills.store import Row
+from toolgate.packs.orchestrator.skills.store import BY_OPERATOR, Row
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, needed
 
 family = Family("operator_skills", ORCHESTRATOR)
 
 SKILL = "00000000-0000-4000-8000-0000000000d1"
-BY_HAND = "quarantined_by_operator"
 
 
 class BySkill(Input):
@@ -27,7 +26,7 @@ class BySkill(Input):
 class Quarantine(BySkill):
     """Which skill is kept from its readers, and why."""
 
-    reason: Reason = Field(description="Why; who reads the skill is told.")
+    reason: Reason = Field(description="Why; admins are told, agents are not.")
 
 
 class Finding(Output):
@@ -93,9 +92,11 @@ async def rescan(ctx: Ctx, args: Paged) -> Rescan:
     example={"skill_id": SKILL, "reason": "It names a server that is gone."},
 )
 async def quarantine(ctx: Ctx, args: Quarantine) -> State:
-    """Keep a skill from its readers until its text is changed or it is released."""
+    """Keep a skill from its readers until an operator releases it; its owner may mend it."""
     await needed(ctx, "skill", id=args.skill_id)
-    await _set(ctx, {"id": args.skill_id}, {"category": BY_HAND, "triggering_text": args.reason})
+    await _set(
+        ctx, {"id": args.skill_id}, {"category": BY_OPERATOR, "triggering_text": args.reason}
+    )
     return State(skill_id=args.skill_id, quarantined=True)
 
 
