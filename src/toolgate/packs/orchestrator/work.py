@@ -49,8 +49,9 @@ class Work(Protocol):
     async def move_task(
         self, tx: Transaction, viewer: Viewer, task_id: str, to: TaskStatus, reason: str | None
     ) -> Row | None:
-        """Give a task another status; cancelling cancels its jobs and all that depends on it.
+        """Give a task another status; closing it cancels its open jobs.
 
+        Canceling it cancels all that depends on it, too.
         Raises `Conflict` for a move that there is not, `Forbidden` where the caller only reads.
         """
         ...
@@ -58,9 +59,16 @@ class Work(Protocol):
     async def move_job(
         self, tx: Transaction, viewer: Viewer, job_id: str, to: JobStatus
     ) -> Row | None:
-        """Give a job another status.
+        """Give a job another status; one of a closed task neither runs nor waits again.
 
         Raises `Conflict` for a move that there is not, `Forbidden` where the caller only reads.
+        """
+        ...
+
+    async def keep_open(self, tx: Transaction, task_id: str) -> bool:
+        """Whether there is such a task; nobody closes it before the transaction ends.
+
+        Raises `Conflict` where it is closed.
         """
         ...
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Select,
     and_,
@@ -95,7 +96,10 @@ class SqlWork:
     async def move_task(
         self, tx: Transaction, viewer: Viewer, task_id: str, to: TaskStatus, reason: str | None
     ) -> Row | None:
-        """Give a task another status; cancelling cancels its jobs and all that depends on it."""
+        """Give a task another status; closing it cancels its open jobs.
+
+        Canceling it cancels all that depends on it, too.
+        """
 
         def work(connection: Connection) -> Row | None:
             wanted = _task_to_change(viewer, task_id)
@@ -110,6 +114,8 @@ class SqlWork:
                 raise Conflict("The task was changed just now. Read it again.")
             if to == "canceled":
                 _cancel_below(connection, task_id, now)
+            elif to in CLOSED:
+                _cancel_jobs(connection, jobs.c.task_id == task_id, now)
             return {**row, **changed}
 
         return await tx.run(work)
@@ -120,18 +126,33 @@ class SqlWork:
         """Give a job another status; raises `Conflict` for a move that there is not."""
 
         def work(connection: Connection) -> Row | None:
-            wanted = _job(viewer, job_id).add_columns(written_tasks(viewer).label(WRITABLE))
+            wanted = _job(viewer, job_id).add_columns(
+                written_tasks(viewer).label(WRITABLE), tasks.c.status.label("task_status")
+            )
             found = _locked(connection, wanted.with_for_update(of=jobs))
             now = timestamp()
             row = None if found is None else as_of(found, now)
             if found is None or row is None or row["status"] == to:
                 return row
             _check_move("job", row["status"], to, JOB_MOVES)
+            if to not in ENDED:
+                _check_open(row["task_status"])
             changed = {"status": to, "updated_at": now, **_times(to, row, now)}
             same = and_(jobs.c.id == job_id, jobs.c.status == found["status"])
             if not connection.execute(update(jobs).where(same).values(changed)).rowcount:
                 raise Conflict("The job was changed just now. Read it again.")
             return {**row, **changed}
+
+        return await tx.run(work)
+
+    async def keep_open(self, tx: Transaction, task_id: str) -> bool:
+        """Whether there is such a task; nobody closes it before the transaction ends."""
+        wanted = select(tasks.c.status).where(tasks.c.id == task_id).with_for_update(read=True)
+
+        def work(connection: Connection) -> bool:
+            status = connection.scalar(wanted)
+            _check_open(status)
+            return status is not None
 
         return await tx.run(work)
 
@@ -238,6 +259,15 @@ def _check_move(what: str, old: Any, new: str, moves: Any) -> None:
         raise Conflict(f"A {what} that is {old} cannot become {new}. {then}", current_status=old)
 
 
+def _check_open(status: str | None) -> None:
+    if status in CLOSED:
+        raise Conflict(
+            f"The task is {status}, and a closed task gets no job and runs none. "
+            "Create another task.",
+            task_status=status,
+        )
+
+
 def _times(to: JobStatus, row: Row, now: str) -> dict[str, Any]:
     """When the job began and ended, after a move."""
     if to == "running":
@@ -259,8 +289,11 @@ def _cancel_below(connection: Connection, task_id: str, now: str) -> None:
     canceled = {"status": "canceled", "status_reason": reason, "updated_at": now}
     connection.execute(update(tasks).where(open_task).values(canceled))
     canceled_tasks = and_(tasks.c.id.in_(ids), tasks.c.status == "canceled")
-    of_them = select(tasks.c.id).where(canceled_tasks)
-    open_job = and_(jobs.c.task_id.in_(of_them), jobs.c.status.not_in(ENDED))
+    _cancel_jobs(connection, jobs.c.task_id.in_(select(tasks.c.id).where(canceled_tasks)), now)
+
+
+def _cancel_jobs(connection: Connection, of_tasks: ColumnElement[bool], now: str) -> None:
+    open_job = and_(of_tasks, jobs.c.status.not_in(ENDED))
     ended = {"status": "canceled", "updated_at": now, "ended_at": now, "lease_expires_at": None}
     connection.execute(update(jobs).where(open_job).values(ended))
 

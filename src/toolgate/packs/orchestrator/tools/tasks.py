@@ -106,8 +106,8 @@ async def update_task(ctx: Ctx, args: TaskMove) -> Task:
     """Give a task its next status.
 
     pending becomes running, canceled or superseded; running becomes completed, failed, canceled or
-    superseded; these stay. Canceling cancels its jobs and every open task that depends on it. The
-    same status again changes nothing.
+    superseded; these stay: it is closed, and its open jobs are canceled. Canceling also cancels
+    every open task that depends on it. The same status again changes nothing.
     """
     viewer = viewer_of(ctx.principal)
     moved = await ctx.world.work.move_task(ctx.tx, viewer, args.task_id, args.status, args.reason)
@@ -141,7 +141,8 @@ async def update_job(ctx: Ctx, args: JobMove) -> Job:
 
     queued becomes running or canceled; running becomes completed, failed, canceled or lease_expired
     (by itself when its lease ends); lease_expired becomes queued, failed or canceled; the others
-    stay. The same status again changes nothing.
+    stay. A job of a closed task becomes neither running nor queued. The same status again changes
+    nothing.
     """
     viewer = viewer_of(ctx.principal)
     return job_of(await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status))

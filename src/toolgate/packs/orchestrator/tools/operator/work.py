@@ -179,8 +179,9 @@ async def summarize(ctx: Ctx, args: Summary) -> Task:
     example={"task_id": TASK, "payload": {"steps": ["test"]}},
 )
 async def create_job(ctx: Ctx, args: NewJob) -> Job:
-    """Create a job of a task, queued until a node takes it."""
-    await needed(ctx, "task", id=args.task_id)
+    """Create a job of a task that is not closed, queued until a node takes it."""
+    if not await ctx.world.work.keep_open(ctx.tx, args.task_id):
+        raise NotFound(f"There is no task {args.task_id!r}.")
     row = {"id": str(uuid.uuid4()), "status": "queued", **args.model_dump()}
     return job_of(await ctx.world.administration.create(ctx.tx, "job", row))
 
@@ -202,7 +203,10 @@ async def list_jobs(ctx: Ctx, args: JobsListed) -> Jobs:
     example={"job_id": JOB, "node_id": "worker-01"},
 )
 async def lease(ctx: Ctx, args: Lease) -> Job:
-    """Let a node run a queued job for some time; past that the lease has expired."""
+    """Let a node run a queued job for some time; past that the lease has expired.
+
+    A job of a closed task runs no more.
+    """
     viewer = viewer_of(ctx.principal)
     moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, "running")
     if moved is None:
