@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import insert, select
-from tests.packs.orchestrator.calls import BUILD, ID, PM_OF_ALICE, refused, result
+from tests.packs.orchestrator.calls import BUILD, ID, PM, refused, result
 
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.sql.tables import history, skill_versions, skills, tasks
@@ -62,7 +62,7 @@ async def test_a_secret_is_refused_and_not_told_back(kit: Kit, name: str) -> Non
 @pytest.mark.anyio
 async def test_a_reason_that_speaks_of_secrets_is_kept(kit: Kit) -> None:
     reason = "the password was rotated; it is in env:DB_PASSWORD"
-    assert await result(kit, "db.system_setting.create", PM_OF_ALICE, **SETTING, reason=reason)
+    assert await result(kit, "db.system_setting.create", PM, **SETTING, reason=reason)
 
 
 @pytest.mark.anyio

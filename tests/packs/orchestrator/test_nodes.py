@@ -112,7 +112,7 @@ async def test_a_node_is_read_with_all_that_it_reported(kit: Kit) -> None:
     set_clock(kit, NOW)
     snapshot: dict[str, Any] = {
         "cores": 8,
-        "ünïcode": ["\x00", "😀", None, 1.5, {}],
+        "ünïcode": ["\t", "😀", None, 1.5, {}],
         "deep": {"a": [[], {}]},
     }
     images = [{"image_ref": "docker.io/library/bash:latest", "status": "evicted"}]
@@ -142,7 +142,7 @@ async def test_answers_fit_their_schemas(kit: Kit) -> None:
         Draft202012Validator(tool.output_schema).validate(outcome.body)
 
 
-@pytest.mark.parametrize("slug", ["nobody", "../x", "Worker-01", "worker-01 ", "a\x00b", "x" * 256])
+@pytest.mark.parametrize("slug", ["nobody", "../x", "Worker-01", "worker-01 ", "x" * 256])
 @pytest.mark.parametrize("tool", ["node.get", "node.refresh_config"])
 async def test_what_is_no_slug_is_as_absent_as_an_unknown_one(
     kit: Kit, tool: str, slug: str

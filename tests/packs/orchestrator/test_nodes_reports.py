@@ -165,11 +165,49 @@ async def test_no_secret_gets_in(kit: Kit, facts: dict[str, Any]) -> None:
 
 async def test_what_a_node_says_of_an_error_is_kept_without_secrets(kit: Kit) -> None:
     version = (await node(kit))["config_version"]
-    told = f"cannot reach https://me:word@host/x with {STRIPE_KEY}\x00"
+    told = f"cannot reach https://me:word@host/x with {STRIPE_KEY}"
     said = {"config_version": version, "status": "failed", "error": told}
     await result(kit, "worker_node.acknowledge_config", NODE, **said)
     kept = (await node(kit))["config_ack_error"]
-    assert kept == "cannot reach [redacted]host/x with [redacted]\ufffd"
+    assert kept == "cannot reach [redacted]host/x with [redacted]"
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("login failed: password=hunter2 at db1", "login failed: password=[redacted] at db1"),
+        ("DB_PASSWORD: 'hunter two', user=x", "DB_PASSWORD: [redacted], user=x"),
+        ('{"api_key": "hunter2"}', '{"api_key": [redacted]}'),
+        ("Authorization: Basic aHVudGVyMg== refused", "Authorization: [redacted] refused"),
+        ("GET /?token=hunter2&a=1", "GET /?token=[redacted]&a=1"),
+        ("a\x1b[2Jb\u202ec\u200bd\u2028e", "a\ufffd[2Jb\ufffdc\ufffdd\ufffde"),
+        ("line 1\n\tunexpected token: }", "line 1\n\tunexpected token: }"),
+    ],
+    ids=["password", "quoted", "json", "header", "query", "unseen", "plain"],
+)
+async def test_an_error_is_kept_without_assigned_secrets_and_unseen_characters(
+    kit: Kit, told: str, kept: str
+) -> None:
+    said = {"config_version": (await node(kit))["config_version"], "status": "failed"}
+    await result(kit, "worker_node.acknowledge_config", NODE, **said, error=told)
+    assert (await node(kit))["config_ack_error"] == kept
+
+
+@pytest.mark.parametrize("code", [0x1B, 0x9B, 0x202E, 0x200B, 0x2028, 0xE0041], ids=hex)
+async def test_no_character_that_nobody_sees_gets_in(kit: Kit, code: int) -> None:
+    text = f"a{chr(code)}b"
+    for tool, given in (
+        ("worker_node.register", {"display_name": text}),
+        ("worker_node.register", {"metadata": {"a": ["b", {"c": text}]}}),
+        ("worker_node.register", {"metadata": {text: 1}}),
+        ("worker_node.report_capabilities", {"capabilities": {"a": text}}),
+        ("operator.node.update", {"metadata": {"a": text}}),
+    ):
+        error = await refused(kit, tool, **given, node_slug=LOCAL)
+        assert error["type"] == "invalid_arguments", (tool, given)
+        assert chr(code) not in error["message"]
+    several_lines = {"metadata": {"about": "Büro 😀\n\tsecond line"}}
+    await result(kit, "worker_node.register", NODE, **several_lines)
 
 
 @pytest.mark.parametrize(

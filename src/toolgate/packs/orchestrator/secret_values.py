@@ -49,6 +49,13 @@ SECRET_NAMES = re.compile(
     re.IGNORECASE,
 )
 REFERENCE = re.compile(r"(env|secret|file|vault):\S+")
+ASSIGNMENT = re.compile(
+    r"((?:password|passwd|passphrase|pwd|secret|api[_-]?key|private[_-]?key|credentials?|"
+    r"(?:access|auth|bearer|refresh)[_-]?token|authorization)[\"']?\s{0,3}[=:]\s{0,3}|token=)"
+    r"(?:\"[^\"]{0,200}\"|'[^']{0,200}'|(?:(?:basic|bearer)\s{1,3})?[^\s,;&]+)",
+    re.IGNORECASE,
+)
+"""A secret after its name, as programs write it into their errors: password=…"""
 REDACTED = "[redacted]"
 
 
@@ -66,7 +73,12 @@ def redacted(text: str) -> str:
     """The text without the secrets in it, for what must be kept all the same."""
     for pattern in FORMATS.values():
         text = pattern.sub(REDACTED, text)
-    return text
+    return ASSIGNMENT.sub(rf"\1{REDACTED}", text)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in a value, and every name."""
+    return (text for _, text in _texts("", value))
 
 
 def _texts(name: str, value: Any) -> Iterator[tuple[str, str]]:

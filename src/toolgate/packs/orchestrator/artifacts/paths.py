@@ -4,20 +4,18 @@ Nothing is folded: `A` and `a`, and the same letter in Unicode's NFC and NFD, ar
 """
 
 import re
-import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT
+from toolgate.packs.orchestrator.unseen_text import unseen_in
 
 MOST_BYTES = 1024
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 AFTER_SURROGATES, BEFORE_SURROGATES = 0xE000, 0xD7FF
 LAST = 0x10FFFF
-UNSEEN = frozenset({"Cf", "Zl", "Zp"})
-"""Unicode categories of what turns text round, joins it or ends a line without being seen."""
 
 
 def path_problem(path: str) -> str | None:
@@ -38,13 +36,14 @@ def path_problem(path: str) -> str | None:
 
 def new_path_problem(path: str) -> str | None:
     """What is wrong with the path of an artifact to be stored, which people will read."""
-    for character in path:
-        if unicodedata.category(character) in UNSEEN:
-            return (
-                f"must not have the character U+{ord(character):04X}: what is not seen, or turns "
-                "text round, lets one path look like another"
-            )
-    return path_problem(path)
+    if problem := path_problem(path):
+        return problem
+    if unseen := unseen_in(path):
+        return (
+            f"must not have the character {unseen}: what is not seen, or turns text round, lets "
+            "one path look like another"
+        )
+    return None
 
 
 def _text_problem(text: str) -> str | None:

@@ -12,8 +12,9 @@ from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.tool import Output
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.nodes.store import Row
-from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.secret_values import secret_in, texts_in
 from toolgate.packs.orchestrator.tools.json_values import size_of
+from toolgate.packs.orchestrator.unseen_text import LAYOUT, unseen_in
 from toolgate.packs.orchestrator.urls import MOST_CHARACTERS, without_credentials
 from toolgate.packs.orchestrator.vocabulary import AckStatus, NodeStatus
 
@@ -60,11 +61,15 @@ JsonObject = dict[str, JsonValue]
 
 
 def check_object(field: str, value: JsonObject | None, most: int) -> None:
-    """Raise where an object is too large, or holds a secret in plain text."""
+    """Raise where an object is too large, or has a secret or characters that nobody sees in it."""
     if value is None:
         return
     if (size := size_of(field, value)) > most:
         raise _problem(field, "size", f"{field} has {size} bytes as JSON; at most {most} are kept")
+    for text in texts_in(value):
+        if unseen := unseen_in(text, LAYOUT):
+            message = f"{field} holds the character {unseen}, which nobody sees. Leave it out"
+            raise _problem(field, "format", message)
     check_secret(field, value)
 
 

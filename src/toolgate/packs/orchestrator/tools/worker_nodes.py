@@ -25,6 +25,7 @@ from toolgate.packs.orchestrator.tools.node_fields import (
     check_secret,
     is_refresh_requested,
 )
+from toolgate.packs.orchestrator.unseen_text import without_unseen
 from toolgate.packs.orchestrator.vocabulary import AckStatus, AvailabilityStatus, NodeStatus
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -256,5 +257,5 @@ def _check_listed(field: str, listed: Sequence[Available]) -> None:
 
 
 def _kept(error: str) -> str:
-    """An error as it is stored: without secrets, and without what a database refuses."""
-    return redacted(error.replace("\x00", "\ufffd"))
+    """An error as it is stored: without secrets, and without what nobody sees."""
+    return without_unseen(redacted(error))
