@@ -101,8 +101,8 @@ def outcome_of_result(result: Output, tool: AnyTool, most_bytes: int) -> Outcome
 
 
 def check_result(result: object, tool: AnyTool) -> None:
-    """Raise `BadResult` where a handler returned something else than an Output."""
-    if not isinstance(result, Output):
+    """Raise `BadResult` where a handler returned something else than an Output, or like one."""
+    if not hasattr(result, "body"):
         found, declared = type(result).__name__, tool.output.__name__
         raise BadResult(f"{tool.name} returned {found}; it declares {declared}") from None
 
