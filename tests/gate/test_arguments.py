@@ -37,6 +37,7 @@ class Thing(Input):
 
     title: str = Field(min_length=1, max_length=5)
     code: str = Field(default="abc", min_length=3)
+    note: str = Field(default="none", min_length=1)
     count: int = Field(default=1, gt=0, lt=10)
     ratio: float = 0.5
     open: bool = False
@@ -105,7 +106,8 @@ def test_arguments_that_are_no_object_are_refused(arguments: Any) -> None:
         ({"title": None}, "title must be a string", "type"),
         ({"title": ""}, "title is required", "missing"),
         ({"title": "too long"}, "title must have at most 5 characters", "range"),
-        ({"code": "a"}, "code must have at least 3 characters", "missing"),
+        ({"code": "a"}, "code must have at least 3 characters", "range"),
+        ({"note": ""}, "note must not be empty", "range"),
         ({"count": "3"}, "count must be an integer", "type"),
         ({"count": 1.5}, "count must be an integer", "type"),
         ({"count": True}, "count must be an integer", "type"),
@@ -160,7 +162,9 @@ def test_a_missing_argument_is_required() -> None:
 
 def test_an_unknown_argument_is_told_the_nearest_and_all_valid_ones() -> None:
     (problem,) = problems({"title": "t", "colur": "red"})
-    valid = "Valid arguments: title, code, count, ratio, open, colour, size, parts, tags, extra."
+    valid = (
+        "Valid arguments: title, code, note, count, ratio, open, colour, size, parts, tags, extra."
+    )
     assert problem.message == f"Unknown argument 'colur'. Did you mean 'colour'? {valid}"
     assert problem.suggestion == "Did you mean 'colour'?"
 

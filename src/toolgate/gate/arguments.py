@@ -1,10 +1,11 @@
 """From raw arguments to a tool's typed Input; every problem at once, in plain words."""
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from toolgate.gate.catalogue import AnyTool
@@ -31,7 +32,10 @@ TOLD_PRIVATE = "told_private"
 """The same, where a text holds a secret: it is not told back."""
 WHOLE = "arguments"
 """The field that a rule about several arguments speaks of."""
-RULES = {TOLD: "value", TOLD_FORMAT: "format", TOLD_PRIVATE: "secret"}
+TOLD_MISSING = "told_missing"
+"""The same, where one of several arguments must be given."""
+REQUIRED = "is required"
+RULES = {TOLD: "value", TOLD_FORMAT: "format", TOLD_PRIVATE: "secret", TOLD_MISSING: "missing"}
 
 
 def parse(tool: AnyTool, arguments: Any) -> Any:
@@ -59,8 +63,8 @@ def _parse_without_nulls(tool: AnyTool, values: dict[str, Any], invalid: Validat
         raise _not_unicode() from None
     if (fewer := _without_nulls(tool, values, errors)) is not None:
         return parse(tool, fewer)
-    names = list(tool.input.model_fields)
-    problems = [_problem(one, names) for one in errors[:MOST_PROBLEMS]]
+    fields = tool.input.model_fields
+    problems = [_problem(one, fields) for one in errors[:MOST_PROBLEMS]]
     if len(errors) > MOST_PROBLEMS:
         more = f"and {len(errors) - MOST_PROBLEMS} more problems"
         problems.append(Problem("arguments", "value", more))
@@ -124,17 +128,30 @@ def _as_object(arguments: Any) -> dict[str, Any]:
     return {}
 
 
-def _problem(error: ErrorDetails, names: list[str]) -> Problem:
+def _problem(error: ErrorDetails, fields: Mapping[str, FieldInfo]) -> Problem:
     field = dotted_path(error["loc"]) or WHOLE
     kind = error["type"]
     if kind in RULES:
         value = None if kind == TOLD_PRIVATE else shorten_value(error["input"])
         return Problem(field, RULES[kind], _with_path(error, field), value)
     if kind == "extra_forbidden" and len(error["loc"]) == 1:
-        return unknown_argument(field, names)
+        return unknown_argument(field, list(fields))
     rule, words = _WORDS.get(kind, ("value", _plain))
     value = None if kind == "missing" else shorten_value(error["input"])
+    if kind == "string_too_short" and not _is_missing(error, fields.get(field)):
+        rule, words = "range", _empty_or_short
     return Problem(field, rule, f"{field} {words(error)}", value)
+
+
+def _is_missing(error: ErrorDetails, argument: FieldInfo | None) -> bool:
+    """Whether a text is as good as none: empty where there must be one."""
+    is_optional = argument is not None and not argument.is_required()
+    return error.get("ctx", {})["min_length"] == 1 and not is_optional
+
+
+def _empty_or_short(error: ErrorDetails) -> str:
+    words = _too_short(error)
+    return "must not be empty" if words == REQUIRED else words
 
 
 def _with_path(error: ErrorDetails, field: str) -> str:
@@ -192,7 +209,7 @@ def _context(key: str, words: str) -> Callable[[ErrorDetails], str]:
 
 def _too_short(error: ErrorDetails) -> str:
     least = error.get("ctx", {})["min_length"]
-    return "is required" if least == 1 else f"must have at least {least} characters"
+    return REQUIRED if least == 1 else f"must have at least {least} characters"
 
 
 def _length(key: str, bound: str, unit: str) -> Callable[[ErrorDetails], str]:
@@ -208,7 +225,7 @@ def _says(words: str) -> Callable[[ErrorDetails], str]:
 
 
 _WORDS: dict[str, tuple[str, Callable[[ErrorDetails], str]]] = {
-    "missing": ("missing", _says("is required")),
+    "missing": ("missing", _says(REQUIRED)),
     "extra_forbidden": ("unknown", _says("is not known here")),
     "string_type": ("type", _says("must be a string")),
     "int_type": ("type", _says("must be an integer")),

@@ -119,6 +119,10 @@ async def test_only_an_admin_makes_a_skill_global(kit: Kit) -> None:
         kit, "skills.update", PM_OF_ALICE, task_id=BUILD, skill_id=NOTES, scope="global"
     )
     assert error["type"] == "access_denied"
+    arguments = {"task_id": BUILD, "content": "x", "scope": "global", "scope_id": "bob"}
+    error = await refused(kit, "skills.create", **arguments)
+    assert error["type"] == "invalid_arguments"
+    assert error["message"] == "scope_id must be left out when scope is global"
     await create(kit, ADMIN, name="For all", scope="global")
     assert "For all" in await listed(kit, SORT)
 
@@ -271,3 +275,4 @@ async def test_a_skill_has_at_most_256_kib(kit: Kit) -> None:
     assert await result(kit, "skills.create", task_id=BUILD, content=most)
     error = await refused(kit, "skills.create", task_id=BUILD, content=most + "x")
     assert "262145 bytes" in error["message"]
+    assert error["type"] == "size_limit_exceeded", "like an artifact that is too large"

@@ -209,6 +209,7 @@ async def test_a_value_over_a_mebibyte_is_refused(kit: Kit) -> None:
     assert await result(kit, "db.system_setting.create", **new("a.fits", fits, "string"))
     error = await refused(kit, "db.system_setting.create", **new("a.b", fits + "x", "string"))
     assert "1048577 bytes" in error["message"]
+    assert error["type"] == "size_limit_exceeded", "like an artifact that is too large"
     page = await result(kit, "db.system_setting.list", key_prefix="a.")
     assert len(page["entries"]) == 1
 

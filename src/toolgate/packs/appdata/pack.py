@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.arguments import TOLD
+from toolgate.gate.arguments import TOLD, TOLD_FORMAT
 from toolgate.gate.dialects import FLAGGED
 from toolgate.gate.tool import Pack
 from toolgate.packs.appdata.collections import BUILT_IN, Collections
@@ -54,7 +54,7 @@ def collections_of(info: ValidationInfo) -> Collections:
 def _id(value: str, info: ValidationInfo) -> str:
     if problem := broken_id_rule(value):
         context = {"field": info.field_name, "problem": problem}
-        raise PydanticCustomError(TOLD, "{field} {problem}", context)
+        raise PydanticCustomError(TOLD_FORMAT, "{field} {problem}", context)
     return value
 
 

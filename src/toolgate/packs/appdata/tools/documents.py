@@ -14,7 +14,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.arguments import TOLD
+from toolgate.gate.arguments import TOLD, TOLD_FORMAT
 from toolgate.gate.context import Context
 from toolgate.gate.errors import Conflict, NotFound
 from toolgate.gate.fields import Whole
@@ -91,7 +91,7 @@ def _operator(value: object) -> object:
 
 def _field(value: str) -> str:
     if problem := broken_field_rule(value):
-        raise PydanticCustomError(TOLD, "field {problem}", {"problem": problem})
+        raise PydanticCustomError(TOLD_FORMAT, "field {problem}", {"problem": problem})
     return value
 
 

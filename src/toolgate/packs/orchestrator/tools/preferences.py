@@ -304,15 +304,15 @@ def place_of(args: InScope) -> Place:
     """The scope that the arguments name."""
     if args.scope_type == "system":
         if args.scope_id is not None:
-            _refuse("scope_id must be left out when scope_type is system")
+            _refuse("value", "scope_id must be left out when scope_type is system")
         return Place("system", "")
     if args.scope_id is None:
-        _refuse("scope_id required when scope_type is not system")
+        _refuse("missing", "scope_id required when scope_type is not system")
     return Place(args.scope_type, args.scope_id or "")
 
 
-def _refuse(message: str) -> None:
-    raise InvalidArguments([Problem("scope_id", "missing", message)])
+def _refuse(rule: str, message: str) -> None:
+    raise InvalidArguments([Problem("scope_id", rule, message)])
 
 
 async def _reaches(ctx: Ctx, place: Place) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.arguments import TOLD_FORMAT
+from toolgate.gate.arguments import TOLD, TOLD_MISSING
 from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
@@ -26,15 +26,16 @@ Text = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 class Which(Input):
     """Which project."""
 
-    project_id: ProjectId | None = Field(default=None, description="The project's id, a UUID.")
-    slug: Text | None = Field(default=None, description="Its slug, in place of the id.")
+    project_id: ProjectId | None = Field(
+        default=None, description="The project's id, a UUID; not with slug."
+    )
+    slug: Text | None = Field(default=None, description="Its slug; not with project_id.")
 
     @model_validator(mode="after")
     def _one(self) -> "Which":
         if (self.project_id is None) == (self.slug is None):
-            raise PydanticCustomError(
-                TOLD_FORMAT, "exactly one of project_id and slug must be given"
-            )
+            kind = TOLD_MISSING if self.slug is None else TOLD
+            raise PydanticCustomError(kind, "exactly one of project_id and slug must be given")
         return self
 
 
@@ -76,7 +77,7 @@ class Projects(Output):
     example={"slug": "website"},
 )
 async def get(ctx: Ctx, args: Which) -> Project:
-    """Read one of the user's projects, by its id or its slug.
+    """Read one of the user's projects, by its id or its slug: give exactly one of the two.
 
     A user's projects are the default one and those that the user, or a group of the user, has a
     role in.

@@ -2,12 +2,21 @@
 
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD
 from toolgate.gate.context import Context
-from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, PolicyViolation, Problem
+from toolgate.gate.errors import (
+    Forbidden,
+    InvalidArguments,
+    NotFound,
+    PolicyViolation,
+    Problem,
+    TooLarge,
+)
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import acting_user, as_user, viewer_of
@@ -65,6 +74,13 @@ class Listed(ForTask, Paged):
     owner: ScopeId | None = Field(default=None, description="Only of this user.")
 
 
+def _check_scope_id(scope: SkillScope | None, scope_id: str | None) -> None:
+    """Raise for an id that nothing could be done with."""
+    if scope_id is not None and scope in (None, "global"):
+        when = "scope is global" if scope else "scope is left out"
+        raise PydanticCustomError(TOLD, "scope_id must be left out when {when}", {"when": when})
+
+
 class Written(ForTask):
     """A skill to be stored."""
 
@@ -72,8 +88,14 @@ class Written(ForTask):
     name: Name = Field(default="Untitled skill", description="Its name.")
     scope: SkillScope = Field(default="user", description="Who reads it.")
     scope_id: ScopeId | None = Field(
-        default=None, description="The group or project; of a project, the task's if left out."
+        default=None,
+        description="The group or project; of a project, the task's if left out. Not for global.",
     )
+
+    @model_validator(mode="after")
+    def _scope(self) -> Self:
+        _check_scope_id(self.scope, self.scope_id)
+        return self
 
 
 class Rewritten(BySkill):
@@ -82,7 +104,14 @@ class Rewritten(BySkill):
     content: Content | None = Field(default=None, description="The new text.")
     name: Name | None = Field(default=None, description="The new name.")
     scope: SkillScope | None = Field(default=None, description="Who reads it from now on.")
-    scope_id: ScopeId | None = Field(default=None, description="The group or project.")
+    scope_id: ScopeId | None = Field(
+        default=None, description="The group or project of the new scope. Not for global."
+    )
+
+    @model_validator(mode="after")
+    def _scope(self) -> Self:
+        _check_scope_id(self.scope, self.scope_id)
+        return self
 
 
 class SkillInfo(Output):
@@ -332,9 +361,7 @@ async def _is_in_scope(
 async def _check(ctx: Ctx, name: str | None, content: str | None) -> None:
     size = len((content or "").encode())
     if size > MOST_BYTES:
-        raise InvalidArguments(
-            [Problem("content", "size", f"content has {size} bytes; at most {MOST_BYTES} are kept")]
-        )
+        raise TooLarge(f"content has {size} bytes; at most {MOST_BYTES} are kept. Send less.")
     for field, text in (("name", name), ("content", content)):
         if text is not None and (found := await ctx.world.content_audit.read(text)):
             told = {"category": found.category, "triggering_text": found.text}

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT
-from toolgate.gate.errors import Forbidden, InvalidArguments, Problem
+from toolgate.gate.errors import Forbidden, InvalidArguments, Problem, TooLarge
 from toolgate.gate.fields import Between
 from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.gate.tool import Input, Output
@@ -119,7 +119,9 @@ def check_value(key: str, value: Any, value_type: ValueType, *, nullable: bool) 
         _refuse("type", f"value must be of value_type {value_type}; it is {_type_of(value)}")
     size = size_of("value", value)
     if size > MOST_VALUE_BYTES:
-        _refuse("size", f"value has {size} bytes as JSON; at most {MOST_VALUE_BYTES} are stored")
+        raise TooLarge(
+            f"value has {size} bytes as JSON; at most {MOST_VALUE_BYTES} are stored. Send less."
+        )
     if secret := secret_in(key, value):
         _refuse(
             "secret",
