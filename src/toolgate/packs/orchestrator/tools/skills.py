@@ -1,7 +1,5 @@
 """Skills: instructions that agents share, looked at before anybody reads them."""
 
-from functools import cache
-from importlib import resources
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -36,6 +34,7 @@ from toolgate.packs.orchestrator.skills.store import (
     Row,
     SkillChange,
 )
+from toolgate.packs.orchestrator.skills.system_skill import system_content, system_skill
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -47,8 +46,6 @@ NO_TASK, NO_SKILL = "Task not found", "Skill not found"
 LISTING = "skills.list"
 TASK = "00000000-0000-4000-8000-0000000000b1"
 SKILL = "00000000-0000-4000-8000-0000000000d1"
-SYSTEM_NAME = "CyNodeAI interaction"
-SYSTEM_SINCE = "2026-01-01T00:00:00.000000Z"
 
 Name = Annotated[Line, WithoutSecret]
 Content = Annotated[str, Field(min_length=1), WithoutSecret]
@@ -207,7 +204,7 @@ async def list_(ctx: Ctx, args: Listed) -> SkillList:
         cursor = ctx.world.cursors.make(listing, [last["updated_at"], last["id"]])
         return SkillList(entries=entries, next_cursor=cursor)
     if system_too:  # the oldest of all
-        entries.append(SkillInfo(**_system(), quarantined=False))
+        entries.append(SkillInfo(**system_skill()))
     return SkillList(entries=entries)
 
 
@@ -223,7 +220,7 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
     """Read one skill that your user reads; without one, that the task's user reads."""
     task = await _task(ctx, args.task_id, NO_SKILL)
     if args.skill_id == SYSTEM_SKILL:
-        return Skill(**_system(), quarantined=False, content=system_content())
+        return Skill(**system_skill(), content=system_content())
     row = await ctx.world.skills.get(_acting_user(ctx, task), args.skill_id)
     if row is None:
         raise NotFound(NO_SKILL)
@@ -393,22 +390,3 @@ def _info(row: Row) -> SkillInfo:
         quarantined=row.get("quarantine") is not None,
         updated_at=row["updated_at"],
     )
-
-
-def _system() -> dict[str, Any]:
-    return {
-        "id": SYSTEM_SKILL,
-        "name": SYSTEM_NAME,
-        "scope": "global",
-        "scope_id": None,
-        "owner": None,
-        "version": 1,
-        "updated_at": SYSTEM_SINCE,
-    }
-
-
-@cache
-def system_content() -> str:
-    """What the system tells its agents."""
-    folder = resources.files("toolgate.packs.orchestrator.skills")
-    return (folder / "system_skill.md").read_text(encoding="utf-8")
