@@ -40,7 +40,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 async def answer(scope: Any, receive: Any, to: Any) -> None:
-    await read_body(receive, 100)
+    await read_body(scope, receive, 100)
     await send(to, 200, f"{scope['scheme']} {scope['path']}".encode())
 
 

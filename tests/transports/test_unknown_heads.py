@@ -79,9 +79,9 @@ LENGTHS = [
     ("-{}", b"HTTP/1.1 400"),
     ("", b"HTTP/1.1 400"),
     ("{} ", b"HTTP/1.1 200"),
-    ("{}0000000", b""),
+    ("{}0000000", b"HTTP/1.1 413"),
 ]
-"""How it is written, and how the parser takes it; a long body is still to come."""
+"""How it is written, and how the parser takes it; what is said to be too long is not waited for."""
 
 
 async def settled(web: Web, wire: bytes) -> tuple[bytes, bool, int]:

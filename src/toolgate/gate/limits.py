@@ -25,6 +25,7 @@ from toolgate.sections import LimitSettings
 
 logger = logging.getLogger(__name__)
 
+Ask = Callable[..., Awaitable[bool]]
 MEMORY = "async+memory://"
 REDIS_SECONDS = 5.0
 """How long the counter store may take to answer."""
@@ -141,6 +142,20 @@ class Limits:
                 raise _too_many(item, key, wait)
         return None
 
+    async def check_left(self, principal: Principal) -> None:
+        """Raise `RateLimited` where a caller has no call or refusal left; nothing is counted."""
+        wait = self._refusals.test(principal.id, self.settings.refusals_per_minute)
+        if wait is not None:
+            raise too_many(wait)
+        item, key = self._per_caller, (principal.id,)
+        if not self.settings.calls_per_minute:
+            return
+        if self._own is None:
+            return await self._count(item, key, ask=self._counters.test)
+        wait = self._own.test(key, item.amount)
+        if wait is not None:
+            raise _too_many(item, key, wait)
+
     async def _admit_shared(self, principal: Principal, tool: str) -> None:
         if self.settings.calls_per_minute:
             await self._count(self._per_caller, (principal.id,))
@@ -172,9 +187,11 @@ class Limits:
         if self._close:
             await self._close()
 
-    async def _count(self, item: RateLimitItemPerMinute, key: tuple[str, ...]) -> None:
+    async def _count(
+        self, item: RateLimitItemPerMinute, key: tuple[str, ...], ask: Ask | None = None
+    ) -> None:
         try:
-            counted = await self._counters.hit(item, *key)
+            counted = await (ask or self._counters.hit)(item, *key)
             if self._outage.on:
                 self._outage.note_success()
             if counted:

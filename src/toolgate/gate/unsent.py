@@ -52,22 +52,23 @@ class UnsentBytes:
         """Take room before the bytes are read; raises `RateLimited` where there is none."""
         held = self._held[caller]
         if self._left < self._most and (size > self._left or held >= self._left):
-            raise _too_much(held)
+            raise self.refusal(held)
         self._left -= size
         self._held[caller] += size
         return Lease(lambda: self._give_back(caller, size))
+
+    def refusal(self, held: int) -> RateLimited:
+        """What is said to who finds no room."""
+        why = (
+            f"You have not read {held} bytes of attachments yet. Read these responses, or "
+            "close them"
+            if held
+            else "Other callers have not read their attachments yet"
+        )
+        return RateLimited(f"{why}. Try again in {RETRY_SECONDS} s.", RETRY_SECONDS)
 
     def _give_back(self, caller: str, size: int) -> None:
         self._left += size
         self._held[caller] -= size
         if not self._held[caller]:
             del self._held[caller]
-
-
-def _too_much(held: int) -> RateLimited:
-    why = (
-        f"You have not read {held} bytes of attachments yet. Read these responses, or close them"
-        if held
-        else "Other callers have not read their attachments yet"
-    )
-    return RateLimited(f"{why}. Try again in {RETRY_SECONDS} s.", RETRY_SECONDS)

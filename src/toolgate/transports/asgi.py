@@ -48,6 +48,10 @@ HEAD = "toolgate.head"
 SEND = "toolgate.send"
 BODY_LIMIT = "toolgate.body_limit"
 """Set where a request may be larger than others."""
+MORE_SECONDS = "toolgate.more_seconds"
+"""How much longer the body of such a request may take to arrive."""
+CHECK_CREDENTIAL = "toolgate.check_credential"
+"""Raises `CredentialEnded` where the caller's credential is not good any more."""
 WHITE_SPACE = " \t"
 """Around a header's value (RFC 9110, 5.6.3). Python strips far more by itself: a credential with a
 no-break space after it is another credential."""
@@ -148,13 +152,22 @@ class ClientGone(Exception):
     """The client left before its request was complete; there is nobody to answer."""
 
 
-async def read_body(receive: Receive, most: int) -> bytes:
-    """The whole body; raises `TooLarge` past `most` bytes."""
+class CredentialEnded(Exception):
+    """The caller's credential was revoked, or has expired, since the head of its request came."""
+
+
+async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """The whole body; raises `TooLarge` past `most` bytes.
+
+    One that took a while may be of a caller that is none any more: that is looked at again.
+    """
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body", False):
         body: bytes = message.get("body", b"")  # nearly always: all of it at once
     else:
         body = await _rest_of_body(message, receive, most)
+        if check := scope.get(CHECK_CREDENTIAL):
+            await check(scope)
     if len(body) > most:
         raise TooLarge(TOO_LARGE)
     return body

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.dialects import NEUTRAL
-from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthenticated
+from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthenticated, Unavailable
 from toolgate.gate.ids import OF_REQUESTS, Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
@@ -21,6 +21,7 @@ from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope,
 from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
+    CHECK_CREDENTIAL,
     HEAD,
     PRINCIPAL,
     REQUEST_ID,
@@ -28,6 +29,7 @@ from toolgate.transports.asgi import (
     SEND,
     ASGIApp,
     ClientGone,
+    CredentialEnded,
     Message,
     Receive,
     Scope,
@@ -40,6 +42,7 @@ from toolgate.transports.asgi import (
 from toolgate.transports.connection.heads import Head, Heads, UnknownCredential, key_of
 from toolgate.transports.cors import is_preflight, response_headers, send_preflight
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_unauthenticated
+from toolgate.transports.stream_credentials import validity_check
 
 logger = logging.getLogger(__name__)
 _ids = Ids(OF_REQUESTS)
@@ -52,6 +55,7 @@ SCOPE_REQUIRED = "scope-required"
 GUESS_LIMIT = "guess-limit"
 COUNTERS_UNAVAILABLE = "counters-unavailable"
 CHALLENGED = (401, 403)
+UNCHECKED = "Keys cannot be checked now. Try again."
 
 
 class Edge:
@@ -95,6 +99,7 @@ class Edge:
         if origin is not None and self._origin_allowed(origin):
             send = _with_cors_headers(send, origin)
         scope[SEND] = send
+        scope[CHECK_CREDENTIAL] = self._check_credential
         send = _with_request_id(send, request_id)
         if head is not None:
             scope[HEAD] = head
@@ -105,6 +110,21 @@ class Edge:
             await self._inner(scope, receive, send)
         except ClientGone:
             logger.debug("%s: the client left before its request was complete", request_id)
+        except CredentialEnded:
+            await self._challenge(scope, send)
+
+    async def _check_credential(self, scope: Scope) -> None:
+        """Look again whether the caller may come in, for a request that has taken a while."""
+        if PRINCIPAL not in scope:
+            return
+        try:
+            good = await validity_check(self._credentials, scope)()
+        except InsufficientScope:
+            good = False
+        except SQLAlchemyError:
+            raise Unavailable(UNCHECKED) from None
+        if not good:
+            raise CredentialEnded
 
     async def _let_in(self, scope: Scope, send: Send, origin: str | None) -> bool:
         """Whether a request that comes in for the first time may; if not, it has been answered."""
@@ -134,7 +154,7 @@ class Edge:
             await self._refuse(scope, send, refused, rule)
         except SQLAlchemyError:
             logger.debug("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
-            await send_json(send, 503, {"error": "Keys cannot be checked now. Try again."})
+            await send_json(send, 503, {"error": UNCHECKED})
         return False
 
     def _address(self, scope: Scope) -> Address | None:

@@ -5,12 +5,11 @@ from typing import Any
 import orjson
 
 from toolgate.gate.catalogue import AnyTool
-from toolgate.gate.errors import GateError, MethodNotAllowed, TooLarge
+from toolgate.gate.errors import GateError, MethodNotAllowed
 from toolgate.gate.outcomes import outcome_of_error
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     BODY_LIMIT,
-    TOO_LARGE,
     Receive,
     Scope,
     Send,
@@ -22,7 +21,6 @@ from toolgate.transports.asgi import (
     send,
 )
 from toolgate.transports.attachments import send_attached
-from toolgate.transports.large_bodies import takes
 from toolgate.transports.refusals import count_list
 
 PREFIX = "/v1/tools"
@@ -63,10 +61,8 @@ class ToolRoutes:
         arguments: Any
         try:
             usual = self._gate.limits.settings.body_bytes
-            body = await read_body(receive, scope.get(BODY_LIMIT, usual))
+            body = await read_body(scope, receive, scope.get(BODY_LIMIT, usual))
             arguments = parse_json(body) if body.strip() else None
-            if len(body) > usual and not takes(self._gate, name, len(body)):
-                raise TooLarge(TOO_LARGE)
             del body  # a large one is not to stay in memory beside what was in it
         except GateError as unreadable:
             arguments = unreadable

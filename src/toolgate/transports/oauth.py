@@ -153,7 +153,7 @@ class OAuthRoutes:
         )
 
     async def _request(self, scope: Scope, receive: Receive) -> Request:
-        body = await read_body(receive, MOST_BODY) if scope["method"] == "POST" else b""
+        body = await read_body(scope, receive, MOST_BODY) if scope["method"] == "POST" else b""
         content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
         return replace(
             self._bare(scope),

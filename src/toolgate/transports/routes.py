@@ -21,7 +21,6 @@ from toolgate.gate.errors import (
     MethodNotAllowed,
     NotFound,
     Problem,
-    TooLarge,
     UnknownTool,
 )
 from toolgate.gate.from_request import RequestHeaders
@@ -186,11 +185,11 @@ class Routes:
         try:
             arguments = routed.arguments(path, scope["query_string"])
             if routed.method != "GET":
-                body = await read_body(receive, self._gate.limits.settings.body_bytes)
+                body = await read_body(scope, receive, self._gate.limits.settings.body_bytes)
                 arguments = routed.with_body(arguments, path, body)
             elif _has_body(scope):
                 raise InvalidArguments([Problem("body", "unknown", NO_BODY)])
-        except (InvalidArguments, TooLarge) as unreadable:
+        except GateError as unreadable:
             arguments = unreadable
         headers = RequestHeaders(
             lambda name: header(scope, name.encode("ascii")), lambda: cookies_of(scope)

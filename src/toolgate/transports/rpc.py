@@ -56,7 +56,7 @@ class Rpc:
             return await send_json(to, 405, response, [(b"allow", b"POST")])
         try:
             usual = self._gate.limits.settings.body_bytes
-            body = await read_body(receive, scope.get(BODY_LIMIT, usual))
+            body = await read_body(scope, receive, scope.get(BODY_LIMIT, usual))
             message = parse_json(body)
             if len(body) > usual and not takes(self._gate, _method(message), len(body)):
                 raise TooLarge(TOO_LARGE)
@@ -77,9 +77,11 @@ class Rpc:
         if isinstance(refused, RateLimited):
             limited = failure(None, refused.rpc, refused.message)
             return await send_json(to, refused.status, limited, error_headers(refused))
-        if isinstance(problem, TooLarge):
-            return await send_json(to, 413, failure(None, INVALID_REQUEST, problem.message))
-        await send_json(to, 200, failure(None, PARSE_ERROR, f"Parse error: {problem.message}"))
+        if isinstance(problem, InvalidArguments):
+            response = failure(None, PARSE_ERROR, f"Parse error: {problem.message}")
+            return await send_json(to, 200, response)
+        code = INVALID_REQUEST if isinstance(problem, TooLarge) else problem.rpc
+        await send_json(to, problem.status, failure(None, code, problem.message))
 
     async def _respond(
         self, scope: Scope, message: Any, noted: Noted

@@ -89,9 +89,13 @@ def _edge(
         "/readyz": ReadinessPage(readiness),
     }
     own = Routes(gate)
-    inner = _router(routes, own, oauth)
-    if gate.limits.largest_body(gate.catalogue) > settings.limits.body_bytes:
-        inner = LargeBodies(inner, gate, settings.data)
+    inner = LargeBodies(
+        _router(routes, own, oauth),
+        gate,
+        settings.data,
+        tools=PREFIX + "/",
+        any_tool={"/rpc", *MCP_PATHS},
+    )
     return Edge(
         inner,
         gate,

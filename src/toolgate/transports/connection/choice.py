@@ -116,7 +116,7 @@ class _Trial:
     async def _app(self, scope: Scope, receive: Receive, to: Send) -> None:
         self.heads.seen = scope.get(RAW_HEAD) is not None
         with contextlib.suppress(ClientGone):
-            body = await read_body(receive, 100)
+            body = await read_body(scope, receive, 100)
             await send(to, 200, scope["path"].encode() + b" " + body)
 
     async def ask(self, *pieces: bytes, expect: bytes) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from toolgate.gate.failures import origin
-from toolgate.transports.asgi import Scope
+from toolgate.transports.asgi import LARGE, Scope
 from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, Heads, JsonResponse, Pending
 from toolgate.transports.connection.httptools import LimitedHttpTools
 from toolgate.transports.connection.limited import Phase
@@ -26,7 +26,8 @@ END = b"\r\n\r\n"
 LENGTH_NAME_END = b"ength: "
 LENGTH_NAME_START = (b"\r\nContent-L", b"\r\ncontent-l")
 MAX_DIGITS = 7
-MAX_HELD = 1 << 20
+MAX_HELD = LARGE
+"""What is larger takes room, and the ordinary way."""
 JSON = b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n%b\r\n"
 CLOSE = b"connection: close\r\n"
 RETRY = b"retry-after: %d\r\n"

@@ -14,7 +14,7 @@ import orjson
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from toolgate.sections import LimitSettings
-from toolgate.transports.asgi import PRINCIPAL, Scope
+from toolgate.transports.asgi import BODY_LIMIT, MORE_SECONDS, PRINCIPAL, Scope
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 from toolgate.transports.connection.tcp import acknowledged_bytes
 
@@ -157,7 +157,7 @@ class Limited(asyncio.Protocol):
     def _discard(self, size: int) -> None:
         """Throw away what is not wanted: a client may send all of it before it reads its answer."""
         self._discarded += size
-        if self._discarded > self._limits.body_bytes:
+        if self._discarded > self._noted.get(BODY_LIMIT, self._limits.body_bytes):
             self.transport.abort()
 
     def _expect(self, phase: Phase, seconds: float) -> None:
@@ -230,6 +230,11 @@ class Limited(asyncio.Protocol):
         return self._authenticated or (self.scope is not None and PRINCIPAL in self.scope)  # pyright: ignore[reportUnnecessaryComparison]
 
     @property
+    def _noted(self) -> Scope:
+        """What the application noted of the last request that it was given."""
+        return self.scope or {}
+
+    @property
     def is_answering(self) -> bool:
         """Whether a request is being answered, for a client that may be waiting for its answer.
 
@@ -283,6 +288,8 @@ class Limited(asyncio.Protocol):
                 self.transport.abort()
         elif phase is Phase.HEAD:
             self.refuse(HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW.format("head_seconds"))
+        elif phase is Phase.BODY and (more := self._noted.pop(MORE_SECONDS, 0.0)) > 0:
+            self._deadline += more  # a larger body, at the same rate
         elif phase is Phase.BODY and not self._is_discarding:
             self.refuse(HTTPStatus.REQUEST_TIMEOUT, TOO_SLOW.format("body_seconds"))
         elif phase is Phase.REFUSED:

@@ -134,9 +134,12 @@ class Front:
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = scope.get(BODY_LIMIT, self._gate.limits.settings.body_bytes)
         try:
-            return await read_body(receive, most)
+            return await read_body(scope, receive, most)
         except TooLarge as problem:
             raise _too_large(problem) from None
+        except GateError as problem:
+            response = failure(None, problem.rpc, problem.message)
+            raise RequestRefused(problem, response) from None
 
     def _check_taken(self, message: Any, size: int) -> None:
         if not takes(self._gate, tool_called(message), size):
