@@ -44,10 +44,19 @@ FORMATS = {
 """Each is linear in the text: no part without an upper bound is followed by one that overlaps it,
 or begins within itself."""
 SECRET_NAMES = re.compile(
-    r"(?:^|[._-])(password|passwd|passphrase|secret|api_?key|private_?key|access_?token|"
-    r"refresh_?token|auth_?token|bearer_?token|client_?secret|credentials?)$|^token$",
-    re.IGNORECASE,
+    r"(?:^|_)(?:password|passwd|pwd|passphrase|passcode|secret|api_?key|private_?key|"
+    r"secret_?(?:access_?)?key|(?:access|refresh|auth|bearer|session)_?token|client_?secret|"
+    r"credentials?)$|^token$"
 )
+"""Of a name in words (`_words`)."""
+NO_NAME = re.compile(r"(?:value|val|v|text|plain|raw|current|default|string)")
+"""Words that say nothing of what they name: what stands before them does."""
+AUTHORIZATION = re.compile(r"(?:^|_)authorization$")
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+NO_WORD = re.compile(r"[^A-Za-z0-9]++")
+MOST_NAME = 512
+LEAST_NUMBER = 1000
+"""Smaller ones under the name of a secret are counts and switches."""
 REFERENCE = re.compile(r"(env|secret|file|vault):\S+")
 ASSIGNMENT = re.compile(
     r"((?:password|passwd|passphrase|pwd|secret|api[_-]?key|private[_-]?key|credentials?|"
@@ -61,12 +70,20 @@ REDACTED = "[redacted]"
 
 def secret_in(name: str, value: Any) -> str | None:
     """What sort of secret a value holds under this name, or None."""
+    names: dict[str, str] = {}
+    texts: list[str] = []
+    named: str | None = None
     for place, text in _texts(name, value):
-        if found := next((what for what, one in FORMATS.items() if one.search(text)), None):
-            return found
-        if text and SECRET_NAMES.search(place) and not REFERENCE.fullmatch(text):
-            return f"the secret that {place!r} names"
-    return None
+        words = names.get(place) or names.setdefault(place, _words(place))
+        # A header in an object is read like one in a text.
+        texts.append(f"authorization: {text}" if AUTHORIZATION.search(words) else text)
+        if text and SECRET_NAMES.search(words) and not REFERENCE.fullmatch(text):
+            named = place
+    # All at once: a value may hold very many short texts.
+    whole = "\n".join(texts)
+    if found := next((what for what, one in FORMATS.items() if one.search(whole)), None):
+        return found
+    return None if named is None else f"the secret that {named!r} names"
 
 
 def redacted(text: str) -> str:
@@ -81,16 +98,28 @@ def texts_in(value: Any) -> Iterator[str]:
     return (text for _, text in _texts("", value))
 
 
+def _words(name: str) -> str:
+    """The end of a name in words: `dbPassword`, `db.password ` and `db-password.value` alike."""
+    words = NO_WORD.sub("_", HUMP.sub("_", name[-MOST_NAME:])).strip("_").lower()
+    before, _, last = words.rpartition("_")
+    return before if before and NO_NAME.fullmatch(last) else words
+
+
 def _texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every text in a value, with the name it has there."""
+    """Every text and larger number in a value, with the name it has there."""
     pending = [(name, value)]
     while pending:
         place, one = pending.pop()
         if isinstance(one, str):
             yield place, one
+        elif isinstance(one, int | float) and abs(one) >= LEAST_NUMBER:
+            yield place, str(one)
         elif isinstance(one, dict):
             inner = cast("dict[str, Any]", one)
-            pending.extend((key, part) for key, part in inner.items())
+            pending.extend(
+                (place if NO_NAME.fullmatch(key.strip().lower()) else key, part)
+                for key, part in inner.items()
+            )
             yield from (("", key) for key in inner)
         elif isinstance(one, list):
             pending.extend((place, part) for part in cast("list[Any]", one))
