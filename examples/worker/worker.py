@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-URL = os.environ.get("GATE_URL", "http://127.0.0.1:8765")
+URL = os.environ.get("GATE_URL", "http://127.0.0.1:8765").rstrip("/")
 HEADERS = {
     "Authorization": f"Bearer {os.environ.get('NODE_KEY', '')}",
     "Content-Type": "application/json",
@@ -90,19 +90,25 @@ class Worker:
             raise ValueError("heartbeat_seconds must be a number above 0")
         self.configured = seconds
 
-    def run(self, stop: threading.Event) -> None:
-        """Work until told to stop; a gate that is away for a while is asked again."""
+    def run(self, stop: threading.Event) -> bool:
+        """Work until told to stop; a gate that is away for a while is asked again.
+
+        Whether the last round was a good one.
+        """
         told: Answer | None = None
         while True:
+            answered = True
             try:
                 told = self.start() if told is None else call("heartbeat")
                 if told["refresh_config_requested"]:
                     told = self.refresh()
             except OSError as problem:
-                print(f"trying again: {problem}", flush=True)
+                answered = False
+                again = "" if stop.is_set() else ", trying again"
+                print(f"{URL}: {problem}{again}", flush=True)
             seconds = told["heartbeat_seconds"] if told else 5
             if stop.wait(self.interval or self.configured or seconds):
-                return
+                return answered
 
 
 def main() -> None:
@@ -112,15 +118,21 @@ def main() -> None:
     options.add_argument("--interval", type=float, help="seconds between heartbeats")
     options.add_argument("--model", action="append", default=[], help="a model this machine has")
     given = options.parse_args()
+    if not os.environ.get("NODE_KEY"):
+        sys.exit("NODE_KEY is not set: it is the key that operator.node.create showed.")
+    if not URL.startswith(("http://", "https://")):
+        sys.exit(f"GATE_URL must begin with http:// or https://, such as http://{URL}.")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if given.once:
         stop.set()
     try:
-        Worker(given.interval, given.model).run(stop)
+        answered = Worker(given.interval, given.model).run(stop)
     except Refused as refused:
         sys.exit(str(refused))
+    if given.once and not answered:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,29 @@ def test_it_is_saved_where_it_should_be(call: Any, tmp_path: Path, save: str) ->
     assert called.err == f"content: 5 bytes in {path.relative_to(tmp_path)}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--save", "new/"], "There is no folder new."),
+        (["--save", "new/a.pdf"], "There is no folder new."),
+        (["--save", "a.pdf/"], "There is no folder a.pdf."),
+        (["--save", ""], "--save needs a file, a folder, or - for stdout."),
+        (["--save", "b.pdf", "--dry-run"], "A dry run stores nothing."),
+    ],
+    ids=["folder", "in a folder", "file", "nothing", "dry run"],
+)
+def test_a_place_where_nothing_can_be_saved_is_told_before_the_call(
+    call: Any, cli: Any, tmp_path: Path, words: list[str], told: str
+) -> None:
+    (tmp_path / "a.pdf").write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    audited = cli("audit", "--json").out
+    refused = call(*words)
+    assert (refused.code, refused.json["error"]["message"]) == (2, told)
+    assert sorted(tmp_path.iterdir()) == before
+    assert cli("audit", "--json").out == audited
+
+
 def test_a_file_that_is_there_is_overwritten_only_by_force(call: Any, tmp_path: Path) -> None:
     mine = tmp_path / "attachment-report.pdf"
     mine.write_text("mine")

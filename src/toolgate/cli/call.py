@@ -13,7 +13,7 @@ from toolgate.cli.output import json_for_terminal, note, on_terminal
 from toolgate.cli.principals import As, principal_named
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.progress import progress_line
-from toolgate.cli.saved_files import save_attachment
+from toolgate.cli.saved_files import check_place, save_attachment
 from toolgate.cli.tools import hint_for
 
 if TYPE_CHECKING:
@@ -79,8 +79,10 @@ def call(
     Exit codes: 0 ok, 1 the tool failed or handed over nothing to save, 2 wrong usage (such as
     unknown tools, wrong arguments, or --save where a tool has no attachments), 3 refused.
     """
+    if save is not None:
+        check_place(save, dry_run=dry_run)
     settings = command_settings(ctx, config, data)
-    options = CallOptions(name, pairs or [], json_text, dry_run, bool(save), principal)
+    options = CallOptions(name, pairs or [], json_text, dry_run, save is not None, principal)
     outcome, code = environment.run_async(lambda: _call(settings, options))
     if outcome.attached is None or save_attachment(outcome, save, force=force):
         _print(outcome)

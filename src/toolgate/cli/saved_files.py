@@ -1,5 +1,6 @@
 """Where `toolgate call` puts the bytes that a tool hands over."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,23 @@ PREFIX = "attachment"
 theirs (`toolgate.toml`, `.env`), or take them for options (`-rf`)."""
 RULES = ".cedar"
 """A folder of rules is read by this suffix, whatever comes before it."""
+
+
+def check_place(save: str, *, dry_run: bool) -> None:
+    """Raise where nothing could be saved, before the tool is called."""
+    if dry_run:
+        raise Stop("A dry run stores nothing. Leave out --save, or --dry-run.")
+    if save == STDOUT:
+        if on_terminal():
+            step = "Name a file, or send them elsewhere: --save - > FILE."
+            raise Stop(f"--save - writes bytes, and stdout is a terminal. {step}")
+        return
+    if not save:
+        raise Stop("--save needs a file, a folder, or - for stdout.")
+    is_folder = save.endswith(("/", os.sep))
+    folder = Path(save) if is_folder else Path(save).parent
+    if not folder.is_dir():
+        raise Stop(f"There is no folder {folder}. Make it, or name another with --save.")
 
 
 def save_attachment(outcome: "Outcome", save: str | None, *, force: bool) -> bool:

@@ -205,6 +205,35 @@ async def test_the_reaper_runs_at_the_start_and_goes_on_after_a_failure(
     assert len(calls) >= 2
 
 
+async def test_only_a_store_that_was_asked_is_said_to_work_again(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is due in most rounds; they say nothing about a store that is away."""
+    for name in ("FIRST_SECONDS", "SETTLE_SECONDS"):
+        monkeypatch.setattr(reaper_module, name, 0.0)
+    blobs, rounds, enough = MemoryBlobs(), list[int](), anyio.Event()
+
+    def failing() -> Any:
+        raise StoreUnavailable("not now")
+
+    monkeypatch.setattr(blobs, "pages", failing)
+    reaper = Reaper(blobs, world_of(kit).artifacts, "artifacts/")
+
+    async def nothing_due() -> int:
+        rounds.append(1)
+        if len(rounds) == 3:
+            enough.set()
+        return 0
+
+    monkeypatch.setattr(reaper, "remove_replaced", nothing_due)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reaper.run)
+        await enough.wait()
+        tasks.cancel_scope.cancel()
+    assert any("could not be removed: not now" in line for line in caplog.messages)
+    assert not any("removed again" in line for line in caplog.messages)
+
+
 async def test_a_store_that_does_not_answer_is_told(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

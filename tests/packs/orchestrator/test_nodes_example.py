@@ -141,3 +141,36 @@ def test_the_key_of_a_node_opens_nothing_else(team: Server) -> None:
             "params": {},
         }
         assert "worker-03" in client.post("/rpc", json=beat).text
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"NODE_KEY": ""}, "NODE_KEY is not set"),
+        ({"GATE_URL": "127.0.0.1:1"}, "must begin with http:// or https://, such as http://127.0"),
+        ({"GATE_URL": "http://127.0.0.1:1/"}, "http://127.0.0.1:1: <urlopen error"),
+    ],
+    ids=["no key", "no scheme", "no server"],
+)
+def test_a_round_that_cannot_be_made_says_why_and_fails(
+    variables: dict[str, str], told: str
+) -> None:
+    command = [sys.executable, str(ROOT / "examples/worker/worker.py"), "--once"]
+    environment = {**os.environ, "NODE_KEY": "x", "no_proxy": "*", **variables}
+    ended = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENT
+    )
+    assert ended.returncode == 1
+    assert told in ended.stdout + ended.stderr
+    assert "trying again" not in ended.stdout
+
+
+def test_an_address_may_end_with_a_slash(team: Server) -> None:
+    with team.client() as admin:
+        key = ask(admin, "operator.node.create", node_slug="worker-05")["key"]
+    command = [sys.executable, str(ROOT / "examples/worker/worker.py"), "--once"]
+    environment = {**os.environ, "GATE_URL": f"{team.url}/", "NODE_KEY": key, "no_proxy": "*"}
+    ended = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENT
+    )
+    assert (ended.returncode, "worker-05 is registered" in ended.stdout) == (0, True)

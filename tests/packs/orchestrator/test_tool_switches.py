@@ -75,6 +75,41 @@ async def test_a_dry_run_switches_nothing(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "value_type", "message"),
+    [
+        (
+            DISABLED,
+            [TOOL, "artefact.put"],
+            "array",
+            "value names the tool artefact.put, which there is not. Did you mean artifact.put?",
+        ),
+        (DISABLED, ["orchestrator"], "array", "value names the tool orchestrator, which there is"),
+        (
+            "mcp.tool.db.task.gte.enabled",
+            False,
+            "boolean",
+            "key names the tool db.task.gte, which there is not. Did you mean db.task.get?",
+        ),
+    ],
+    ids=["list", "pack", "single"],
+)
+async def test_a_tool_that_there_is_not_is_refused_with_the_nearest(
+    kit: Kit, key: str, value: Any, value_type: str, message: str
+) -> None:
+    given = {"key": key, "value": value, "value_type": value_type}
+    error = await refused(kit, "db.system_setting.create", **given)
+    assert message in error["message"]
+
+
+async def test_a_list_with_tools_that_are_off_already_can_be_changed(kit: Kit) -> None:
+    await put(kit, DISABLED, [TOOL], "array")
+    assert not await is_known(kit)
+    await put(kit, DISABLED, [TOOL, "db.job.get"], "array", "update")
+    await kit.app.gate.switches.read_if_changed()
+    assert kit.app.gate.switches.known.names == {TOOL, "db.job.get"}
+
+
+@pytest.mark.parametrize(
     ("key", "value", "value_type"),
     [
         (DISABLED, TOOL, "string"),

@@ -15,12 +15,20 @@ def tool_of(key: str) -> str | None:
     return key[len(TOOL) : -len(ENABLED)] or None
 
 
+def tools_named(key: str, value: Any) -> list[str]:
+    """The tools that a setting with a good value switches."""
+    if key == DISABLED:
+        return list(value)
+    tool = tool_of(key)
+    return [] if tool is None else [tool]
+
+
 def broken_rule(key: str, value: Any) -> str | None:
     """What is wrong with the value of a setting that steers the gate; None where nothing is."""
     if key == DISABLED:
         listed = cast("list[Any]", value) if isinstance(value, list) else None
         if listed is None or not all(isinstance(one, str) for one in listed):
-            return f'{key} must be an array of tool names, such as ["git.push"]'
+            return f'{key} must be an array of tool names, such as ["artifact.put"]'
     elif (key == PM_ADDS_IMAGES or tool_of(key)) and not isinstance(value, bool):
         return f"{key} must be true or false, with value_type boolean"
     return None

@@ -58,7 +58,7 @@ class Reaper:
         """Sweep now and then, and remove what was replaced, until this is cancelled."""
         await anyio.sleep(FIRST_SECONDS)
         while True:
-            await self._try(self.sweep)
+            await self._try(self.sweep, asks=True)
             ends = self._clock() + EVERY_SECONDS
             while self._clock() < ends:
                 await anyio.sleep(SETTLE_SECONDS / 3)
@@ -90,10 +90,12 @@ class Reaper:
             await self._blobs.delete(name)
         return len(unneeded)
 
-    async def _try(self, work: Callable[[], Awaitable[int]]) -> None:
+    async def _try(self, work: Callable[[], Awaitable[int]], *, asks: bool = False) -> None:
+        """Log how it ends; where the store was not asked, it may still fail."""
         try:
-            await work()
+            removed = await work()
         except Exception as problem:
             self._log.record("blobs without an artifact could not be removed: %s", problem)
         else:
-            self._log.end("blobs without an artifact are removed again")
+            if removed or asks:
+                self._log.end("blobs without an artifact are removed again")

@@ -2,13 +2,14 @@
 
 from pydantic import Field
 
+from toolgate.gate.arguments import nearest, shorten
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
 from toolgate.packs.orchestrator.records import SETTINGS
-from toolgate.packs.orchestrator.steering import broken_rule
+from toolgate.packs.orchestrator.steering import DISABLED, broken_rule, tools_named
 from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
     Deleted,
@@ -114,7 +115,7 @@ async def list_(ctx: Ctx, args: ByPrefix) -> Settings:
 async def create(ctx: Ctx, args: NewSetting) -> Setting:
     """Create a system setting; fails where the key exists already."""
     _check_caller(ctx, args.key)
-    _check(args)
+    _check(ctx, args)
     change = args.change(ctx.principal)
     return Setting.of(await ctx.world.settings.create(ctx.tx, SETTINGS, args.key, change))
 
@@ -139,7 +140,7 @@ async def update(ctx: Ctx, args: ChangedSetting) -> Setting:
     conflict that names the current version.
     """
     _check_caller(ctx, args.key)
-    _check(args)
+    _check(ctx, args)
     changed = await ctx.world.settings.update(
         ctx.tx, SETTINGS, args.key, args.change(ctx.principal), args.expected_version
     )
@@ -177,7 +178,20 @@ def _check_caller(ctx: Ctx, key: str) -> None:
     check_system_writable(ctx.principal)
 
 
-def _check(args: NewSetting) -> None:
+def _check(ctx: Ctx, args: NewSetting) -> None:
     check_value(args.key, args.value, args.value_type, nullable=False)
     if wrong := broken_rule(args.key, args.value):
         raise InvalidArguments([Problem("value", "value", wrong)])
+    for name in tools_named(args.key, args.value):
+        _check_tool(ctx, args.key, name)
+
+
+def _check_tool(ctx: Ctx, key: str, name: str) -> None:
+    """A switch of a tool that there is not would switch nothing."""
+    names = [tool.name for tool in ctx.world.tools.visible(ctx.principal)]
+    if name not in names and not ctx.world.tools.is_off(ctx.principal, name):
+        near = nearest(name, names)
+        hint = f"Did you mean {near}?" if near else "`toolgate tools` lists them."
+        field = "value" if key == DISABLED else "key"
+        message = f"{field} names the tool {shorten(name)}, which there is not. {hint}"
+        raise InvalidArguments([Problem(field, "value", message)])

@@ -28,6 +28,11 @@ from toolgate.packs.orchestrator.work import Row
 
 family = Family("operator_access", ORCHESTRATOR)
 
+WHEN = (
+    "`agent_types`, a list of pm, pa and worker; `arguments`, for names of arguments the lists of "
+    "values that they may have; `not_before` and `not_after`, moments such as "
+    "2026-12-31T18:00:00Z. All that are given must hold"
+)
 RULE = "00000000-0000-4000-8000-0000000000f1"
 SUBJECT_KINDS: dict[SubjectType, Kind] = {
     "user": "user",
@@ -61,7 +66,7 @@ class NewRule(Input):
     priority: Priority = Field(
         default=0, description="Of several rules that apply, the highest is named in the audit."
     )
-    conditions: Conditions | None = Field(default=None, description="When it applies.")
+    conditions: Conditions | None = Field(default=None, description=f"When it applies: {WHEN}.")
 
 
 class RuleChange(Input):
@@ -72,7 +77,7 @@ class RuleChange(Input):
     resource_pattern: Pattern | None = Field(default=None, description="With what.")
     priority: Priority | None = Field(default=None, description="Its priority.")
     conditions: Conditions | None = Field(
-        default=None, description="When it applies; `{}` for always."
+        default=None, description=f"When it applies, `{{}}` for always: {WHEN}."
     )
 
 
