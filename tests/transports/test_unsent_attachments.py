@@ -106,7 +106,9 @@ async def unread(connect: Callable[[], Line], wire: bytes) -> Line:
 
 def check_refused(way: str, reply: Reply, told: str) -> None:
     assert told.encode() in reply.body
-    if "MCP" not in way:
+    if "MCP" in way:
+        assert b'"code":-32400,' in reply.body
+    else:
         assert (reply.status, reply.headers["retry-after"]) == (429, "5")
 
 

@@ -7,7 +7,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from toolgate.gate.attachments import linked_call
-from toolgate.gate.errors import printable
+from toolgate.gate.errors import RateLimited, printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.attachments import hold
 from toolgate.transports.mcp.listing import visible_resources
@@ -56,7 +56,9 @@ class ResourceHandlers:
         call = self._requests.call_of(raw, tool, arguments)
         outcome = await self._requests.gate.execute(call)
         if outcome.error:
-            raise MCPError(types.INVALID_PARAMS, outcome.error.message, {"uri": params.uri})
+            limited = isinstance(outcome.error, RateLimited)
+            code = outcome.error.rpc if limited else types.INVALID_PARAMS
+            raise MCPError(code, outcome.error.message, {"uri": params.uri})
         if (attached := outcome.attached) is not None:
             if raw.request is not None:
                 hold(raw.request.scope, attached)
