@@ -9,14 +9,30 @@ from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.transports.http import PREFIX, route_of
 
+RECORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "tasks": ("db.task", ("operator.task",)),
+    "jobs": ("db.job", ("operator.job",)),
+    "projects": ("db.project", ("operator.project", "operator.role_binding")),
+    "nodes": ("node", ("operator.node", "worker_node")),
+    "models": ("model", ("operator.model",)),
+    "artifacts": ("artifact", ()),
+}
+"""Of pack `orchestrator`: records that agents do not create, list, change and delete all of."""
+
 
 def tools_page() -> str:
-    """Every tool of the catalogue."""
-    catalogue = Catalogue(packs.offers())
-    rows = ((f"[`{t.name}`](#{t.name})", t.title, t.role, t.effect) for t in catalogue)
+    """Every tool of the packs that ship."""
+    catalogue = Catalogue(packs.offers(packs.BUILT_IN + packs.ON_REQUEST))
+    rows = (
+        (f"[`{t.name}`](#{_anchor(t.name)})", t.title, t.pack.name, t.role, t.effect)
+        for t in catalogue
+    )
     parts = [
         "Each tool is called the same way over MCP, HTTP, JSON-RPC and the command line.",
-        table(("tool", "what it does", "role", "effect"), rows),
+        _packs_text(),
+        table(("tool", "what it does", "pack", "role", "effect"), rows),
+        "## What agents cannot do in pack orchestrator",
+        *_exceptions(catalogue),
         *(part for tool in catalogue for part in _tool(tool)),
         "## Resources",
         "URIs that an MCP client can read. Each is a call to its tool, with that tool's rules.",
@@ -34,6 +50,46 @@ def tools_page() -> str:
         ),
     ]
     return page("Tools", *parts)
+
+
+def _anchor(heading: str) -> str:
+    """Where a heading is linked to, as GitHub makes it."""
+    return heading.replace(".", "")
+
+
+def _packs_text() -> str:
+    enabled = ", ".join(f"`{name}`" for name in packs.BUILT_IN)
+    others = ", ".join(f"`{name}`" for name in packs.ON_REQUEST)
+    every = json.dumps([*packs.BUILT_IN, *packs.ON_REQUEST])
+    return (
+        f"Enabled unless the settings name others: {enabled}. Enabled by name only: {others} "
+        f"(`packs.enabled = {every}`)."
+    )
+
+
+def _exceptions(catalogue: Catalogue) -> Iterator[str]:
+    yield (
+        "Agents create, list, get, update and delete system settings, preferences and skills. The "
+        "other records are not theirs to make: agents read them and change what their work calls "
+        "for. The rest is done by an admin with the tools `operator.*`, which no agent sees, and "
+        "by nodes, which report themselves with the tools `worker_node.*`."
+    )
+    rows = (
+        (kind, _names(catalogue, (agents,)), _names(catalogue, others))
+        for kind, (agents, others) in RECORDS.items()
+    )
+    yield table(("records", "tools of agents", "tools of operators and nodes"), rows)
+    yield (
+        "`artifact.put` creates and replaces; artifacts are not deleted. Tasks and jobs are not "
+        "deleted either: they are canceled, with `db.task.update_status` and "
+        "`db.job.update_status`."
+    )
+
+
+def _names(catalogue: Catalogue, groups: Iterable[str]) -> str:
+    """The tools of some groups, such as `operator.task`."""
+    wanted = [t.name for group in groups for t in catalogue if t.name.rpartition(".")[0] == group]
+    return ", ".join(f"[`{name}`](#{_anchor(name)})" for name in wanted) or "none"
 
 
 def _prompt_arguments(arguments: Iterable[Any]) -> str:

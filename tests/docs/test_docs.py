@@ -1,6 +1,7 @@
 """The documentation is right: commands run, links lead somewhere, nothing is missing."""
 
 import json
+import re
 import shutil
 import tomllib
 from contextlib import ExitStack
@@ -105,8 +106,23 @@ def reference(name: str) -> str:
 
 
 def test_every_tool_has_its_entry() -> None:
+    page, shipped = reference("tools.md"), packs.BUILT_IN + packs.ON_REQUEST
+    tools = Catalogue(packs.offers(shipped))
+    assert [one.name for one in tools if f"\n## {one.name}\n" not in page] == []
+
+
+def test_every_link_among_the_tools_leads_to_one() -> None:
     page = reference("tools.md")
-    assert [one.name for one in Catalogue(packs.offers()) if f"\n## {one.name}\n" not in page] == []
+    headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", page)) - anchors == set()
+
+
+def test_what_agents_cannot_do_names_a_tool_for_every_record() -> None:
+    rows = re.findall(r"^\| (\w+) \| (.+) \| (.+) \|$", reference("tools.md"), re.MULTILINE)
+    told = {kind: (agents, others) for kind, agents, others in rows if "`](#" in agents}
+    assert set(told) == {"tasks", "jobs", "projects", "nodes", "models", "artifacts"}
+    assert [kind for kind, (_, others) in told.items() if others == "none"] == ["artifacts"]
 
 
 def test_every_setting_has_its_entry() -> None:
