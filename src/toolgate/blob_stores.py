@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 from toolgate.ports.blobs import Blobs
 from toolgate.sections import Settings
 from toolgate.setting_types import BadSettings
+from toolgate.storage_sections import BlobSettings
 
 FOLDER = "blobs"
 
@@ -44,6 +45,7 @@ class BlobStores:
                     f"Setting blobs.url: the folder {folder} cannot be made ({why}). Make it, or "
                     "name another."
                 ) from None
+        _check_credentials(settings)
         return s3_blobs(
             place.netloc,
             f"{place.path.strip('/')}/{pack}".lstrip("/"),
@@ -52,4 +54,19 @@ class BlobStores:
             access_key_id=settings.access_key_id,
             secret_access_key=settings.secret_access_key,
             session_token=settings.session_token,
+        )
+
+
+def _check_credentials(settings: BlobSettings) -> None:
+    """Raise where one half of the credentials is missing."""
+    halves = {
+        "AWS_ACCESS_KEY_ID": settings.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": settings.secret_access_key,
+    }
+    missing = [name for name, value in halves.items() if not value]
+    if len(missing) == 1:
+        key = BlobSettings.borrowed[missing[0]]
+        (there,) = halves.keys() - missing
+        raise BadSettings(
+            f"{missing[0]} (setting blobs.{key}) is not set, and {there} is. Set both or none."
         )

@@ -60,6 +60,7 @@ class BlobSettings(Section):
     endpoint: str | None = Field(
         default=None,
         pattern=r"^https?://[^/]+/?$",
+        examples=["https://HOST", "http://HOST:PORT"],
         description="With `s3://`: URL of a server other than AWS; also AWS_ENDPOINT_URL_S3.",
     )
     region: str | None = Field(default=None, description="With `s3://`: also AWS_REGION.")

@@ -171,4 +171,43 @@ async def test_doctor_says_whether_the_bucket_answers(tmp_path: Path, s3_server:
         told.append(await check_blobs(read_settings(flags=flags, environment={})))
     assert [one.state for one in told] == [State.OK, State.FAIL]
     assert told[0].message == f"s3://{BUCKET}/doctor answers."
-    assert "AWS_*" in told[1].message
+    assert "The blob store refuses the credentials (settings blobs.*" in told[1].message
+    flags = {**given, "blobs.secret_access_key": SECRET_KEY, "blobs.url": "s3://no-such-bucket"}
+    absent = await check_blobs(read_settings(flags=flags, environment={}))
+    assert "The folder or bucket of blobs is not there (setting blobs.url)." in absent.message
+
+
+async def test_doctor_says_where_nothing_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "RETRIES", 0)
+    given = {
+        "data": tmp_path,
+        "blobs.url": "s3://bucket",
+        "blobs.endpoint": "http://127.0.0.1:1",
+        "blobs.access_key_id": "id",
+        "blobs.secret_access_key": "secret",
+    }
+    told = await check_blobs(read_settings(flags=given, environment={}))
+    assert "http://127.0.0.1:1 cannot be reached, or fails. Check the network" in told.message
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY (setting blobs.secret_access_key)"),
+        ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID (setting blobs.access_key_id)"),
+    ],
+)
+async def test_half_of_the_credentials_is_told(tmp_path: Path, given: str, missing: str) -> None:
+    flags = {"data": tmp_path, "blobs.url": "s3://bucket"}
+    settings = read_settings(flags=flags, environment={given: "half"})
+    with pytest.raises(BadSettings) as refused:
+        BlobStores(settings).of("pack")
+    assert str(refused.value) == f"{missing} is not set, and {given} is. Set both or none."
+    assert (await check_blobs(settings)).message == str(refused.value)
+
+
+def test_an_endpoint_without_a_scheme_is_told_what_it_must_be() -> None:
+    with pytest.raises(BadSettings, match=r"must be one of: https://HOST, http://HOST:PORT, not"):
+        read_settings(flags={"blobs.endpoint": "localhost:9000"}, environment={})

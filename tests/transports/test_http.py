@@ -146,7 +146,7 @@ def test_the_list_is_read_with_get_only(admin: httpx2.Client, path: str) -> None
 def test_nothing_is_at_another_address(admin: httpx2.Client, path: str) -> None:
     answer = admin.get(path)
     assert answer.status_code == 404
-    told = "There is nothing at this path. Try GET /v1/tools or GET /openapi.json."
+    told = "There is nothing at this path. Try GET /v1/tools or GET /openapi.json. MCP is at /mcp."
     assert answer.json() == {"error": told}
 
 

@@ -68,13 +68,25 @@ async def check_blobs(settings: "Settings") -> CheckResult:
     import anyio
 
     from toolgate.blob_stores import BlobStores
+    from toolgate.ports.blobs import BlobsRefused
+    from toolgate.ports.documents import StoreUnavailable
+    from toolgate.setting_types import BadSettings
 
+    url, server = settings.blobs.url, settings.blobs.endpoint or "AWS"
     try:
         with anyio.fail_after(STORE_SECONDS):
             await BlobStores(settings).of("doctor").check()
+    except BadSettings as problem:
+        return CheckResult("blobs", State.FAIL, str(problem))
+    except BlobsRefused as problem:
+        return CheckResult("blobs", State.FAIL, f"{url} cannot be listed. {problem}")
+    except (StoreUnavailable, TimeoutError):
+        step = "Check the network, and the settings blobs.endpoint and blobs.region."
+        message = f"{url} cannot be listed. {server} cannot be reached, or fails. {step}"
+        return CheckResult("blobs", State.FAIL, message)
     except Exception:
-        step = "Check blobs.*, the AWS_* variables, the bucket and the network."
-        return CheckResult("blobs", State.FAIL, f"{settings.blobs.url} cannot be listed. {step}")
+        step = "Check the settings blobs.* and the AWS_* variables."
+        return CheckResult("blobs", State.FAIL, f"{url} cannot be listed. {step}")
     return CheckResult("blobs", State.OK, f"{settings.blobs.url} answers.")
 
 

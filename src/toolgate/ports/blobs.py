@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from toolgate.ports.documents import StoreUnavailable
+
 NAME = re.compile(r"[a-z0-9_-]{1,64}(/[a-z0-9_-]{1,64}){0,7}")
 """What a blob is called: good for every store, and in no way a caller's choice."""
 Data = bytes | bytearray | memoryview
@@ -26,6 +28,10 @@ class StoredBlob:
 
 class BlobMissing(Exception):
     """There is no blob of this name."""
+
+
+class BlobsRefused(StoreUnavailable):
+    """The store answers, but refuses the credentials, or has no such bucket."""
 
 
 class Blobs(Protocol):

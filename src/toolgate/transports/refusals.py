@@ -10,7 +10,9 @@ CREDENTIALS_REQUIRED = "credentials-required"
 UNREADABLE = "unreadable"
 UNREADABLE_TOOL = "(unreadable)"
 """What the audit says of a message that names no tool that could be read."""
-NOTHING_THERE = "There is nothing at this path. Try GET /v1/tools or GET /openapi.json."
+NOTHING_THERE = (
+    "There is nothing at this path. Try GET /v1/tools or GET /openapi.json. MCP is at /mcp."
+)
 """One sentence for every path: one that is hidden from the caller is as good as none."""
 
 

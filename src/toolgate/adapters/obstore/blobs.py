@@ -16,7 +16,7 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
 
-from toolgate.ports.blobs import BlobMissing, Data, StoredBlob, check_name
+from toolgate.ports.blobs import BlobMissing, BlobsRefused, Data, StoredBlob, check_name
 from toolgate.ports.documents import StoreUnavailable
 
 PIECE_BYTES = 1024 * 1024
@@ -28,6 +28,10 @@ over."""
 CONNECT_SECONDS, REQUEST_SECONDS, RETRY_SECONDS = 5, 30, 20
 RETRIES = 2
 REFUSED = "The blob store refuses the credentials (settings blobs.*)."
+MISSING = "The folder or bucket of blobs is not there (setting blobs.url)."
+STATUS = re.compile(r"status code: (\d{3})\b")
+"""How the library's general errors name what S3 answered: lists have no errors of their own."""
+REFUSALS = {"401": REFUSED, "403": REFUSED, "404": MISSING}
 SILENT = "The blob store cannot be used now. Try again later."
 
 
@@ -140,10 +144,13 @@ def _told(name: str = "") -> Generator[None]:
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as missing:
         if name:
             raise BlobMissing(name) from missing
-        raise StoreUnavailable(SILENT) from missing
+        raise BlobsRefused(MISSING) from missing
     except (PermissionDeniedError, UnauthenticatedError) as refused:
-        raise StoreUnavailable(REFUSED) from refused
+        raise BlobsRefused(REFUSED) from refused
     except (BaseError, OSError) as problem:
+        status = STATUS.search(str(problem))
+        if status and (refusal := REFUSALS.get(status[1])):
+            raise BlobsRefused(refusal) from problem
         raise StoreUnavailable(SILENT) from problem
 
 
