@@ -1,10 +1,10 @@
 """Settings of pack `orchestrator`."""
 
-import re
 from typing import cast, get_args
 
 from pydantic import Field, field_validator
 
+from toolgate.packs.orchestrator.skills.own_patterns import problem_of
 from toolgate.packs.orchestrator.skills.patterns import Category
 from toolgate.setting_types import Section, TextLists
 
@@ -22,7 +22,8 @@ class OrchestratorSettings(Section):
     skill_patterns: TextLists = Field(
         default={},
         description="More patterns that no skill may hold, as regular expressions by category "
-        "(`instruction_override`, `secret_bypass`, `hidden_instructions`).",
+        "(`instruction_override`, `secret_bypass`, `hidden_instructions`). Repetitions need an "
+        "upper bound: `{0,20}`, not `*`.",
     )
 
     @field_validator("skill_patterns")
@@ -32,10 +33,8 @@ class OrchestratorSettings(Section):
             if category not in get_args(Category):
                 raise ValueError(f"{category!r} is none of {', '.join(get_args(Category))}")
             for pattern in patterns:
-                try:
-                    re.compile(pattern)
-                except re.error as problem:
-                    raise ValueError(f"{pattern!r} is no regular expression: {problem}") from None
+                if problem := problem_of(pattern):
+                    raise ValueError(f"{pattern!r} is not taken: {problem}")
         return given
 
     @property
