@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shlex
 import signal
 import socket
 import sqlite3
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from tests.patience import PATIENT
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -28,6 +30,20 @@ def audit_count(folder: Path) -> tuple[int, int]:
         by_operator = "SELECT subject_type = 'operator', count(*) FROM audit GROUP BY 1"
         found = dict(database.execute(by_operator).fetchall())
     return found.get(0, 0), found.get(1, 0)
+
+
+@pytest.mark.parametrize("demo", [(), ("--demo",)], ids=["empty", "demo"])
+@pytest.mark.parametrize("enabled", ["appdata", "backend", "content", "orchestrator"])
+def test_the_call_that_is_shown_succeeds_with_every_pack(
+    served: Any, enabled: str, demo: tuple[str, ...]
+) -> None:
+    with served(*demo, TOOLGATE_PACKS__ENABLED=f'["{enabled}"]') as server:
+        (command,) = re.findall(r"^  curl (.+)$", server.greeting, re.MULTILINE)
+        url, *rest = shlex.split(command)
+        body = rest[rest.index("-d") + 1]
+        headers = {"Authorization": f"Bearer {server.key}"}
+        answer = httpx2.post(url, content=body, headers=headers, trust_env=False)
+    assert answer.status_code == 200, (url, answer.text)
 
 
 def test_the_first_start_shows_a_key_that_works_and_the_second_shows_none(

@@ -54,6 +54,8 @@ class StartReport:
     """How many tools of the user's own there are."""
     replaced: tuple[str, ...] = ()
     """Those of them that take a built-in tool's place."""
+    example: str = ""
+    """What to send to the tools, as arguments of curl: a call that succeeds here."""
 
 
 def serve(
@@ -93,7 +95,7 @@ def serve(
         connections = _connections(settings)
     bound = _bind(settings)
     prepared = environment.run_async(lambda: _prepare(settings, demo))
-    _greet(settings, bound, prepared, demo)
+    _greet(settings, bound, prepared)
     from toolgate.http_server import run
 
     with signals.held():
@@ -145,7 +147,8 @@ async def _prepare(settings: "Settings", demo: bool) -> StartReport:
         loaded = await _load_demo(app) if demo else None
         own = len(app.own.offer.tools) if app.own else 0
         _certify(settings)  # before the key: what fails after it would lose it
-        return StartReport(await _first_key(app), loaded, own, tuple(app.gate.catalogue.replaced))
+        replaced, example = tuple(app.gate.catalogue.replaced), _example(app, demo)
+        return StartReport(await _first_key(app), loaded, own, replaced, example)
 
 
 async def _load_demo(app: "App") -> int | None:
@@ -179,7 +182,7 @@ def _write_key(settings: "Settings", key: str) -> None:
     write_private(settings.data / KEY_FILE, f"{key}\n")
 
 
-def _greet(settings: "Settings", bound: socket.socket, report: StartReport, demo: bool) -> None:
+def _greet(settings: "Settings", bound: socket.socket, report: StartReport) -> None:
     from importlib.metadata import version
 
     url = url_of(settings.server, bound.getsockname()[1])
@@ -197,7 +200,7 @@ def _greet(settings: "Settings", bound: socket.socket, report: StartReport, demo
     _tell_trust(settings)
     more = "" if report.key else "; `toolgate keys create --role admin` makes another"
     say(f"\nCall a tool (TOOLGATE_KEY is your key{more}):")
-    example = f"{url}/v1/tools/{_example(demo)}"
+    example = f"{url}/v1/tools{report.example}"
     say(f'  curl {_with_ca(settings)}{example} -H "Authorization: Bearer $TOOLGATE_KEY"')
     say("\nConnect Claude Code, which takes the key from the environment:")
     say(f"  {add_to_claude_code('toolgate', f'{url}/mcp')}")
@@ -260,10 +263,24 @@ def _demo_text(prepared: StartReport) -> str:
     return f"  ({prepared.loaded} demo records loaded)" if prepared.loaded else "  (demo)"
 
 
-def _example(demo: bool) -> str:
-    if demo:
-        return """get_document -d '{"collection": "users", "document_id": "abc123"}'"""
-    return "list_collections -d '{}'"
+def _example(app: "App", demo: bool) -> str:
+    """A read that an admin's key may do and that needs no data, except the demo's."""
+    from toolgate.gate.principal import Role, of_role
+    from toolgate.gate.tool import Effect
+
+    visible = app.gate.visible(of_role(Role.ADMIN, "admin"))
+    if demo and any(tool.name == "get_document" for tool in visible):
+        return """/get_document -d '{"collection": "users", "document_id": "abc123"}'"""
+    reads = [
+        tool
+        for tool in visible
+        if tool.effect is Effect.READ
+        and not tool.input_schema.get("required")
+        and tool.scope is None
+    ]
+    # What is there for users may need one, which the first key has not.
+    reads.sort(key=lambda tool: tool.role is Role.USER)
+    return f"/{reads[0].name} -d '{{}}'" if reads else ""
 
 
 def _warn_of_open_address(settings: "Settings") -> None:

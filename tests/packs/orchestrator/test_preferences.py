@@ -181,7 +181,8 @@ async def test_null_hides_what_weaker_scopes_say(kit: Kit) -> None:
     await result(kit, "db.preference.create", **task, **new(STYLE, None))
     found = await result(kit, "db.preference.effective", task_id=BUILD, include_sources=True)
     assert STYLE not in found["effective"]
-    assert STYLE not in [one["key"] for one in found["sources"]]
+    (source,) = [one for one in found["sources"] if one["key"] == STYLE]
+    assert source == {"key": STYLE, **task, "version": 1}, "what hides it is named"
 
 
 @pytest.mark.anyio

@@ -9,7 +9,7 @@ from toolgate.packs.orchestrator.records import Layer, fits
 
 @dataclass(slots=True)
 class EffectivePreferences:
-    """What applies, where it is from, and what was skipped."""
+    """What applies, where it is from (or what hides it), and what was skipped."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     sources: dict[str, Layer] = field(default_factory=dict[str, Layer])
@@ -26,7 +26,7 @@ def effective_of(layers: Iterable[Layer]) -> EffectivePreferences:
         record = layer.record
         if record.value is None:
             found.values.pop(record.key, None)
-            found.sources.pop(record.key, None)
+            found.sources[record.key] = layer
         elif fits(record.value, record.value_type):
             found.values[record.key] = record.value
             found.sources[record.key] = layer

@@ -84,7 +84,9 @@ class OfTask(Input):
 
     task_id: TaskId = Field(description="The task's id, a UUID.")
     include_sources: bool = Field(
-        default=False, description="Say for each key which scope its value is from."
+        default=False,
+        description="Say for each key which scope its value is from, or which scope's null "
+        "hides it.",
     )
 
 
@@ -130,7 +132,9 @@ class Effective(Output):
 
     effective: dict[str, Any] = Field(description="The value of each key.")
     sources: list[Source] = Field(
-        default_factory=list[Source], description="Where each value is from, if that was asked for."
+        default_factory=list[Source],
+        description="Where each value is from, if that was asked for; a key that is here and not "
+        "in effective is hidden by a null there.",
     )
     invalid: list[Invalid] = Field(description="Preferences whose value is not of their type.")
 
