@@ -1,5 +1,6 @@
 """Who acts is the user of the key: a task that it reaches makes nobody its owner."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,12 +9,15 @@ from tests.packs.orchestrator.calls import (
     ABSENT,
     BUILD,
     ID,
+    OF_ALICE,
     PA_OF_ALICE,
     PA_OF_BOB,
     PM,
     PM_OF_ALICE,
     PM_OF_BOB,
     SORT,
+    WEBSITE,
+    WORKER,
     refused,
     result,
 )
@@ -127,3 +131,19 @@ async def test_without_a_user_the_tasks_own_preferences_are_written(kit: Kit) ->
     assert (await result(kit, "db.preference.get", PM, **scope))["value"] == "x"
     found = await result(kit, "db.preference.effective", PM, task_id=BUILD)
     assert found["effective"][STYLE] == "bullets", "the task is run with all that applies to it"
+
+
+async def test_a_bound_key_has_skills_of_the_project_of_its_task_alone(kit: Kit) -> None:
+    for name, project in (("Site", WEBSITE), ("Home", OF_ALICE)):
+        new = {"content": "# x", "name": name, "scope": "project", "scope_id": project}
+        await result(kit, "skills.create", PM_OF_ALICE, task_id=BUILD, **new)
+    bound = replace(PM_OF_ALICE, bound={"task_id": BUILD})
+    assert {"Site", "Home"} <= await names(kit, PM_OF_ALICE, BUILD)
+    for who in (bound, WORKER):
+        assert await names(kit, who, BUILD) == {"Site", "Release notes", "CyNodeAI interaction"}
+    for project in (OF_ALICE, ABSENT):
+        error = await refused(
+            kit, "skills.create", bound, task_id=BUILD, content="# x", scope="project",
+            scope_id=project,
+        )  # fmt: skip
+        assert error["message"] == f"There is no project {project!r} for user 'alice'."

@@ -1,17 +1,21 @@
 """Projects: a user's own, whatever the list is asked."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import insert, update
 from tests.packs.orchestrator.calls import (
     ABSENT,
+    BUILD,
+    BUILDING,
     OF_ALICE,
     OF_BOB,
     PM,
     PM_OF_ALICE,
     PM_OF_BOB,
+    PUBLISH,
     WEBSITE,
     refused,
     result,
@@ -19,7 +23,7 @@ from tests.packs.orchestrator.calls import (
 
 from toolgate.gate.principal import Principal
 from toolgate.packs.orchestrator.demo import _project  # pyright: ignore[reportPrivateUsage]
-from toolgate.packs.orchestrator.sql.tables import bindings, projects
+from toolgate.packs.orchestrator.sql.tables import bindings, projects, tasks
 from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
 
@@ -50,6 +54,43 @@ async def test_a_user_has_the_default_project_and_those_with_a_role(kit: Kit) ->
     assert await slugs(kit, PM_OF_ALICE) == ["default-alice", "website"]
     assert await slugs(kit, PM_OF_BOB) == ["default-bob", "website"], "through the group"
     assert await slugs(kit, PM) == [], "without a user there are no projects"
+
+
+BOUND: dict[str, dict[str, str]] = {
+    "task": {"task_id": PUBLISH},
+    "job": {"job_id": BUILDING},
+    "project": {"project_id": WEBSITE},
+    "all": {"task_id": BUILD, "job_id": BUILDING, "project_id": WEBSITE},
+}
+
+
+@pytest.mark.parametrize("bound", BOUND.values(), ids=[*BOUND])
+async def test_a_bound_key_has_the_project_of_its_task_alone(
+    kit: Kit, bound: dict[str, str]
+) -> None:
+    manager = replace(PM_OF_ALICE, bound=bound)
+    assert await slugs(kit, manager) == ["website"]
+    assert (await result(kit, "db.project.get", manager, slug="website"))["id"] == WEBSITE
+    told = [
+        await refused(kit, "db.project.get", manager, slug=one)
+        for one in ("default-alice", "default-eve")
+    ]
+    assert told == [{"type": "not_found", "message": "Project not found"}] * 2
+    typed = {"key": "custom.a", "value": "x", "value_type": "string"}
+    for scope_id in (OF_ALICE, ABSENT):
+        scope = {"scope_type": "project", "scope_id": scope_id}
+        assert await result(kit, "db.preference.list", manager, **scope) == {"entries": []}
+        error = await refused(kit, "db.preference.create", manager, **scope, **typed)
+        assert error["type"] == "not_found"
+    here = {"scope_type": "project", "scope_id": WEBSITE}
+    await result(kit, "db.preference.create", manager, **here, **typed)
+
+
+async def test_a_key_bound_to_a_task_without_a_project_has_none(kit: Kit) -> None:
+    alone = update(tasks).where(tasks.c.id == PUBLISH).values(project_id=None)
+    await kit.app.gate.database.write(lambda one: one.execute(alone))
+    assert await slugs(kit, replace(PM_OF_ALICE, bound={"task_id": PUBLISH})) == []
+    assert await slugs(kit, replace(PM_OF_ALICE, bound={"task_id": ABSENT})) == []
 
 
 async def test_a_project_is_named_by_id_or_slug(kit: Kit) -> None:

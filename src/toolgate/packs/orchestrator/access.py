@@ -3,7 +3,8 @@
 Admins reach all. A project manager without a user runs the whole system: it reaches every task, and
 nothing that is a user's: no project, no preferences of users and groups. Everybody else reaches
 what its user does: the tasks that the user created, those of the user's projects, and these
-projects. A key that is bound to a task, job or project reaches nothing else.
+projects. A key that is bound to a task, job or project reaches no other, and of projects only that
+of its task.
 
 A role in a project lets its holder change what belongs to the project, or only read it. Whoever
 created a task may change it, whatever the role.
@@ -45,15 +46,14 @@ def viewer_of(principal: Principal) -> Viewer:
     )
 
 
-def acting_user(principal: Principal, owner: str | None) -> str | None:
-    """Who acts on a task: the caller's user; for an admin, or without one, the task's owner."""
-    user = viewer_of(principal).user_id
-    return owner if user is None else user
+def acting_viewer(principal: Principal, owner: str | None) -> Viewer:
+    """The caller as the user who acts on a task, with that user's reach and no more.
 
-
-def as_user(principal: Principal, user_id: str) -> Viewer:
-    """The caller, with the reach of one user and no more."""
-    return replace(viewer_of(principal), all_tasks=False, is_admin=False, user_id=user_id)
+    It is the caller's user; for an admin, or without one, the task's owner.
+    """
+    viewer = viewer_of(principal)
+    user = owner if viewer.user_id is None else viewer.user_id
+    return replace(viewer, all_tasks=False, is_admin=False, user_id=user)
 
 
 def read_only_role() -> Forbidden:

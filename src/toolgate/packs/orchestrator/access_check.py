@@ -3,7 +3,7 @@
 from typing import Any
 
 from toolgate.gate.access_checks import AccessRequest
-from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.access import acting_viewer, viewer_of
 from toolgate.packs.orchestrator.access_rules import INVOKE, Attempt, Subject, refusing_rule
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -73,5 +73,5 @@ async def _project_of_skill(
     world: OrchestratorWorld, request: AccessRequest, skill_id: str
 ) -> str | None:
     """The project that a skill is for, if it is one that the caller reads."""
-    skill = await world.skills.get(request.principal.user_id, skill_id)
+    skill = await world.skills.get(acting_viewer(request.principal, None), skill_id)
     return skill["scope_id"] if skill and skill["scope"] == "project" else None

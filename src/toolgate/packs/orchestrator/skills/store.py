@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolgate.db.transactions import Transaction
+from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 
 SYSTEM_SKILL = "00000000-0000-4000-8000-000000000001"
@@ -50,13 +51,13 @@ class SkillPage:
 class Skills(Protocol):
     """Skills that are there for a user: its own, its groups', its projects' and everybody's."""
 
-    async def get(self, user_id: str | None, skill_id: str) -> Row | None:
+    async def get(self, viewer: Viewer, skill_id: str) -> Row | None:
         """One skill."""
         ...
 
     async def page(
         self,
-        user_id: str | None,
+        viewer: Viewer,
         scope: SkillScope | None,
         owner: str | None,
         after: tuple[str, str] | None,
@@ -70,7 +71,7 @@ class Skills(Protocol):
         ...
 
     async def update(
-        self, tx: Transaction, user_id: str | None, skill_id: str, change: SkillChange
+        self, tx: Transaction, viewer: Viewer, skill_id: str, change: SkillChange
     ) -> Row | None:
         """Store the next version of a skill; None where there is none for this user.
 
@@ -78,6 +79,6 @@ class Skills(Protocol):
         """
         ...
 
-    async def delete(self, tx: Transaction, user_id: str | None, skill_id: str) -> Row | None:
+    async def delete(self, tx: Transaction, viewer: Viewer, skill_id: str) -> Row | None:
         """Delete a skill and keep its versions; None where there is none for this user."""
         ...

@@ -56,6 +56,12 @@ def reached_projects(viewer: Viewer) -> ColumnElement[bool]:
         reached = projects.c.id.in_(projects_of(viewer.user_id))
     if viewer.project_id is not None:
         reached = and_(reached, projects.c.id == viewer.project_id)
+    if viewer.task_id is not None:
+        of_task = select(tasks.c.project_id).where(tasks.c.id == viewer.task_id)
+        reached = and_(reached, projects.c.id.in_(of_task))
+    if viewer.job_id is not None:
+        of_job = select(tasks.c.project_id).join(jobs, jobs.c.task_id == tasks.c.id)
+        reached = and_(reached, projects.c.id.in_(of_job.where(jobs.c.id == viewer.job_id)))
     return reached
 
 

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
+from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.skills.store import (
     BY_OPERATOR,
     NewSkill,
@@ -29,8 +30,8 @@ from toolgate.packs.orchestrator.skills.store import (
     SkillChange,
     SkillPage,
 )
-from toolgate.packs.orchestrator.sql.reach import projects_of
-from toolgate.packs.orchestrator.sql.tables import members, skill_versions, skills
+from toolgate.packs.orchestrator.sql.reach import reached_projects
+from toolgate.packs.orchestrator.sql.tables import members, projects, skill_versions, skills
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 
 LISTED = [column for column in skills.c if column.name != "content"]
@@ -43,9 +44,9 @@ class SqlSkills:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get(self, user_id: str | None, skill_id: str) -> Row | None:
+    async def get(self, viewer: Viewer, skill_id: str) -> Row | None:
         """One skill."""
-        wanted = select(skills).where(skills.c.id == skill_id, _entitled(user_id))
+        wanted = select(skills).where(skills.c.id == skill_id, _entitled(viewer))
         row = await self._database.read(
             lambda connection: connection.execute(wanted).mappings().first(), quick=True
         )
@@ -53,7 +54,7 @@ class SqlSkills:
 
     async def page(
         self,
-        user_id: str | None,
+        viewer: Viewer,
         scope: SkillScope | None,
         owner: str | None,
         after: tuple[str, str] | None,
@@ -61,7 +62,7 @@ class SqlSkills:
     ) -> SkillPage:
         """Skills without their content, the last changed first."""
         # The user's scopes first: only their skills are looked at.
-        scopes = _scopes(user_id).cte("scopes")
+        scopes = _scopes(viewer).cte("scopes")
         inside = and_(skills.c.scope == scopes.c.scope, skills.c.scope_id == scopes.c.scope_id)
         wanted = select(*LISTED).select_from(scopes.join(skills, inside))
         if scope is not None:
@@ -99,12 +100,12 @@ class SqlSkills:
         return await tx.run(work)
 
     async def update(
-        self, tx: Transaction, user_id: str | None, skill_id: str, change: SkillChange
+        self, tx: Transaction, viewer: Viewer, skill_id: str, change: SkillChange
     ) -> Row | None:
         """Store the next version of a skill; another text lifts a quarantine by the audit."""
 
         def work(connection: Connection) -> Row | None:
-            old = _locked(connection, user_id, skill_id)
+            old = _locked(connection, viewer, skill_id)
             if old is None:
                 return None
             given = {
@@ -121,11 +122,11 @@ class SqlSkills:
 
         return await tx.run(work)
 
-    async def delete(self, tx: Transaction, user_id: str | None, skill_id: str) -> Row | None:
+    async def delete(self, tx: Transaction, viewer: Viewer, skill_id: str) -> Row | None:
         """Delete a skill and keep its versions; None where there is none for this user."""
 
         def work(connection: Connection) -> Row | None:
-            old = _locked(connection, user_id, skill_id)
+            old = _locked(connection, viewer, skill_id)
             if old is not None:
                 connection.execute(delete(skills).where(skills.c.id == skill_id))
             return old
@@ -133,8 +134,8 @@ class SqlSkills:
         return await tx.run(work)
 
 
-def _locked(connection: Connection, user_id: str | None, skill_id: str) -> dict[str, Any] | None:
-    wanted = select(skills).where(skills.c.id == skill_id, _entitled(user_id)).with_for_update()
+def _locked(connection: Connection, viewer: Viewer, skill_id: str) -> dict[str, Any] | None:
+    wanted = select(skills).where(skills.c.id == skill_id, _entitled(viewer)).with_for_update()
     row = connection.execute(wanted).mappings().first()
     return dict(row) if row is not None else None
 
@@ -152,24 +153,24 @@ def _keep_version(connection: Connection, row: Row, by: str) -> None:
     connection.execute(insert(skill_versions), {**kept, **more})
 
 
-def _entitled(user_id: str | None) -> ColumnElement[bool]:
+def _entitled(viewer: Viewer) -> ColumnElement[bool]:
     """Whose skills a user reads; of a task without a user, everybody's only."""
-    scopes = _scopes(user_id).subquery()
+    scopes = _scopes(viewer).subquery()
     inside = and_(scopes.c.scope == skills.c.scope, scopes.c.scope_id == skills.c.scope_id)
     return exists(select(literal(1)).select_from(scopes).where(inside))
 
 
-def _scopes(user_id: str | None) -> "CompoundSelect[str, str] | Select[str, str]":
+def _scopes(viewer: Viewer) -> "CompoundSelect[str, str] | Select[str, str]":
     """The scopes whose skills a user reads, each with its id."""
     everybody = _scope("global", literal(""))
+    user_id = viewer.user_id
     if user_id is None:
         return everybody
-    projects = projects_of(user_id).subquery()
     return union_all(
         everybody,
         _scope("user", literal(user_id)),
         _scope("group", members.c.group_id).where(members.c.user_id == user_id),
-        _scope("project", projects.c.id),
+        _scope("project", projects.c.id).where(reached_projects(viewer)),
     )
 
 

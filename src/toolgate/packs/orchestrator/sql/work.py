@@ -10,6 +10,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     exists,
     literal,
     or_,
@@ -330,17 +331,16 @@ def _written_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
 
 def _layers(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":
     """One row for each preference; one without a key where a task has none."""
-    task = select(tasks).where(tasks.c.id == task_id, reached_tasks(viewer)).cte("task")
-    of_groups = select(members.c.group_id).where(members.c.user_id == task.c.created_by)
-    personal = or_(
-        and_(preferences.c.scope_type == "group", preferences.c.scope_id.in_(of_groups)),
-        and_(preferences.c.scope_type == "user", preferences.c.scope_id == task.c.created_by),
-    )
-    if viewer.user_id is not None:  # what the owner prefers elsewhere is the owner's business
-        personal = and_(personal, task.c.created_by == viewer.user_id)
+    owner: ColumnElement[str | None] = tasks.c.created_by
+    if viewer.user_id is not None:  # what another user prefers elsewhere is not read
+        owner = case((owner == viewer.user_id, owner))
+    columns = (tasks.c.id, tasks.c.project_id, owner.label("owner"))
+    task = select(*columns).where(tasks.c.id == task_id, reached_tasks(viewer)).cte("task")
+    of_groups = select(members.c.group_id).where(members.c.user_id == task.c.owner)
     here = or_(
         preferences.c.scope_type == "system",
-        personal,
+        and_(preferences.c.scope_type == "group", preferences.c.scope_id.in_(of_groups)),
+        and_(preferences.c.scope_type == "user", preferences.c.scope_id == task.c.owner),
         and_(preferences.c.scope_type == "project", preferences.c.scope_id == task.c.project_id),
         and_(preferences.c.scope_type == "task", preferences.c.scope_id == task.c.id),
     )

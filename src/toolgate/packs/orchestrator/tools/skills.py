@@ -17,7 +17,7 @@ from toolgate.gate.errors import (
 )
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.access import acting_user, as_user, viewer_of
+from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
 from toolgate.packs.orchestrator.pack import (
     MOST_ID,
     ORCHESTRATOR,
@@ -160,7 +160,7 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
     skill global.
     """
     task = await _task(ctx, args.task_id)
-    owner = _acting_user(ctx, task)
+    owner = _acting(ctx, task).user_id
     if owner is None:
         raise NotFound(NO_TASK)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
@@ -192,11 +192,11 @@ async def list_(ctx: Ctx, args: Listed) -> SkillList:
 
     Without a user of your own, those that the task's user reads.
     """
-    user = _acting_user(ctx, await _task(ctx, args.task_id))
-    listing = (LISTING, user, args.scope, args.owner)
+    acting = _acting(ctx, await _task(ctx, args.task_id))
+    listing = (LISTING, acting.user_id, args.scope, args.owner)
     position = ctx.world.cursors.read(listing, args.cursor)
     after = (position[0], position[1]) if position else None
-    page = await ctx.world.skills.page(user, args.scope, args.owner, after, args.limit)
+    page = await ctx.world.skills.page(acting, args.scope, args.owner, after, args.limit)
     entries = [_info(row) for row in page.rows]
     system_too = args.owner is None and args.scope in (None, "global")
     if page.more or (system_too and len(entries) == args.limit):
@@ -221,7 +221,7 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
     task = await _task(ctx, args.task_id, NO_SKILL)
     if args.skill_id == SYSTEM_SKILL:
         return Skill(**system_skill(), content=system_content())
-    row = await ctx.world.skills.get(_acting_user(ctx, task), args.skill_id)
+    row = await ctx.world.skills.get(_acting(ctx, task), args.skill_id)
     if row is None:
         raise NotFound(NO_SKILL)
     if row["quarantine"] is not None:
@@ -260,7 +260,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     await _check(ctx, name, args.content)
     changed = await ctx.world.skills.update(
         ctx.tx,
-        _acting_user(ctx, task),
+        _acting(ctx, task),
         args.skill_id,
         SkillChange(
             name=args.name,
@@ -287,8 +287,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
 async def delete(ctx: Ctx, args: BySkill) -> Deleted:
     """Delete a skill of your user; without one, of the task's. Its versions are kept."""
     task, _ = await _changeable(ctx, args)
-    user = _acting_user(ctx, task)
-    if await ctx.world.skills.delete(ctx.tx, user, args.skill_id) is None:
+    if await ctx.world.skills.delete(ctx.tx, _acting(ctx, task), args.skill_id) is None:
         raise NotFound(NO_SKILL)
     return Deleted()
 
@@ -300,8 +299,8 @@ async def _task(ctx: Ctx, task_id: str, words: str = NO_TASK) -> Row:
     return task
 
 
-def _acting_user(ctx: Ctx, task: Row) -> str | None:
-    return acting_user(ctx.principal, task["created_by"])
+def _acting(ctx: Ctx, task: Row) -> Viewer:
+    return acting_viewer(ctx.principal, task["created_by"])
 
 
 async def _changeable(ctx: Ctx, args: BySkill) -> tuple[Row, Row]:
@@ -309,20 +308,21 @@ async def _changeable(ctx: Ctx, args: BySkill) -> tuple[Row, Row]:
     task = await _task(ctx, args.task_id, NO_SKILL)
     if args.skill_id == SYSTEM_SKILL:
         raise Forbidden("The system's own skill can be read, but not changed or deleted.")
-    user = _acting_user(ctx, task)
-    row = await ctx.world.skills.get(user, args.skill_id)
+    acting = _acting(ctx, task)
+    row = await ctx.world.skills.get(acting, args.skill_id)
     if row is None:
         raise NotFound(NO_SKILL)
-    if row["owner_id"] != user and Role.ADMIN not in ctx.principal.roles:
+    if row["owner_id"] != acting.user_id and Role.ADMIN not in ctx.principal.roles:
         raise Forbidden("A skill can be changed by its owner or an admin only.")
-    if row["scope"] == "project" and not await _is_in_scope(ctx, user, "project", row["scope_id"]):
-        raise NotFound(NO_SKILL)
+    if row["scope"] == "project":
+        await _is_in_scope(ctx, acting, "project", row["scope_id"])
     return task, row
 
 
 async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -> str:
     """The id of whom a skill is for, checked."""
-    user = _acting_user(ctx, task)
+    acting = _acting(ctx, task)
+    user = acting.user_id
     if scope == "global":
         if Role.ADMIN not in ctx.principal.roles:
             raise Forbidden("Only an admin can make a skill global. Use scope user or project.")
@@ -338,21 +338,18 @@ async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -
         raise InvalidArguments(
             [Problem("scope_id", "missing", f"scope_id is required when scope is {scope}")]
         )
-    if not await _is_in_scope(ctx, user, scope, wanted):
+    if not await _is_in_scope(ctx, acting, scope, wanted):
         raise NotFound(f"There is no {scope} {wanted!r} for user {user!r}.")
     return wanted
 
 
 async def _is_in_scope(
-    ctx: Ctx, user: str | None, scope: Literal["group", "project"], scope_id: str
+    ctx: Ctx, acting: Viewer, scope: Literal["group", "project"], scope_id: str
 ) -> bool:
     """Whether a user's skills may be for a group or project; raises `Forbidden` for a reader's."""
-    if user is None:
-        return False
-    acting, work = as_user(ctx.principal, user), ctx.world.work
     if Role.ADMIN in ctx.principal.roles:
-        return await work.reaches(acting, scope, scope_id)
-    return await work.changes(acting, scope, scope_id)
+        return await ctx.world.work.reaches(acting, scope, scope_id)
+    return await ctx.world.work.changes(acting, scope, scope_id)
 
 
 async def _check(ctx: Ctx, name: str | None, content: str | None) -> None:
