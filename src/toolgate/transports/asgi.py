@@ -55,7 +55,6 @@ CHECK_CREDENTIAL = "toolgate.check_credential"
 WHITE_SPACE = " \t"
 """Around a header's value (RFC 9110, 5.6.3). Python strips far more by itself: a credential with a
 no-break space after it is another credential."""
-TOO_LARGE = "The request body is over the limit (setting limits.body_bytes)."
 
 
 def principal_of(scope: Scope) -> Principal:
@@ -156,6 +155,12 @@ class CredentialEnded(Exception):
     """The caller's credential was revoked, or has expired, since the head of its request came."""
 
 
+def too_large(most: int) -> TooLarge:
+    """What is said of a body over the limit."""
+    settings = "settings limits.body_bytes and, for files, limits.attachment_bytes"
+    return TooLarge(f"The request body is over the limit of {most} bytes ({settings}).")
+
+
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     """The whole body; raises `TooLarge` past `most` bytes.
 
@@ -169,7 +174,7 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
         if check := scope.get(CHECK_CREDENTIAL):
             await check(scope)
     if len(body) > most:
-        raise TooLarge(TOO_LARGE)
+        raise too_large(most)
     return body
 
 
@@ -182,7 +187,7 @@ async def _rest_of_body(message: Message, receive: Receive, most: int) -> bytes:
         if not message.get("more_body", False):
             return b"".join(parts)
         if size > most:
-            raise TooLarge(TOO_LARGE)
+            raise too_large(most)
         message = await receive()
     raise ClientGone
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from toolgate.gate.errors import GateError, RateLimited, TooLarge, Unavailable
+from toolgate.gate.errors import GateError, RateLimited, Unavailable
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.gate.turns import Turns
@@ -26,7 +26,6 @@ from toolgate.transports.asgi import (
     PRINCIPAL,
     REQUEST_ID,
     SEND,
-    TOO_LARGE,
     ASGIApp,
     ClientGone,
     Message,
@@ -35,6 +34,7 @@ from toolgate.transports.asgi import (
     Send,
     headers_of,
     replay,
+    too_large,
 )
 from toolgate.transports.body_files import BodyFile
 
@@ -124,7 +124,7 @@ class LargeBodies:
         """Keep a body in a file until it is its turn; a channel that gives it as a whole."""
         most, caller = self._most(scope), scope[PRINCIPAL].id
         if length > most:
-            raise TooLarge(TOO_LARGE)
+            raise too_large(most)
         scope[BODY_LIMIT] = most
         settings = self._gate.limits.settings
         scope[MORE_SECONDS] = settings.body_seconds * (length / self._usual - 1)

@@ -11,7 +11,6 @@ from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
     BODY_LIMIT,
-    TOO_LARGE,
     Headers,
     Receive,
     Scope,
@@ -22,6 +21,7 @@ from toolgate.transports.asgi import (
     read_body,
     send,
     send_json,
+    too_large,
 )
 from toolgate.transports.attachments import PLACE_IN_JSON, send_in_json
 from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_request, failure
@@ -59,7 +59,7 @@ class Rpc:
             body = await read_body(scope, receive, scope.get(BODY_LIMIT, usual))
             message = parse_json(body)
             if len(body) > usual and not takes(self._gate, _method(message), len(body)):
-                raise TooLarge(TOO_LARGE)
+                raise too_large(usual)
             del body  # a large one is not to stay in memory beside what was in it
         except GateError as problem:
             return await self._unreadable(scope, to, problem)

@@ -29,7 +29,6 @@ from toolgate.transports.asgi import (
     HEAD,
     PRINCIPAL,
     REQUEST_ID,
-    TOO_LARGE,
     ASGIApp,
     Message,
     Receive,
@@ -44,6 +43,7 @@ from toolgate.transports.asgi import (
     respond_json,
     send,
     send_json,
+    too_large,
 )
 from toolgate.transports.connection.heads import Head, Heads, JsonResponse, Pending, raw_key_of
 from toolgate.transports.jsonrpc import (
@@ -143,7 +143,7 @@ class Front:
 
     def _check_taken(self, message: Any, size: int) -> None:
         if not takes(self._gate, tool_called(message), size):
-            raise _too_large(TooLarge(TOO_LARGE))
+            raise _too_large(too_large(self._gate.limits.settings.body_bytes))
 
     def respond(self, head: Head, body: bytes) -> Pending:
         """Answer a request whose headers are known, if it is plain."""
