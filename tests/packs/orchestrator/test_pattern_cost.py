@@ -12,10 +12,13 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+from tests.packs.orchestrator.calls import BUILD, refused, result
+from tests.packs.orchestrator.node_calls import NODE
 
 from toolgate.packs.orchestrator.secret_values import redacted, secret_in
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit, Finding
 from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS
+from toolgate.testing import Kit
 
 AUDIT = ContentAudit()
 MOST = 256 * 1024
@@ -206,3 +209,15 @@ async def test_a_long_text_is_examined_aside_from_the_event_loop() -> None:
     assert audit.thread == threading.get_ident()
     assert await audit.read("# Long\n" * 10_000) is None
     assert audit.thread not in (None, threading.get_ident())
+
+
+@pytest.mark.anyio
+async def test_calls_with_texts_made_to_be_slow_are_answered(kit: Kit) -> None:
+    hidden = "<!--" + " " * 250_000 + "x-->"
+    error = await refused(kit, "skills.create", task_id=BUILD, content=hidden)
+    assert error["details"]["category"] == "hidden_instructions"
+    for unit in ("<a ", "~~~a\n"):
+        text = (unit * MOST)[: MOST - 1]
+        assert await result(kit, "skills.create", task_id=BUILD, content=text)
+    facts = {"capabilities": {"a": "a." * 30_000}}
+    assert await result(kit, "worker_node.report_capabilities", NODE, **facts)
