@@ -12,6 +12,7 @@ from toolgate.packs.orchestrator.artifacts.blob_names import names_of
 from toolgate.packs.orchestrator.artifacts.reaper import Reaper
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
+from toolgate.packs.orchestrator.records import PREFERENCE_QUOTA
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.sql.access_rules import SqlAccessRules
@@ -51,10 +52,14 @@ FAMILIES = (
 async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[OrchestratorWorld]:
     """The pack's ports."""
     liveness = Liveness(section.node_inactive_seconds)
-    rows, blobs, names = SqlArtifacts(site.database), site.blobs(), names_of(site.cursors)
+    rows, blobs, names = (
+        SqlArtifacts(site.database, section.task_quota),
+        site.blobs(),
+        names_of(site.cursors),
+    )
     world = OrchestratorWorld(
         settings=SqlRecords(site.database, settings, changed=hand_over),
-        preferences=SqlRecords(site.database, preferences),
+        preferences=SqlRecords(site.database, preferences, quota=PREFERENCE_QUOTA),
         work=SqlWork(site.database),
         administration=SqlAdministration(site.database, site.keys),
         access_rules=SqlAccessRules(site.database, site.epoch),

@@ -23,6 +23,22 @@ class Place:
 SETTINGS = Place()
 
 
+@dataclass(frozen=True, slots=True)
+class ScopeQuota:
+    """How much one place may hold."""
+
+    records: int
+    value_bytes: int
+    """Of all values together, as JSON."""
+
+
+PREFERENCE_QUOTA = ScopeQuota(1_000, 512 * 1024)
+"""Of each scope: those of a task, project, user, group and the system fit one answer together."""
+MOST_PREFERENCE_BYTES = 64 * 1024
+KEPT_VERSIONS = 100
+"""Of each key, in the history."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One setting or preference."""

@@ -4,6 +4,7 @@ from typing import cast, get_args
 
 from pydantic import Field, field_validator
 
+from toolgate.packs.orchestrator.artifacts.store import TaskQuota
 from toolgate.packs.orchestrator.skills.own_patterns import problem_of
 from toolgate.packs.orchestrator.skills.patterns import Category
 from toolgate.setting_types import Section, TextLists
@@ -18,6 +19,15 @@ class OrchestratorSettings(Section):
         le=86400,
         description="How long after its last heartbeat a node counts as inactive; a node should "
         "send three in that time.",
+    )
+    task_artifacts: int = Field(
+        default=10_000, ge=1, le=1_000_000, description="Most artifacts of one task."
+    )
+    task_artifact_bytes: int = Field(
+        default=1024**3,
+        ge=1,
+        le=1024**5,
+        description="Most bytes of one task's artifacts together.",
     )
     skill_patterns: TextLists = Field(
         default={},
@@ -36,6 +46,11 @@ class OrchestratorSettings(Section):
                 if problem := problem_of(pattern):
                     raise ValueError(f"{pattern!r} is not taken: {problem}")
         return given
+
+    @property
+    def task_quota(self) -> TaskQuota:
+        """What one task may hold."""
+        return TaskQuota(self.task_artifacts, self.task_artifact_bytes)
 
     @property
     def patterns(self) -> dict[Category, tuple[str, ...]]:

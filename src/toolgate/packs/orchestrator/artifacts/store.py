@@ -33,6 +33,14 @@ class StoredArtifact:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskQuota:
+    """How much one task may hold."""
+
+    artifacts: int
+    content_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ArtifactPage:
     """Some artifacts in the order of their paths."""
 
@@ -49,6 +57,10 @@ class Artifacts(Protocol):
 
     async def page(self, task_id: str, prefix: str, after: str | None, limit: int) -> ArtifactPage:
         """Artifacts whose paths begin with a prefix; fewer if that is much text."""
+        ...
+
+    async def check_room(self, task_id: str, path: str, size: int) -> None:
+        """Raise `QuotaExceeded` where a task has no room for these bytes at this path."""
         ...
 
     async def put(self, tx: Transaction, artifact: NewArtifact) -> StoredArtifact:

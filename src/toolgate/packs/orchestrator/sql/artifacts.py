@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
+from toolgate.gate.errors import QuotaExceeded
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.artifacts.paths import end_of
 from toolgate.packs.orchestrator.artifacts.store import (
@@ -16,6 +17,7 @@ from toolgate.packs.orchestrator.artifacts.store import (
     NewArtifact,
     Row,
     StoredArtifact,
+    TaskQuota,
 )
 from toolgate.packs.orchestrator.sql.artifact_tables import artifacts
 from toolgate.packs.orchestrator.sql.reach import reached_tasks
@@ -28,8 +30,9 @@ PAGE_BYTES = 128 * 1024
 class SqlArtifacts:
     """Reads and stores what is known of artifacts."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, quota: TaskQuota) -> None:
         self._database = database
+        self._quota = quota
 
     async def get(self, viewer: Viewer, task_id: str, path: str) -> Row | None:
         """One artifact of a task that the caller reaches."""
@@ -56,6 +59,27 @@ class SqlArtifacts:
         )
         shown = rows[: min(limit, _fitting(rows))]
         return ArtifactPage([dict(row) for row in shown], more=len(rows) > len(shown))
+
+    async def check_room(self, task_id: str, path: str, size: int) -> None:
+        """Raise where a task has no room; calls at the same moment do not see each other."""
+        quota = self._quota
+        held = select(func.count(), func.coalesce(func.sum(artifacts.c.size_bytes), 0)).where(
+            artifacts.c.task_id == task_id, artifacts.c.path != path
+        )
+        number, used = await self._database.read(
+            lambda connection: connection.execute(held).one(), quick=True
+        )
+        if number >= quota.artifacts:
+            raise QuotaExceeded(
+                f"The task has {number} other artifacts, and may have {quota.artifacts} in all "
+                "(setting orchestrator.task_artifacts). Replace one, or ask an operator for more."
+            )
+        if used + size > quota.content_bytes:
+            raise QuotaExceeded(
+                f"The other artifacts of the task have {used} bytes and this one {size}; together "
+                f"they may have {quota.content_bytes} (setting orchestrator.task_artifact_bytes). "
+                "Replace a large one, or ask an operator for more."
+            )
 
     async def put(self, tx: Transaction, artifact: NewArtifact) -> StoredArtifact:
         """Store an artifact, in the place of the one that the task has at this path."""

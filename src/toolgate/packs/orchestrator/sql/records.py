@@ -14,6 +14,7 @@ from sqlalchemy import (
     Row,
     Table,
     bindparam,
+    delete,
     func,
     insert,
     select,
@@ -24,8 +25,15 @@ from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.errors import Conflict
-from toolgate.packs.orchestrator.records import Change, Page, Place, Record
+from toolgate.gate.errors import Conflict, QuotaExceeded
+from toolgate.packs.orchestrator.records import (
+    KEPT_VERSIONS,
+    Change,
+    Page,
+    Place,
+    Record,
+    ScopeQuota,
+)
 from toolgate.packs.orchestrator.sql.tables import history
 
 PAGE_BYTES = 1024 * 1024
@@ -42,11 +50,13 @@ class SqlRecords:
         database: Database,
         table: Table,
         changed: Callable[[Connection, str], None] | None = None,
+        quota: ScopeQuota | None = None,
     ) -> None:
         self._database = database
         self._table = table
         self._changed = changed
         """Told the key after each change, in its transaction."""
+        self._quota = quota
         self._one = PreparedStatement(
             select(*_shown(table)).where(*self._is_one(), ~table.c.deleted)
         )
@@ -155,6 +165,7 @@ class SqlRecords:
     ) -> Record | None:
         """Store the first version; None where there is a row."""
         row: dict[str, Any] = {**_values(change), "version": 1, "deleted": False}
+        self._check_room(connection, place, key, row["size"], None)
         names = {**self._named(place, key), **row}
         if connection.dialect.name == "postgresql":
             from sqlalchemy.dialects.postgresql import insert as upsert  # noqa: PLC0415
@@ -171,10 +182,35 @@ class SqlRecords:
         self, connection: Connection, place: Place, key: str, old: Row[Any], change: Change
     ) -> Record:
         row: dict[str, Any] = {**_values(change), "version": old.version + 1, "deleted": False}
+        self._check_room(connection, place, key, row["size"], None if old.deleted else old.size)
         self._replace(connection, place, key, old, row)
         before = None if old.deleted else old.value
         self._note(connection, place, key, row, before, row["value"], change.reason)
         return _stored(key, change, row)
+
+    def _check_room(
+        self, connection: Connection, place: Place, key: str, size: int, old_size: int | None
+    ) -> None:
+        """Raise where a place would hold too much; what gets no larger always fits.
+
+        On PostgreSQL those who write at the same moment do not see each other's records, so a few
+        more may get in.
+        """
+        quota = self._quota
+        if quota is None or (old_size is not None and size <= old_size):
+            return
+        others = (*self._in_place(), ~self._table.c.deleted, self._table.c.key != bindparam("key"))
+        held = select(func.count(), func.coalesce(func.sum(self._table.c.size), 0)).where(*others)
+        records, used = connection.execute(held, self._named(place, key)).one()
+        if old_size is None and records >= quota.records:
+            raise QuotaExceeded(
+                f"This scope has {records} records, and may have {quota.records}. Delete some."
+            )
+        if used + size > quota.value_bytes:
+            raise QuotaExceeded(
+                f"The other values of this scope have {used} bytes and this one {size}; together "
+                f"they may have {quota.value_bytes}. Shorten or delete some first."
+            )
 
     def _replace(
         self, connection: Connection, place: Place, key: str, old: Row[Any], row: Mapping[str, Any]
@@ -211,8 +247,19 @@ class SqlRecords:
                 "changed_at": row["updated_at"],
             },
         )
+        self._forget(connection, place, key, row["version"] - KEPT_VERSIONS)
         if self._changed:
             self._changed(connection, key)
+
+    def _forget(self, connection: Connection, place: Place, key: str, version: int) -> None:
+        """Take this version and older ones of a key out of the history."""
+        if version > 0:
+            of_key = (
+                history.c.scope_type == place.scope_type,
+                history.c.scope_id == place.scope_id,
+                history.c.key == key,
+            )
+            connection.execute(delete(history).where(*of_key, history.c.version <= version))
 
     def _in_place(self, mark: str = "") -> list[ColumnElement[bool]]:
         names = [one for one in ("scope_type", "scope_id") if one in self._table.c]

@@ -12,6 +12,7 @@ from sqlalchemy import (
     bindparam,
     case,
     exists,
+    func,
     literal,
     or_,
     select,
@@ -23,7 +24,7 @@ from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.errors import Conflict
+from toolgate.gate.errors import Conflict, ResultTooLarge
 from toolgate.packs.orchestrator.access import Viewer, read_only_role
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.records import Layer, Record
@@ -60,6 +61,8 @@ from toolgate.packs.orchestrator.vocabulary import (
 from toolgate.packs.orchestrator.work import Projects, Row
 
 ESCAPE = "\\"
+MOST_EFFECTIVE_BYTES = 4 * 1024 * 1024
+"""Of all the preferences that apply to a task, together."""
 WRITABLE = "writable"
 """The column that says whether the caller may change the row."""
 
@@ -210,6 +213,12 @@ class SqlWork:
         rows = await self._database.read(lambda one: one.execute(wanted).all(), quick=True)
         if not rows:
             return None
+        size = rows[0].total_bytes or 0
+        if size > MOST_EFFECTIVE_BYTES:
+            raise ResultTooLarge(
+                f"The preferences that apply to this task have {size} bytes, over the limit of "
+                f"{MOST_EFFECTIVE_BYTES}. Shorten or delete some of them."
+            )
         found = [_layer(row) for row in rows if row.key is not None]
         return sorted(found, key=_strength)
 
@@ -344,8 +353,17 @@ def _layers(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":
         and_(preferences.c.scope_type == "project", preferences.c.scope_id == task.c.project_id),
         and_(preferences.c.scope_type == "task", preferences.c.scope_id == task.c.id),
     )
-    return select(preferences).select_from(
+    keys = list(preferences.primary_key)
+    size = func.sum(preferences.c.size + func.length(preferences.c.key)).over()
+    # Sizes first: where they are too large together, no value is read.
+    sized = select(*keys, size.label("total_bytes")).select_from(
         task.outerjoin(preferences, and_(here, ~preferences.c.deleted))
+    )
+    listed = sized.cte("listed")
+    same = and_(*(one == listed.c[one.name] for one in keys))
+    fits = listed.c.total_bytes <= MOST_EFFECTIVE_BYTES
+    return select(preferences, listed.c.total_bytes).select_from(
+        listed.outerjoin(preferences, and_(same, fits))
     )
 
 

@@ -143,6 +143,8 @@ async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
     if args.job_id is not None and not await ctx.world.work.has_job(args.task_id, args.job_id):
         raise NotFound(NO_JOB)
     content = await decoded(args.content_bytes_base64)
+    # Before the blob is written, which would lie there until the reaper comes.
+    await ctx.world.artifacts.check_room(args.task_id, args.path, len(content.data))
     blob = ctx.world.blob_names.new()
     if not ctx.dry_run:
         await ctx.world.blobs.put(blob, content.data)

@@ -12,7 +12,7 @@ from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.effective import effective_of
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, TaskId
-from toolgate.packs.orchestrator.records import Place, Record
+from toolgate.packs.orchestrator.records import MOST_PREFERENCE_BYTES, Place, Record
 from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
     Deleted,
@@ -201,7 +201,7 @@ async def list_(ctx: Ctx, args: Listed) -> Preferences:
 async def create(ctx: Ctx, args: NewPreference) -> Preference:
     """Create a preference of a scope; fails where the scope has the key already."""
     place = await _writable(ctx, args)
-    check_value(args.key, args.value, args.value_type, nullable=True)
+    _check(args)
     change = args.change(ctx.principal)
     record = await ctx.world.preferences.create(ctx.tx, place, args.key, change)
     return shown(place, record)
@@ -229,7 +229,7 @@ async def update(ctx: Ctx, args: ChangedPreference) -> Preference:
     conflict that names the current version.
     """
     place = await _writable(ctx, args)
-    check_value(args.key, args.value, args.value_type, nullable=True)
+    _check(args)
     record = await ctx.world.preferences.update(
         ctx.tx, place, args.key, args.change(ctx.principal), args.expected_version
     )
@@ -337,6 +337,11 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
     if not await ctx.world.work.changes(viewer_of(ctx.principal), scope_type, place.scope_id):
         raise NotFound(f"There is no {place.scope_type} {place.scope_id!r}.")
     return place
+
+
+def _check(args: NewPreference) -> None:
+    most = MOST_PREFERENCE_BYTES
+    check_value(args.key, args.value, args.value_type, nullable=True, most_bytes=most)
 
 
 def _not_found(args: ByKey) -> NotFound:

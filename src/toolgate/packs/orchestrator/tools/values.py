@@ -113,14 +113,21 @@ def next_cursor(world: OrchestratorWorld, listing: Sequence[Any], page: Page) ->
     return {} if last is None else {"next_cursor": world.cursors.make(listing, [last])}
 
 
-def check_value(key: str, value: Any, value_type: ValueType, *, nullable: bool) -> None:
+def check_value(
+    key: str,
+    value: Any,
+    value_type: ValueType,
+    *,
+    nullable: bool,
+    most_bytes: int = MOST_VALUE_BYTES,
+) -> None:
     """Raise where a value is not of its type, too large, or a secret."""
     if not (nullable and value is None) and not fits(value, value_type):
         _refuse("type", f"value must be of value_type {value_type}; it is {_type_of(value)}")
     size = size_of("value", value)
-    if size > MOST_VALUE_BYTES:
+    if size > most_bytes:
         raise TooLarge(
-            f"value has {size} bytes as JSON; at most {MOST_VALUE_BYTES} are stored. Send less."
+            f"value has {size} bytes as JSON; at most {most_bytes} are stored. Send less."
         )
     if secret := secret_in(key, value):
         _refuse(

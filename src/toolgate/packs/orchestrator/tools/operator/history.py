@@ -90,7 +90,7 @@ class Versions(Output):
     example={"key": "models.cache.max_bytes"},
 )
 async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
-    """Show every change of a system setting, oldest first."""
+    """Show the last hundred changes of a system setting, oldest first."""
     where = {"scope_type": SETTING, "scope_id": "", "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
     return Changes(entries=[_change(row) for row in rows], **more)
@@ -104,7 +104,7 @@ async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
     example={"scope_type": "system", "key": "language.preferred"},
 )
 async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
-    """Show every change of a preference, oldest first."""
+    """Show the last hundred changes of a preference, oldest first."""
     where = {"scope_type": args.scope_type, "scope_id": args.scope_id, "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
     return Changes(entries=[_change(row) for row in rows], **more)
