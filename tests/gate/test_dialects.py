@@ -33,6 +33,7 @@ from toolgate.gate.errors import (
     TimedOut,
     TokenExpired,
     TooLarge,
+    ToolDisabled,
     Unauthenticated,
     Unavailable,
     UnknownTool,
@@ -96,6 +97,14 @@ EVERY_ERROR = [
     Expected(ForgeUnavailable("Down."), "Down.", "forge_unavailable", 503, "SERVER_ERROR", -32501),
     Expected(RouteFailed("Bad day."), "Bad day.", "route_failed", 502, "SERVER_ERROR", -32500),
     Expected(Forbidden("Not you."), "Not you.", "access_denied", 403, "FORBIDDEN", -32101),
+    Expected(
+        ToolDisabled("put"),
+        "put is switched off by an operator. Do without it for now.",
+        "tool_disabled",
+        403,
+        "FORBIDDEN",
+        -32101,
+    ),
     Expected(
         PolicyViolation("Not this."), "Not this.", "policy_violation", 400, "BAD_REQUEST", -32101
     ),
