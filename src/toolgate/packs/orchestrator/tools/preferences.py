@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from toolgate.gate.context import Context
-from toolgate.gate.errors import InvalidArguments, NotFound, Problem
+from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, Problem
 from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
@@ -333,6 +333,10 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
     if place.scope_type == "system":
         check_system_writable(ctx.principal)
         return place
+    if ctx.principal.bound and place.scope_type in ("user", "group"):
+        raise Forbidden(
+            "A key that is bound to a project, task or job changes preferences of these alone."
+        )
     scope_type: Any = place.scope_type
     if not await ctx.world.work.changes(viewer_of(ctx.principal), scope_type, place.scope_id):
         raise NotFound(f"There is no {place.scope_type} {place.scope_id!r}.")

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from toolgate.gate.context import Context
-from toolgate.gate.errors import NotFound
+from toolgate.gate.errors import Forbidden, NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
@@ -110,6 +110,8 @@ async def update_task(ctx: Ctx, args: TaskMove) -> Task:
     every open task that depends on it. The same status again changes nothing.
     """
     viewer = viewer_of(ctx.principal)
+    if viewer.job_id is not None:
+        raise Forbidden("A key that is bound to a job moves this job, but not the task.")
     moved = await ctx.world.work.move_task(ctx.tx, viewer, args.task_id, args.status, args.reason)
     return task_of(moved)
 
