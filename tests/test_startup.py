@@ -14,7 +14,7 @@ from tests.servers import ROOT, running_server
 
 CPU_SECONDS = 2.0
 MEGABYTE = 1024 * 1024
-MOST_MEGABYTES = 140
+MOST_MEGABYTES = 120
 
 START = """
 import json, resource, sys
