@@ -119,3 +119,17 @@ async def test_strangers_are_refused_when_they_cannot_be_counted(
     (told,) = caplog.messages
     assert told.startswith("The counter store fails: ")
     await counter.close()
+
+
+async def test_a_look_at_what_is_left_counts_nothing(
+    valkey: tuple[subprocess.Popen[bytes], str],
+) -> None:
+    counter = Limits(LimitSettings(store=valkey[1], calls_per_minute=2))
+    for _ in range(3):
+        await counter.check_left(ANONYMOUS)
+    await admitted(counter)
+    await counter.check_left(ANONYMOUS)
+    await admitted(counter)
+    with pytest.raises(RateLimited, match="2 calls a minute"):
+        await counter.check_left(ANONYMOUS)
+    await counter.close()
