@@ -62,6 +62,15 @@ def test_why_asks_the_access_rules_too(team: Any, key: str) -> None:
     assert "has access rules, which look at the arguments, too: ask them with --args" in alone.out
 
 
+def test_why_says_who_switched_a_tool_off(team: Any) -> None:
+    setting = '{"key": "mcp.tools.disabled", "value_type": "array", "value": ["db.task.get"]}'
+    assert team("call", "db.system_setting.create", "--json", setting).code == 0
+    assert team("switch", "off", "db.job.get").code == 0
+    by_setting = team("why", "agent:pm", "db.task.get").out
+    assert "It is switched off by a system setting of pack orchestrator." in by_setting
+    assert "It is switched off by toolgate switch." in team("why", "agent:pm", "db.job.get").out
+
+
 def test_why_does_not_say_that_records_exist(team: Any, key: str) -> None:
     told = team("why", f"key:{key}", "db.task.get", "--args", f'{{"task_id": "{TASK}"}}')
     assert told.out.startswith(f"Allowed by the rules: key:{key} may call db.task.get")

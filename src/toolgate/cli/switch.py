@@ -79,11 +79,11 @@ def _still_off(settings: "Settings", name: str) -> str | None:
         if one in settings.policy.disabled:
             return f"{what}by the setting {SETTING}"
         if source := live.sources.get(one):
-            return f"{what}by {_source(source)}"
+            return f"{what}by {source_words(source)}"
     return None
 
 
-def _source(source: str) -> str:
+def source_words(source: str) -> str:
     """Who switched something off, in words."""
     from toolgate.gate.live_switches import DISABLED
 
@@ -110,7 +110,7 @@ def list_(
     settings = command_settings(ctx, config, data)
     live = _read(settings)
     rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
-    rows += [(name, _source(live.sources[name])) for name in sorted(live.names)]
+    rows += [(name, source_words(live.sources[name])) for name in sorted(live.names)]
     if as_json:
         return say_json([{"name": name, "by": by} for name, by in rows])
     if not rows:

@@ -13,6 +13,7 @@ from toolgate.cli.output import definitions, failure, say, say_json, success
 from toolgate.cli.policy import explained
 from toolgate.cli.principals import FORMS, principal_named
 from toolgate.cli.problems import ExitCode, Stop
+from toolgate.cli.switch import source_words
 from toolgate.cli.tools import tool_named
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ async def _answer(
     settings: "Settings", principal: str, name: str, arguments: dict[str, Any] | None
 ) -> Answer:
     from toolgate.app import opened
+    from toolgate.gate.policy import SWITCHED_OFF
 
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
@@ -116,6 +118,11 @@ async def _answer(
         explanation = await explained(app, who, tool, arguments)
         only = tool.scope.only(who) if tool.scope else {}
         notes = _notes(tool, explanation, arguments)
+        off = app.gate.switches.known.sources
+        if explanation.rule == SWITCHED_OFF and (
+            by := off.get(tool.name) or off.get(tool.pack.name)
+        ):
+            notes.append(f"It is switched off by {source_words(by)}.")
         return Answer(explanation, who.scope, only, notes, list(app.gate.policy.failures))
 
 
