@@ -88,9 +88,11 @@ def secret_in(name: str, value: Any) -> str | None:
 
 def redacted(text: str) -> str:
     """The text without the secrets in it, for what must be kept all the same."""
+    # Names first: of a secret that is named, the whole is taken out and the name is kept.
+    text = ASSIGNMENT.sub(rf"\1{REDACTED}", text)
     for pattern in FORMATS.values():
         text = pattern.sub(REDACTED, text)
-    return ASSIGNMENT.sub(rf"\1{REDACTED}", text)
+    return text
 
 
 def texts_in(value: Any) -> Iterator[str]:
