@@ -15,7 +15,6 @@ from toolgate.gate.errors import (
     InvalidArguments,
     Problem,
     TooLarge,
-    printable,
 )
 
 MOST_PROBLEMS = 100
@@ -45,10 +44,6 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
         values = _as_object(values)
     if tool.limits.body_bytes is not None:
         _check_size(tool.name, values, tool.limits.body_bytes)
-    for name, value in values.items():
-        if type(value) is str and "\0" in value:  # PostgreSQL cannot store it
-            message = f"{printable(name)} must not hold the character U+0000"
-            raise InvalidArguments([Problem(printable(name), "format", message)])
     try:
         return tool.read(values)
     except ValidationError as invalid:

@@ -1,5 +1,6 @@
 """The bytes of artifacts: never half, never wrong, never left behind."""
 
+import base64
 import hashlib
 import os
 import time
@@ -16,7 +17,7 @@ from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server
 
 from toolgate.db.tables import signing_keys
 from toolgate.db.transactions import Transaction
-from toolgate.gate.attachments import Delivery
+from toolgate.gate.attachments import MOST_EMBEDDED, Delivery
 from toolgate.gate.calls import Call
 from toolgate.packs.orchestrator.artifacts import reaper as reaper_module
 from toolgate.packs.orchestrator.artifacts.reaper import GRACE_SECONDS, SETTLE_SECONDS, Reaper
@@ -327,11 +328,14 @@ async def test_no_byte_is_read_for_a_link(
     def read(self: Any, name: str) -> Data:
         raise AssertionError(f"{name} was read")
 
+    long = base64.b64encode(b"x" * (MOST_EMBEDDED + 1)).decode()
+    named = {"task_id": BUILD, "path": "site/long.html"}
+    await result(kit, "artifact.put", PM, **named, content_bytes_base64=long)
     monkeypatch.setattr(type(world_of(kit).blobs), "read", read)
     outcome = await kit.app.gate.execute(
         Call(
             tool="artifact.get",
-            arguments={"task_id": BUILD, "path": DEMO},
+            arguments=named,
             principal=PM,
             request_id="test",
             transport="test",
@@ -340,5 +344,5 @@ async def test_no_byte_is_read_for_a_link(
     )
     assert outcome.error is None
     assert outcome.attached is not None
-    assert (outcome.attached.data, outcome.attached.attachment.file_name) == (b"", "index.html")
+    assert (outcome.attached.data, outcome.attached.attachment.file_name) == (b"", "long.html")
     assert stored_files(tmp_path)

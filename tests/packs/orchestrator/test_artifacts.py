@@ -119,7 +119,7 @@ async def test_a_path_has_one_artifact_the_last_one(kit: Kit) -> None:
         ("a//b", "must have a name between two / and none at its end (a/b, not a//b or a/)"),
         ("a/", "must have a name between two / and none at its end (a/b, not a//b or a/)"),
         ("a\\b", "must have / between its parts, not \\"),
-        ("a\0b", "must not hold the character U+0000"),
+        ("a\0b", "must not have control characters such as NUL or a line end"),
         ("a\nb", "must not have control characters such as NUL or a line end"),
         ("ä" * 513, "must have at most 1024 bytes as UTF-8"),
     ],

@@ -3,6 +3,7 @@
 from typing import Any
 
 from toolgate.gate.access_checks import AccessRequest
+from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.packs.orchestrator.access import acting_viewer, viewer_of
 from toolgate.packs.orchestrator.access_rules import INVOKE, Attempt, Subject, refusing_rule
 from toolgate.packs.orchestrator.world import OrchestratorWorld
@@ -10,6 +11,7 @@ from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
     """The rule that refuses the call, or None; admins are not subject to access rules."""
+    _check_texts(request.arguments)
     principal = request.principal
     if principal.agent_type is None:
         return None
@@ -30,6 +32,14 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
     return refusing_rule(
         rules, Attempt(frozenset(subjects), principal.agent_type, request.arguments)
     )
+
+
+def _check_texts(arguments: Any) -> None:
+    """Refuse U+0000, which PostgreSQL does not store and SQLite does: both answer alike."""
+    for name, value in arguments:
+        if isinstance(value, str) and "\0" in value:
+            message = f"{name} must not hold the character U+0000"
+            raise InvalidArguments([Problem(name, "format", message)])
 
 
 async def _places(world: OrchestratorWorld, request: AccessRequest) -> set[Subject]:
