@@ -566,7 +566,7 @@ async def test_the_data_is_required(writing: Kit) -> None:
 
 async def test_an_empty_id_for_a_new_document_is_refused(writing: Kit) -> None:
     refused = await writing.call("create_document", collection="apps", document_id="", data={})
-    told = {"error": "document_id must not be empty", "success": False}
+    told = {"error": "document_id is required", "success": False}
     assert_failure(refused, InvalidArguments, told)
 
 

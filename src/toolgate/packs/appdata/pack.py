@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.arguments import TOLD, TOLD_FORMAT
+from toolgate.gate.arguments import TOLD, TOLD_FORMAT, TOLD_MISSING
 from toolgate.gate.dialects import FLAGGED
 from toolgate.gate.tool import Pack
 from toolgate.packs.appdata.collections import BUILT_IN, Collections
@@ -52,6 +52,8 @@ def collections_of(info: ValidationInfo) -> Collections:
 
 
 def _id(value: str, info: ValidationInfo) -> str:
+    if not value:  # in these words also where it may be left out
+        raise PydanticCustomError(TOLD_MISSING, "{field} is required", {"field": info.field_name})
     if problem := broken_id_rule(value):
         context = {"field": info.field_name, "problem": problem}
         raise PydanticCustomError(TOLD_FORMAT, "{field} {problem}", context)
@@ -61,5 +63,5 @@ def _id(value: str, info: ValidationInfo) -> str:
 _NAME = Field(description="The collection's name; `list_collections` lists them.")
 CollectionName = Annotated[str, AfterValidator(_check_allowed), _NAME]
 WritableName = Annotated[str, AfterValidator(_check_writable), _NAME]
-DocumentId = Annotated[str, Field(min_length=1), AfterValidator(_id)]
+DocumentId = Annotated[str, AfterValidator(_id), Field(json_schema_extra={"minLength": 1})]
 Id = Annotated[str, Field(min_length=1, max_length=1500)]
