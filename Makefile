@@ -16,7 +16,7 @@ run: $(RUN)                ## embedded database with demo data, ready to be call
 	$(BIN)/toolgate serve --demo
 
 test: $(TEST)              ## the whole test suite, on real servers
-	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile
+	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder
 
 steady: $(TEST)            ## the suite TIMES times beside two busy loops: nothing may fail by chance
 	$(BIN)/python -m tests.steady --times $(or $(TIMES),10) --workers $(or $(WORKERS),4)

@@ -70,5 +70,5 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest."""
+    """Begin with the files that take longest (with `--no-loadscope-reorder`)."""
     items.sort(key=lambda item: item.path.name not in LONGEST)

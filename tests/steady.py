@@ -53,7 +53,8 @@ def main() -> int:
     parser.add_argument("pytest", nargs="*", help="what to run; everything unless given")
     given = parser.parse_args()
     LOGS.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pytest", "-n", given.workers, "--dist", "loadfile", "-rfEs"]
+    spread = ["-n", given.workers, "--dist", "loadfile", "--no-loadscope-reorder"]
+    command = [sys.executable, "-m", "pytest", *spread, "-rfEs"]
     failed = 0
     with busy_loops(given.loops):
         for number in range(1, given.times + 1):
