@@ -25,8 +25,8 @@ async def finds(ctx: Any, args: OfTask) -> Said:
 def scoped_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool for workers, as a pack would bring it."""
     tool = a_tool("artifact.list", finds, takes=OfTask, not_found="Task not found")
-    shipped = packs.offers
-    monkeypatch.setattr(packs, "offers", lambda *given: (*shipped(*given), *offer(tool)))
+    shipped, brought = packs.offers, offer(tool)
+    monkeypatch.setattr(packs, "offers", lambda *given: (*shipped(*given), *brought))
 
 
 @dataclass
