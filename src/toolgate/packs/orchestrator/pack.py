@@ -60,6 +60,7 @@ WithoutSecret = AfterValidator(_without_secret)
 Line = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_line)]
 Reason = Annotated[str, Field(min_length=1, max_length=MOST_REASON), WithoutSecret]
 Cursor = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+NextCursor = Annotated[str, Field(description="Where the next page begins; absent at the end.")]
 
 
 class Paged(Input):

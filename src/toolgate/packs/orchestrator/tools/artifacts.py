@@ -22,7 +22,7 @@ from toolgate.packs.orchestrator.artifacts.content import (
 )
 from toolgate.packs.orchestrator.artifacts.paths import NewPath, Path, Prefix
 from toolgate.packs.orchestrator.artifacts.store import NewArtifact, Row
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, Paged, RunId, TaskId
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, NextCursor, Paged, RunId, TaskId
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 from toolgate.ports.blobs import BlobMissing
 
@@ -116,9 +116,7 @@ class ArtifactList(Output):
     """A page of artifacts."""
 
     items: list[ArtifactInfo] = Field(description="The artifacts by path, in the order of bytes.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool(

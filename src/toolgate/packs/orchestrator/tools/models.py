@@ -11,7 +11,7 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.models import NOWHERE, Placement, Row, WholeModel
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.vocabulary import ArtifactType, AvailabilityStatus
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -90,9 +90,7 @@ class ModelList(Output):
     """A page of models."""
 
     entries: list[ModelInfo] = Field(description="The models, by name.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool("model.list", role=Role.ADMIN, effect=Effect.READ, title="List models")

@@ -10,7 +10,7 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.nodes.store import Row
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged
 from toolgate.packs.orchestrator.tools.node_fields import (
     NOT_FOUND,
     SLUG,
@@ -64,9 +64,7 @@ class NodeList(Output):
     """A page of nodes."""
 
     entries: list[NodeInfo] = Field(description="The nodes, by slug.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 class Refreshed(Output):

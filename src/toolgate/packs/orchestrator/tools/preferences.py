@@ -11,7 +11,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.effective import effective_of
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, TaskId
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, TaskId
 from toolgate.packs.orchestrator.records import MOST_PREFERENCE_BYTES, Place, Record
 from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
@@ -107,9 +107,7 @@ class Preferences(Output):
     """A page of preferences."""
 
     entries: list[Preference] = Field(description="The preferences, by key.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 class Source(Output):

@@ -11,7 +11,7 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.access import viewer_of
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, ProjectId
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, ProjectId
 from toolgate.packs.orchestrator.work import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -63,9 +63,7 @@ class Projects(Output):
     """A page of projects."""
 
     entries: list[Project] = Field(description="The projects, by slug.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool(

@@ -22,6 +22,7 @@ from toolgate.packs.orchestrator.pack import (
     MOST_ID,
     ORCHESTRATOR,
     Line,
+    NextCursor,
     Paged,
     TaskId,
     Uuid,
@@ -134,9 +135,7 @@ class SkillList(Output):
     """A page of skills."""
 
     entries: list[SkillInfo] = Field(description="The skills, the last changed first.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 class Deleted(Output):

@@ -7,7 +7,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor
 from toolgate.packs.orchestrator.records import SETTINGS
 from toolgate.packs.orchestrator.steering import DISABLED, broken_rule, tools_named
 from toolgate.packs.orchestrator.tools.values import (
@@ -60,9 +60,7 @@ class Settings(Output):
     """A page of settings."""
 
     entries: list[Setting] = Field(description="The settings, by key.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 def _not_found(key: str) -> NotFound:

@@ -22,7 +22,7 @@ from toolgate.packs.orchestrator.access_rules import (
     compiled,
 )
 from toolgate.packs.orchestrator.administration import Kind
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, Removed, listed, needed, shown
 from toolgate.packs.orchestrator.work import Row
 
@@ -108,9 +108,7 @@ class Rules(Output):
     """A page of access rules."""
 
     entries: list[Rule] = Field(description="The rules, oldest first.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool(

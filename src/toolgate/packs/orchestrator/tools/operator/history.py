@@ -7,7 +7,7 @@ from pydantic import Field
 
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.records import SETTING
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, shown
 from toolgate.packs.orchestrator.tools.values import Key
@@ -56,9 +56,7 @@ class Changes(Output):
     """A page of changes."""
 
     entries: list[Change] = Field(description="The changes, oldest first.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 class Version(Output):
@@ -77,9 +75,7 @@ class Versions(Output):
     """A page of versions."""
 
     entries: list[Version] = Field(description="The versions, oldest first.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool(

@@ -8,7 +8,7 @@ from toolgate.gate.errors import Conflict, NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.folding import folded
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged
 from toolgate.packs.orchestrator.tools.operator.lists import (
     Ctx,
     Handle,
@@ -74,9 +74,7 @@ class Subjects(Output):
     """A page of users or groups."""
 
     entries: list[Subject] = Field(description="By id.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 class Member(Output):
@@ -90,9 +88,7 @@ class Members(Output):
     """A page of memberships."""
 
     entries: list[Member] = Field(description="By user and group.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool(

@@ -9,7 +9,7 @@ from toolgate.gate.errors import Conflict, InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.folding import folded
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.tools.operator.lists import (
     Ctx,
     Handle,
@@ -87,9 +87,7 @@ class Bindings(Output):
     """A page of roles."""
 
     entries: list[Binding] = Field(description="By subject and project.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool(

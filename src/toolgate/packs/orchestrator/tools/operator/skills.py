@@ -7,7 +7,7 @@ from pydantic import Field
 from toolgate.gate.errors import Conflict
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Reason, Uuid
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Reason, Uuid
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.skills.store import BY_OPERATOR, Row
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, needed
@@ -43,9 +43,7 @@ class Rescan(Output):
 
     scanned: int = Field(description="How many skills were looked at.")
     quarantined: list[Finding] = Field(description="Those that nobody reads from now on.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 class State(Output):

@@ -12,7 +12,7 @@ from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Paged, Uuid
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.tools.json_values import Json
 from toolgate.packs.orchestrator.tools.operator.lists import (
     Ctx,
@@ -95,18 +95,14 @@ class Tasks(Output):
     """A page of tasks."""
 
     entries: list[Task] = Field(description="The tasks, oldest first.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 class Jobs(Output):
     """A page of jobs."""
 
     entries: list[Job] = Field(description="The jobs, oldest first.")
-    next_cursor: str = Field(
-        default="", description="Where the next page begins; absent at the end."
-    )
+    next_cursor: NextCursor = ""
 
 
 @family.tool(
