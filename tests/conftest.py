@@ -48,7 +48,10 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _log_as_it_was() -> None:
     """Servers and commands that ran in this process before have set up the log for themselves."""
-    logging.getLogger().setLevel(logging.WARNING)
+    root = logging.getLogger()
+    root.setLevel(logging.WARNING)
+    for handler in [one for one in root.handlers if type(one) is logging.StreamHandler]:
+        root.removeHandler(handler)  # whose stream ended with its test
     for name in ("toolgate", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.setLevel(logging.NOTSET)
