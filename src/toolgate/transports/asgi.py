@@ -238,7 +238,20 @@ def _has_many_values(body: bytes) -> bool:
 
 def _separators(text: bytes) -> int:
     """About as many as there are values."""
-    return text.count(b",") + text.count(b"[") + text.count(b"{")
+    return sum(_count(text, separator) for separator in (b",", b"[", b"{"))
+
+
+def _count(text: bytes, byte: bytes) -> int:
+    """How often a byte occurs; quickly where it hardly does: a file in base64 has none of them.
+
+    `find` looks at many bytes at a time, and `count` at each.
+    """
+    at = -1
+    for number in range(FEW):
+        at = text.find(byte, at + 1)
+        if at < 0:
+            return number
+    return FEW + text.count(byte, at + 1)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ STOP_SECONDS = 0.2
 """How long a connection without a request stays open once the server stops: the client cannot know
 of that yet, and a request may be on its way."""
 PIECE_BYTES = 4096
-"""How much is parsed at once: what is in it may all be requests."""
+"""How much is parsed at once, unless it is known to be of one body: it may all be requests."""
 TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
 TOO_SLOW = "The request did not arrive in time (setting limits.{})."
 NO_TUNNEL = "This server is no proxy: it does not know the method CONNECT."
@@ -86,6 +86,8 @@ class Limited(asyncio.Protocol):
         self._authenticated = False
         self._unparsed = 0
         """Bytes of a head, or between parts of a body, that have not led anywhere yet."""
+        self._body_left = 0
+        """Bytes of the body that have not come yet, where its head says how many it has."""
         self._discarded = 0
         self._unread = b""
         """What came behind so many requests that it is parsed later."""
@@ -120,9 +122,10 @@ class Limited(asyncio.Protocol):
             self._discard(len(data))
         data, at = self._unread + data, 0
         while at < len(data) and not self._is_refused and not self._has_enough:
-            room = PIECE_BYTES
-            if self._phase is not Phase.BODY:
-                room = min(room, self._limits.head_bytes - self._unparsed)
+            if self._phase is Phase.BODY:
+                room = max(PIECE_BYTES, self._body_left)
+            else:
+                room = min(PIECE_BYTES, self._limits.head_bytes - self._unparsed)
             piece = data[at : at + room]
             at += len(piece)
             self._unparsed = 0 if self._parse(piece) else self._unparsed + len(piece)
