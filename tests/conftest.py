@@ -13,7 +13,7 @@ from tests.databases import (
     postgres_room,
     postgres_server,
 )
-from tests.patience import DEADLINES, OF_CLIENTS, hold_the_minute, lengthen
+from tests.patience import DEADLINES, IN_PROCESS, OF_CLIENTS, hold_the_minute, lengthen
 from tests.seaweedfs import s3_server
 from tests.servers import server
 
@@ -35,7 +35,7 @@ sys.dont_write_bytecode = False
 # How long an example takes depends on the machine, so it is never a reason to fail.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
-lengthen(DEADLINES | OF_CLIENTS)
+lengthen(DEADLINES | OF_CLIENTS | IN_PROCESS)
 hold_the_minute()
 
 

@@ -32,8 +32,12 @@ OF_SERVERS: dict[str, Any] = {
     "toolgate.identity.oauth.grants.CODE_SECONDS": 10 * PATIENT,
     "toolgate.http_server.HEALTHCHECK_SECONDS": PATIENT,
     "toolgate.shutdown.CLOSE_SECONDS": PATIENT,
+    "toolgate.transports.connection.limited.KEEP_ALIVE_SECONDS": 10 * PATIENT,
 }
 """Those of a server that is a process of its own."""
+IN_PROCESS: dict[str, Any] = {"toolgate.db.short_reads.SECONDS": PATIENT}
+"""Those of a gate within a test: what is stopped there is made anew in a thread, so that nobody can
+say after how many turns of the event loop it is done."""
 
 OF_CLIENTS: dict[str, Any] = {"mcp.client.session.DISCOVER_TIMEOUT_SECONDS": PATIENT}
 """Of the SDK: a client that waited so long takes the server for one of the older protocol."""

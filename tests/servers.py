@@ -80,6 +80,8 @@ def running_server(
         "limits.refusals_per_minute": 1_000_000,
         "limits.guesses_per_minute": 1_000_000,
         "limits.sign_ins_per_minute": 100_000,
+        "limits.head_seconds": PATIENT,
+        "limits.body_seconds": PATIENT,
         **flags,
     }
     command = [python, "-m", "tests.server_process", json.dumps(flags)]

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, bindparam, column, func, select, text
 from sqlalchemy.exc import DBAPIError
 
+from toolgate.db import short_reads
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 
@@ -25,7 +26,8 @@ Look = Callable[[Connection], Any]
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
+async def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
+    monkeypatch.setattr(short_reads, "SECONDS", 0.0)  # over when SQLite first asks
     opened = Database(f"sqlite:///{tmp_path / 'one.db'}")
     yield opened
     await opened.close()

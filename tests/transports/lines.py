@@ -90,6 +90,7 @@ class Line:
     requests: int = 0
     """How many requests went through ASGI."""
     connections: type[Any] = Connection
+    idle_seconds: int = IDLE_SECONDS
     table: ConnectionTable = field(default_factory=lambda: ConnectionTable(LONG_LIMITS))
     pipe: Pipe = field(init=False)
     server: Any = field(init=False)
@@ -108,7 +109,7 @@ class Line:
             ws="none",
             access_log=False,
             log_config=None,
-            timeout_keep_alive=IDLE_SECONDS,
+            timeout_keep_alive=self.idle_seconds,
             h11_max_incomplete_event_size=self.table.limits.head_bytes,
         )
         loop = asyncio.get_running_loop()

@@ -17,6 +17,7 @@ from toolgate.sections import LimitSettings
 from toolgate.transports.connection.h11 import LimitedH11
 from toolgate.transports.connection.httptools import LimitedHttpTools
 from toolgate.transports.connection.known_heads import Connection
+from toolgate.transports.connection.limited import KEEP_ALIVE_SECONDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 
@@ -270,6 +271,23 @@ async def test_a_connection_in_use_is_kept_and_an_idle_one_is_not(web: Web, line
     line.later(IDLE_SECONDS)
     assert line.pipe.closed
     assert not line.pipe.written
+
+
+@pytest.mark.parametrize("connections", CLASSES)
+async def test_who_has_credentials_closes_an_idle_connection_first(
+    web: Web, connections: type[Any]
+) -> None:
+    call = written(web, tool_call(MODERN, "echo", {}))
+    for wire, seconds in ((call, KEEP_ALIVE_SECONDS), (HEALTH + b"\r\n", 5)):
+        line = Line(web, connections=connections, idle_seconds=5)
+        for _ in range(3):  # the third time, the head is known
+            await line.ask(wire)
+            await line.until(lambda: not line.server.tasks)  # noqa: B023 - called at once
+        line.later(seconds - 3)
+        assert not line.pipe.closed
+        line.later(seconds)
+        assert line.pipe.closed
+        await line.hang_up()
 
 
 async def test_a_call_that_runs_is_not_cut(web: Web, line: Line) -> None:

@@ -17,7 +17,7 @@ from tests.transports.conftest import Web, opened_web
 from tests.transports.lines import Line, known, written
 from tests.transports.mcp_requests import LEGACY, MODERN, Request, request, tool_call
 
-from toolgate.db import engine, short_reads
+from toolgate.db import engine
 from toolgate.db.threads import Threads
 from toolgate.gate import audit, seals
 from toolgate.gate.principal import Role
@@ -35,12 +35,11 @@ Ask = Callable[[], Awaitable[bytes]]
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_beside() -> Iterator[None]:
-    """What is done every so often is done at another time, and no read is made anew in a thread."""
+    """What is done every so often is done at another time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audit, "BATCH_SECONDS", 3600)
         patch.setattr(seals, "SEAL_SECONDS", 3600)
         patch.setattr(engine, "LOOK_SECONDS", 3600)
-        patch.setattr(short_reads, "SECONDS", 3600)
         yield
 
 

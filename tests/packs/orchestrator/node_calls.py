@@ -2,12 +2,9 @@
 
 from typing import Any
 
-import pytest
 from tests.packs.orchestrator.calls import result
-from tests.patience import PATIENT
 from tests.statements import noted_statements
 
-from toolgate.db import short_reads
 from toolgate.gate.principal import Principal, of_node
 from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
@@ -51,7 +48,6 @@ async def every_page(kit: Kit, tool: str, limit: int, as_: Principal = ADMIN) ->
 
 async def count_statements(kit: Kit, tool: str, **arguments: Any) -> int:
     """How many statements on the pack's tables a call takes."""
-    with pytest.MonkeyPatch.context() as patch, noted_statements() as statements:
-        patch.setattr(short_reads, "SECONDS", PATIENT)  # a slow one would be run once more
+    with noted_statements() as statements:
         await result(kit, tool, **arguments)
     return sum("orchestrator_" in one for one in statements)

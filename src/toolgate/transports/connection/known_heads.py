@@ -156,7 +156,7 @@ class Connection(LimitedHttpTools):
             b"".join((STATUS_LINE[response.status], self._default_lines, head, body))
         )
         self.server_state.total_requests += 1
-        self._deadline = self.loop.time() + self.timeout_keep_alive
+        self._deadline = self.loop.time() + self._keep_alive
         if not self._authenticated:
             self._note_credential()
         if self._closing:

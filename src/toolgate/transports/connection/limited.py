@@ -27,6 +27,10 @@ LINGER_SECONDS = 5.0
 STOP_SECONDS = 0.2
 """How long a connection without a request stays open once the server stops: the client cannot know
 of that yet, and a request may be on its way."""
+KEEP_ALIVE_SECONDS = 75.0
+"""How long a connection that has sent a credential stays open without a request. The pools of
+clients and proxies keep theirs for up to a minute: who closes first must not be the server, or a
+request meets a connection that has just been closed."""
 PIECE_BYTES = 4096
 """How much is parsed at once, unless it is known to be of one body: it may all be requests."""
 TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
@@ -81,6 +85,7 @@ class Limited(asyncio.Protocol):
         self._table = ConnectionTable(LimitSettings()) if table is None else table
         self._limits = self._table.limits
         self._phase = Phase.IDLE
+        self._keep_alive = max(self.timeout_keep_alive, KEEP_ALIVE_SECONDS)
         self._deadline = math.inf
         """When the client must have sent what is expected; the table looks every second."""
         self._authenticated = False
@@ -207,11 +212,12 @@ class Limited(asyncio.Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request, but not for long."""
-        if self._phase in (Phase.IDLE, Phase.REFUSED) or self._is_discarding:
-            self._deadline = self.loop.time() + self.timeout_keep_alive
-        self._discarded = 0
         if not self._authenticated and self.has_credentials:
             self._note_credential()
+        if self._phase in (Phase.IDLE, Phase.REFUSED) or self._is_discarding:
+            seconds = self._keep_alive if self._authenticated else self.timeout_keep_alive
+            self._deadline = self.loop.time() + seconds
+        self._discarded = 0
         cast(Any, super()).on_response_complete()
         if self._unread and not self._has_enough and not self.transport.is_closing():
             self.flow.enough = False
