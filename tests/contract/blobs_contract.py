@@ -1,12 +1,13 @@
 """What every store of blobs does."""
 
+import hashlib
 import os
 import time
 import uuid
 
 import pytest
 
-from toolgate.ports.blobs import BlobMissing, Blobs, StoredBlob
+from toolgate.ports.blobs import BlobDigest, BlobMissing, Blobs, StoredBlob
 
 MIB = 1024 * 1024
 
@@ -27,6 +28,7 @@ class BlobsContract:
         data = os.urandom(size)
         await blobs.put("a/b", data)
         assert await whole(blobs, "a/b") == data
+        assert await blobs.digest("a/b") == BlobDigest(size, hashlib.sha256(data).hexdigest())
 
     async def test_every_kind_of_bytes_is_taken(self, blobs: Blobs) -> None:
         for number, data in enumerate((b"one", bytearray(b"one"), memoryview(b"-one")[1:])):
@@ -38,6 +40,8 @@ class BlobsContract:
         for name in ("a", "a/c", "b"):
             with pytest.raises(BlobMissing):
                 await whole(blobs, name)
+            with pytest.raises(BlobMissing):
+                await blobs.digest(name)
 
     async def test_what_is_deleted_is_gone_and_deleting_again_is_no_error(
         self, blobs: Blobs

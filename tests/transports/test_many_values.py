@@ -40,6 +40,49 @@ def test_what_is_within_a_text_is_one_value(text: str) -> None:
     assert parse_json(orjson.dumps(given)) == given
 
 
+SAME = [
+    b'{"a": 1, "a": 2}',
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b'"\\ud800"',
+    b'"\xff"',
+    b'"\x00"',
+    b'"\\u0000"',
+    b"1" * 30,
+    b"-9007199254740993",
+    b"1" * 5000,
+    b"1" * 400 + b".5",
+    b"1.5e3",
+    b"-0",
+    b"01",
+    b"[1,]",
+    b"[" * 99 + b"]" * 99,
+    b"[" * 101 + b"]" * 101,
+    b"[" * 5000 + b"]" * 5000,
+    b"tru",
+    b"",
+]
+
+
+def parsed(body: bytes) -> str:
+    """What a body is parsed to, whole; or that it is refused."""
+    try:
+        return repr(parse_json(body))
+    except InvalidArguments:
+        return "refused"
+
+
+@pytest.mark.parametrize("value", SAME, ids=range(len(SAME)))
+@pytest.mark.parametrize("text", [b"A" * 100_000, b"A,[" * 50_000], ids=["a file", "a text"])
+def test_beside_a_long_text_a_value_is_what_it_is_elsewhere(value: bytes, text: bytes) -> None:
+    alone = parsed(b'{"value": %b}' % value)
+    beside = parsed(b'{"value": %b, "text": "%b"}' % (value, text))
+    assert beside == alone.removesuffix("}") + f", 'text': '{text.decode()}'}}" or (
+        beside == alone == "refused"
+    )
+
+
 @pytest.mark.parametrize("body", [MANY, MANY[:-1]], ids=["valid", "cut"])
 def test_no_garbage_is_looked_for_while_many_values_are_parsed(body: bytes) -> None:
     looks: list[str] = []

@@ -26,6 +26,15 @@ class StoredBlob:
     """When it was written, by the store's clock, in seconds since 1970."""
 
 
+@dataclass(frozen=True, slots=True)
+class BlobDigest:
+    """What tells whether a blob is as it was stored."""
+
+    size: int
+    sha256: str
+    """In hexadecimal."""
+
+
 class BlobMissing(Exception):
     """There is no blob of this name."""
 
@@ -49,6 +58,10 @@ class Blobs(Protocol):
 
         One that has begun is read to its end, even if the blob is deleted meanwhile.
         """
+        ...
+
+    async def digest(self, name: str) -> BlobDigest:
+        """How many bytes it has, and their digest; raises `BlobMissing`."""
         ...
 
     async def delete(self, name: str) -> None:

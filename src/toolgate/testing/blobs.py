@@ -1,9 +1,10 @@
 """Blobs in memory, for tests."""
 
+import hashlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-from toolgate.ports.blobs import BlobMissing, Data, StoredBlob, check_name
+from toolgate.ports.blobs import BlobDigest, BlobMissing, Data, StoredBlob, check_name
 
 
 class MemoryBlobs:
@@ -23,6 +24,11 @@ class MemoryBlobs:
         if name not in self.stored:
             raise BlobMissing(name)
         yield self.stored[name][0]
+
+    async def digest(self, name: str) -> BlobDigest:
+        """Its length and SHA-256."""
+        data = b"".join([bytes(piece) async for piece in self.read(name)])
+        return BlobDigest(len(data), hashlib.sha256(data).hexdigest())
 
     async def delete(self, name: str) -> None:
         """Delete a blob, if there is one."""

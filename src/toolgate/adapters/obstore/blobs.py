@@ -1,6 +1,7 @@
 """Blobs in a folder or in a bucket of S3: one adapter, two places."""
 
 import contextlib
+import hashlib
 import os
 import re
 import sys
@@ -16,10 +17,11 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
 
-from toolgate.ports.blobs import BlobMissing, BlobsRefused, Data, StoredBlob, check_name
+from toolgate.ports.blobs import BlobDigest, BlobMissing, BlobsRefused, Data, StoredBlob, check_name
 from toolgate.ports.documents import StoreUnavailable
 
-PIECE_BYTES = 1024 * 1024
+PIECE_BYTES = 512 * 1024
+"""Threads read them, and the memory of each keeps some."""
 PAGE = 500
 PRIVATE_FOLDER, PRIVATE_FILE, OF_OTHERS = 0o700, 0o600, 0o077
 UNFINISHED = re.compile(r".*#[0-9]+")
@@ -56,7 +58,7 @@ class ObstoreBlobs:
                 await anyio.to_thread.run_sync(_finish, self._folder / name)
 
     async def read(self, name: str) -> AsyncGenerator[Data]:
-        """The bytes, a MiB at a time."""
+        """The bytes, half a MiB at a time."""
         check_name(name)
         with _told(name):
             if self._folder is not None:
@@ -68,6 +70,18 @@ class ObstoreBlobs:
             found = await obstore.get_async(self._store, name)
             async for piece in found.stream(min_chunk_size=PIECE_BYTES):
                 yield memoryview(piece)
+
+    async def digest(self, name: str) -> BlobDigest:
+        """Its length and SHA-256; of a file, in a thread that reads it from end to end."""
+        check_name(name)
+        if self._folder is not None:
+            with _told(name):
+                return await anyio.to_thread.run_sync(_digest_of, self._folder / name)
+        size, digest = 0, hashlib.sha256()
+        async for piece in self.read(name):
+            size += len(piece)
+            digest.update(piece)
+        return BlobDigest(size, digest.hexdigest())
 
     async def delete(self, name: str) -> None:
         """Delete a blob, if there is one."""
@@ -152,6 +166,12 @@ def _told(name: str = "") -> Generator[None]:
         if status and (refusal := REFUSALS.get(status[1])):
             raise BlobsRefused(refusal) from problem
         raise StoreUnavailable(SILENT) from problem
+
+
+def _digest_of(file: Path) -> BlobDigest:
+    with file.open("rb", buffering=0) as opened:
+        digest = hashlib.file_digest(opened, "sha256")
+        return BlobDigest(opened.tell(), digest.hexdigest())
 
 
 def _make_private_folders(folder: Path, name: str) -> None:

@@ -4,7 +4,7 @@ Ten MiB are hashed a piece at a time, so that others have their turn in between.
 """
 
 import hashlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import NoReturn
@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pybase64
 
 from toolgate.gate.errors import InvalidArguments, Problem, TooLarge
-from toolgate.ports.blobs import Blobs, Data
+from toolgate.ports.blobs import BlobDigest, Blobs, Data
 
 FIELD = "content_bytes_base64"
 MOST_BYTES = 10 * 1024 * 1024
@@ -71,19 +71,6 @@ class StoredContent:
     async def read(self) -> bytes:
         """The bytes; raises `Damaged` unless they are those that were stored."""
         kept: list[Data] = []
-        await self._check(kept.append)
-        return b"".join(kept)
-
-    async def open(self) -> AsyncGenerator[Data]:
-        """What the bytes are read from, once they are found to be those that were stored.
-
-        They are read twice, and never in memory together.
-        """
-        await self._check(len)
-        pieces = self.blobs.read(self.name)
-        return _goes_on(await anext(pieces, b""), pieces)
-
-    async def _check(self, take: Callable[[Data], object]) -> None:
         digest, size = hashlib.sha256(), 0
         async with aclosing(self.blobs.read(self.name)) as pieces:
             async for piece in pieces:
@@ -91,8 +78,21 @@ class StoredContent:
                 if size > self.size:
                     break
                 digest.update(piece)
-                take(piece)
-        if size != self.size or digest.hexdigest() != self.checksum:
+                kept.append(piece)
+        self._check(BlobDigest(size, digest.hexdigest()))
+        return b"".join(kept)
+
+    async def open(self) -> AsyncGenerator[Data]:
+        """What the bytes are read from, once they are found to be those that were stored.
+
+        They are read twice, and never in memory together.
+        """
+        self._check(await self.blobs.digest(self.name))
+        pieces = self.blobs.read(self.name)
+        return _goes_on(await anext(pieces, b""), pieces)
+
+    def _check(self, found: BlobDigest) -> None:
+        if found != BlobDigest(self.size, self.checksum):
             raise Damaged(self.name)
 
 
