@@ -15,6 +15,7 @@ from tests.packs.orchestrator.calls import (
     PA_OF_BOB,
     PM,
     PM_OF_ALICE,
+    PM_OF_BOB,
     SORT,
     WEBSITE,
     refused,
@@ -22,8 +23,10 @@ from tests.packs.orchestrator.calls import (
 )
 
 from toolgate.db.tables import audit
+from toolgate.gate.principal import Principal
 from toolgate.packs.orchestrator import access_rules as domain
 from toolgate.packs.orchestrator.access_rules import EVERYTHING, NO_RULE
+from toolgate.packs.orchestrator.sql import access_rules as sql_access_rules
 from toolgate.packs.orchestrator.sql.tables import access_rules
 from toolgate.testing import Kit
 
@@ -233,6 +236,41 @@ async def test_rules_are_not_read_for_every_call(kit: Kit, monkeypatch: pytest.M
     await refused(kit, "db.task.get", PM, task_id=BUILD)
 
 
+async def test_of_all_rules_those_about_the_caller_are_read(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        await result(kit, "operator.user.create", user_id=f"user-{number}", display_name="U")
+        about = {"subject_type": "user", "subject_id": f"user-{number}"}
+        await rule(kit, effect="deny", resource_pattern="*", **about)
+    own = await rule(
+        kit, effect="allow", resource_pattern="*", subject_type="user", subject_id="alice"
+    )
+    read: list[str] = []
+
+    def noted(row: Any) -> Any:
+        read.append(row["id"])
+        return domain.rule_of(row)
+
+    monkeypatch.setattr(sql_access_rules, "rule_of", noted)
+    await result(kit, "db.task.get", PM_OF_ALICE, task_id=BUILD)
+    await result(kit, "db.task.get", PM_OF_ALICE, task_id=BUILD)
+    assert sorted(read) == sorted([EVERYTHING, own])
+
+
+async def test_a_rule_that_cannot_be_read_is_about_its_subject_alone(kit: Kit) -> None:
+    of_bob = await rule(
+        kit, effect="allow", resource_pattern="*", subject_type="user", subject_id="bob"
+    )
+    broken = update(access_rules).where(access_rules.c.id == of_bob)
+    broken = broken.values(conditions={"weather": "rain"})
+    await kit.app.gate.database.write(lambda one: one.execute(broken))
+    await rule(kit, effect="allow", resource_pattern="db.task.get")
+    await result(kit, "db.task.get", PM_OF_ALICE, task_id=BUILD)
+    await refused(kit, "db.project.list", PM_OF_BOB)
+    assert (await last_rows(kit, "db.project.list"))[-1].rule == f"access-rule:{of_bob}"
+
+
 async def test_a_rule_is_changed_and_deleted(kit: Kit) -> None:
     made = await rule(kit, effect="deny", resource_pattern="db.task.*")
     await refused(kit, "db.task.get", PM, task_id=BUILD)
@@ -267,7 +305,8 @@ async def test_a_rule_about_somebody_elses_work_tells_nothing(
         assert one.body == other.body, tool
 
 
-async def test_a_rule_about_a_project_covers_its_skills(kit: Kit) -> None:
+@pytest.mark.parametrize("caller", [PM_OF_ALICE, PM], ids=["user", "no-user"])
+async def test_a_rule_about_a_project_covers_its_skills(kit: Kit, caller: Principal) -> None:
     place = {"task_id": BUILD, "content": "Be brief.", "scope": "project", "scope_id": WEBSITE}
     skill = (await result(kit, "skills.create", PM_OF_ALICE, **place))["id"]
     named = {"subject_type": "project", "subject_id": WEBSITE}
@@ -280,8 +319,21 @@ async def test_a_rule_about_a_project_covers_its_skills(kit: Kit) -> None:
         ("skills.update", {"skill_id": skill, "name": "N"}),
         ("skills.delete", {"skill_id": skill}),
     ):
-        error = await refused(kit, tool, PM_OF_ALICE, **elsewhere, **arguments)
+        error = await refused(kit, tool, caller, **elsewhere, **arguments)
         assert error["message"] == DENIED, tool
+
+
+@pytest.mark.parametrize("subject", [("user", "alice"), ("group", "designers")])
+async def test_a_rule_about_a_user_covers_who_acts_for_it(
+    kit: Kit, subject: tuple[str, str]
+) -> None:
+    await result(kit, "operator.group.add_member", group_id="designers", user_id="alice")
+    named = {"subject_type": subject[0], "subject_id": subject[1]}
+    await rule(kit, effect="deny", resource_pattern="skills.*", **named)
+    for caller in (PM_OF_ALICE, PM):
+        for tool, arguments in (("skills.create", {"content": "x"}), ("skills.list", {})):
+            error = await refused(kit, tool, caller, task_id=BUILD, **arguments)
+            assert error["message"] == DENIED, (tool, caller)
 
 
 async def test_an_id_in_a_condition_may_be_written_in_capitals(kit: Kit) -> None:

@@ -32,6 +32,8 @@ from toolgate.testing.kit import ADMIN
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
 MANY = 100_000
+FIFTH = "10000000-0000-4000-8000-000000000005"
+SKILL = "10000000-0000-4000-8000-000000000001"
 MOST_ROWS = 2_000
 """Of PostgreSQL, whichever call it is; a page has 200 records at most."""
 THEN = "2026-01-05T09:00:00.000000Z"
@@ -54,8 +56,28 @@ BULK = {
     "'{then}', '{then}' FROM s",
     "orchestrator_skills": "SELECT {uuid}, 1, 'Skill', 'x', 'user', 'u' || n, 'u' || n, NULL, "
     "'{then}', '{then}' FROM s",
+    "orchestrator_skill_versions": "SELECT '{skill}', n, 'Skill', 'x', 'global', '', 'x', '{then}' "
+    "FROM s",
+    "orchestrator_artifacts": "SELECT '{build}', 'bulk/' || n, 'b/' || n, 1, 'text/plain', '0', "
+    "'{then}', '{then}', 'x' FROM s",
+    "orchestrator_access_rules": "SELECT {uuid}, CASE n % 3 WHEN 0 THEN 'user' WHEN 1 THEN 'group' "
+    "ELSE 'project' END, CASE n % 3 WHEN 0 THEN 'u' || n WHEN 1 THEN 'g' || n ELSE {uuid} END, "
+    "'mcp.tool.invoke', '*', 'deny', 0, NULL, '{then}', '{then}', 'x' FROM s",
+    "orchestrator_nodes": "SELECT {uuid}, 'n' || n, 'Node', NULL, '{{}}', {false}, '{{}}', "
+    "'01JGFJJZ000000000000000000', NULL, NULL, NULL, NULL, '{then}', NULL, NULL, '{then}', "
+    "'{then}' FROM s",
+    "orchestrator_node_availability": "SELECT {uuid}, 'model', 'm' || n, '', 'available', '{then}' "
+    "FROM s",
+    "orchestrator_models": "SELECT {uuid}, 'm' || n, NULL, NULL, '{then}', '{then}' FROM s",
+    "orchestrator_model_versions": "SELECT {uuid}, '1', '{{}}', '{{}}', '{then}' FROM s",
+    "orchestrator_model_artifacts": "SELECT {uuid}, {uuid}, '1', 'gguf', '0', 1, NULL, NULL, "
+    "'{then}' FROM s",
+    "orchestrator_record_history": "SELECT 'system', '', 'models.cache.max_bytes', n, '1', '2', "
+    "'x', NULL, '{then}' FROM s",
 }
 COLUMNS = {
+    "orchestrator_record_history": "scope_type, scope_id, key, version, old, new, changed_by, "
+    "reason, changed_at",
     "orchestrator_settings": "key, value, value_type, size, version, deleted, updated_at, "
     "updated_by",
     "orchestrator_preferences": "scope_type, scope_id, key, value, value_type, size, version, "
@@ -86,6 +108,21 @@ CALLS: list[tuple[str, Principal, dict[str, Any]]] = [
     ("operator.user.list", ADMIN, {"limit": 50}),
     ("operator.role_binding.list", ADMIN, {"limit": 50, "project_id": WEBSITE}),
     ("operator.job.list", ADMIN, {"limit": 50}),
+    ("operator.group.list", ADMIN, {"limit": 50}),
+    ("operator.group.list_members", ADMIN, {"limit": 50, "group_id": "designers"}),
+    ("operator.project.list", ADMIN, {"limit": 50}),
+    ("operator.access_rule.list", ADMIN, {"limit": 50}),
+    ("operator.preference.history", ADMIN, {"scope_type": "user", "scope_id": "u1", "key": "a"}),
+    ("operator.system_setting.history", ADMIN, {"key": "models.cache.max_bytes", "limit": 50}),
+    ("operator.skill.versions", ADMIN, {"limit": 50, "skill_id": SKILL}),
+    ("artifact.list", PM_OF_ALICE, {"task_id": BUILD, "limit": 50}),
+    ("artifact.list", PM_OF_ALICE, {"task_id": BUILD, "limit": 50, "prefix": "bulk/5"}),
+    ("artifact.get", PM_OF_ALICE, {"task_id": BUILD, "path": "site/index.html"}),
+    ("artifact.put", PM_OF_BOB, {"task_id": SORT, "path": "new", "content_bytes_base64": ""}),
+    ("node.list", PM_OF_ALICE, {"limit": 50}),
+    ("node.get", PM_OF_ALICE, {"node_slug": "n5"}),
+    ("model.list", PM_OF_ALICE, {"limit": 50}),
+    ("model.get", PM_OF_ALICE, {"model_id": FIFTH}),
 ]
 
 
@@ -94,6 +131,8 @@ def fill(connection: Connection) -> None:
     words = {
         "then": THEN,
         "website": WEBSITE,
+        "build": BUILD,
+        "skill": SKILL,
         "uuid": UUID if sqlite else PG_UUID,
         "true": "1" if sqlite else "true",
         "false": "0" if sqlite else "false",

@@ -1,11 +1,19 @@
 """Asks the access rules about a call of an agent, once its arguments are parsed and in scope."""
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from toolgate.gate.access_checks import AccessRequest
 from toolgate.gate.errors import InvalidArguments, Problem
-from toolgate.packs.orchestrator.access import acting_viewer, viewer_of
-from toolgate.packs.orchestrator.access_rules import INVOKE, Attempt, Subject, refusing_rule
+from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
+from toolgate.packs.orchestrator.access_rules import (
+    INVOKE,
+    Attempt,
+    Subject,
+    SubjectType,
+    refusing_rule,
+)
+from toolgate.packs.orchestrator.pack import ForTaskOwner
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 
@@ -15,23 +23,42 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
     principal = request.principal
     if principal.agent_type is None:
         return None
-    rules = await world.access_rules.about(INVOKE, request.tool)
+    types = await world.access_rules.subject_types()
     subjects: set[Subject] = {
         ("system", ""),
         ("agent", principal.agent_type.value),
         ("agent", principal.id),
     }
-    kinds = {rule.subject[0] for rule in rules}
-    if principal.user_id is not None:
-        subjects.add(("user", principal.user_id))
-        if "group" in kinds:
-            groups = await world.access_rules.groups_of(principal.user_id)
-            subjects.update(("group", one) for one in groups)
-    if kinds & {"task", "project"}:
-        subjects |= await _places(world, request)
-    return refusing_rule(
-        rules, Attempt(frozenset(subjects), principal.agent_type, request.arguments)
-    )
+    if not types <= {"system", "agent"}:
+        subjects |= await _people_and_places(world, request, types)
+    rules = await world.access_rules.about(frozenset(subjects))
+    attempt = Attempt(INVOKE, request.tool, principal.agent_type, request.arguments)
+    return refusing_rule(rules, attempt)
+
+
+async def _people_and_places(
+    world: OrchestratorWorld, request: AccessRequest, types: AbstractSet[SubjectType]
+) -> set[Subject]:
+    """The user who acts, with its groups, and what the call is about."""
+    acting = await _acting(world, request)
+    found: set[Subject] = set()
+    if acting.user_id is not None:
+        found.add(("user", acting.user_id))
+        if "group" in types:
+            groups = await world.access_rules.groups_of(acting.user_id)
+            found.update(("group", one) for one in groups)
+    if "task" in types or "project" in types:
+        found |= await _places(world, request, acting)
+    return found
+
+
+async def _acting(world: OrchestratorWorld, request: AccessRequest) -> Viewer:
+    """Who acts, as the tool will have it: the caller, or the owner of the task it is for."""
+    viewer = viewer_of(request.principal)
+    if not isinstance(request.arguments, ForTaskOwner):
+        return viewer
+    task = await world.work.task(viewer, request.arguments.task_id)
+    return acting_viewer(request.principal, task["created_by"] if task else None)
 
 
 def _check_texts(arguments: Any) -> None:
@@ -42,7 +69,7 @@ def _check_texts(arguments: Any) -> None:
             raise InvalidArguments([Problem(name, "format", message)])
 
 
-async def _places(world: OrchestratorWorld, request: AccessRequest) -> set[Subject]:
+async def _places(world: OrchestratorWorld, request: AccessRequest, acting: Viewer) -> set[Subject]:
     """The tasks and projects that a call is about, as far as its caller reaches them.
 
     What it does not reach is left to the tool, which does not find it: a refusal would tell that
@@ -63,11 +90,11 @@ async def _places(world: OrchestratorWorld, request: AccessRequest) -> set[Subje
             if task["project_id"] is not None:
                 places.add(("project", task["project_id"]))
     if skill_id := getattr(request.arguments, "skill_id", None):
-        projects.add(await _project_of_skill(world, request, skill_id))
+        projects.add(await _project_of_skill(world, acting, skill_id))
     slugs: set[str | None] = {getattr(request.arguments, "slug", None)}
     for project_id, slug in [*((one, None) for one in projects), *((None, one) for one in slugs)]:
         if project_id is not None or slug is not None:
-            project = await world.work.project(viewer, project_id, slug)
+            project = await world.work.project(acting, project_id, slug)
             places |= {("project", project["id"])} if project else set()
     return places
 
@@ -79,9 +106,7 @@ def _named_scopes(arguments: Any) -> dict[str, str]:
     return {kind: scope_id} if kind is not None and scope_id else {}
 
 
-async def _project_of_skill(
-    world: OrchestratorWorld, request: AccessRequest, skill_id: str
-) -> str | None:
-    """The project that a skill is for, if it is one that the caller reads."""
-    skill = await world.skills.get(acting_viewer(request.principal, None), skill_id)
+async def _project_of_skill(world: OrchestratorWorld, acting: Viewer, skill_id: str) -> str | None:
+    """The project that a skill is for, if it is one that the acting user reads."""
+    skill = await world.skills.get(acting, skill_id)
     return skill["scope_id"] if skill and skill["scope"] == "project" else None

@@ -9,6 +9,7 @@ tools; without it, each permission has to be given.
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol, get_args
@@ -117,11 +118,12 @@ def compiled(pattern: str) -> "re.Pattern[str]":
 
 
 def rule_of(row: Mapping[str, Any]) -> AccessRule:
-    """A stored rule; one that cannot be read denies everything, so that nothing slips through."""
+    """A stored rule; one that cannot be read denies its subject everything, to be safe."""
+    subject: Subject = (row["subject_type"], row["subject_id"])
     try:
         return AccessRule(
             id=row["id"],
-            subject=(row["subject_type"], row["subject_id"]),
+            subject=subject,
             action=row["action"],
             pattern=compiled(row["resource_pattern"]),
             effect=row["effect"],
@@ -130,10 +132,10 @@ def rule_of(row: Mapping[str, Any]) -> AccessRule:
         )
     except ValidationError as problem:
         why = str(problem).replace("\n", " ")
-        logger.error("Access rule %s cannot be read, so all is denied: %s", row["id"], why)  # noqa: TRY400 (no traceback)
+        logger.error("Access rule %s cannot be read, so it denies all: %s", row["id"], why)  # noqa: TRY400 (no traceback)
         return AccessRule(
             id=row["id"],
-            subject=("system", ""),
+            subject=subject,
             action=INVOKE,
             pattern=compiled("*"),
             effect="deny",
@@ -146,7 +148,8 @@ def rule_of(row: Mapping[str, Any]) -> AccessRule:
 class Attempt:
     """What somebody is about to do."""
 
-    subjects: frozenset[Subject]
+    action: Action
+    resource: str
     agent_type: AgentType | None
     arguments: Any
 
@@ -155,8 +158,10 @@ def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
     """The rule that refuses an attempt, as the audit names it; rules are in order of rank."""
     now = timestamp()
     for rule in rules:
-        if rule.subject in attempt.subjects and rule.conditions.hold(
-            attempt.agent_type, attempt.arguments, now
+        if (
+            rule.action == attempt.action
+            and rule.pattern.fullmatch(attempt.resource)
+            and rule.conditions.hold(attempt.agent_type, attempt.arguments, now)
         ):
             return None if rule.effect == "allow" else f"access-rule:{rule.id}"
     return NO_RULE
@@ -165,8 +170,12 @@ def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
 class AccessRules(Protocol):
     """The rules in force, and what they need to know of a caller."""
 
-    async def about(self, action: Action, resource: str) -> Sequence[AccessRule]:
-        """The rules whose pattern fits a resource, in order of rank."""
+    async def subject_types(self) -> AbstractSet[SubjectType]:
+        """The types of subjects that there are rules about."""
+        ...
+
+    async def about(self, subjects: frozenset[Subject]) -> Sequence[AccessRule]:
+        """The rules about these subjects, in order of rank."""
         ...
 
     async def groups_of(self, user_id: str) -> Sequence[str]:

@@ -70,3 +70,9 @@ class Paged(Input):
     cursor: Cursor | None = Field(
         default=None, description="`next_cursor` of the page before; leave it out for the first."
     )
+
+
+class ForTaskOwner(Input):
+    """For which task; a caller without a user acts for the user who created it."""
+
+    task_id: TaskId = Field(description="The task that this is for, a UUID.")

@@ -1,20 +1,41 @@
-"""Access rules in the gate's database, kept in memory until an operator changes one."""
+"""Access rules in the gate's database; those of a caller stay in memory until any is changed."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, exists, or_, select
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.epochs import Epoch
 from toolgate.gate.live_switches import count_change
-from toolgate.packs.orchestrator.access_rules import AccessRule, Action, rule_of
+from toolgate.packs.orchestrator.access_rules import (
+    SUBJECT_TYPES,
+    AccessRule,
+    Subject,
+    SubjectType,
+    rule_of,
+)
 from toolgate.packs.orchestrator.sql.tables import access_rules, members
 
 SOURCE = "orchestrator.access_rules"
 """Whose changes these are, in the gate's table of switches."""
+MOST_CALLERS = 10_000
+"""Whose rules are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was read since the rules were last changed."""
+
+    epoch: int | None
+    types: frozenset[SubjectType] = frozenset()
+    about: dict[frozenset[Subject], Sequence[AccessRule]] = field(
+        default_factory=dict[frozenset[Subject], "Sequence[AccessRule]"]
+    )
 
 
 class SqlAccessRules:
@@ -23,22 +44,25 @@ class SqlAccessRules:
     def __init__(self, database: Database, epoch: Epoch) -> None:
         self._database = database
         self._epoch = epoch
-        self._read_at: int | None = None
-        self._rules: Sequence[AccessRule] = ()
-        self._about: dict[tuple[Action, str], Sequence[AccessRule]] = {}
+        self._known = _Known(None)
         self._reading = anyio.Lock()
 
-    async def about(self, action: Action, resource: str) -> Sequence[AccessRule]:
-        """The rules whose pattern fits a resource, in order of rank."""
-        if self._read_at != self._epoch.number:
+    async def subject_types(self) -> AbstractSet[SubjectType]:
+        """The types of subjects that there are rules about."""
+        if self._known.epoch != self._epoch.number:
             await self._read()
-        rules = self._about.get((action, resource))
+        return self._known.types
+
+    async def about(self, subjects: frozenset[Subject]) -> Sequence[AccessRule]:
+        """The rules about these subjects, in order of rank."""
+        known = self._known
+        rules = known.about.get(subjects)
         if rules is None:
-            rules = self._about[action, resource] = [
-                rule
-                for rule in self._rules
-                if rule.action == action and rule.pattern.fullmatch(resource)
-            ]
+            rows = await self._database.read(lambda one: _rows(one, subjects))
+            rules = sorted((rule_of(row) for row in rows), key=lambda rule: rule.rank)
+            if len(known.about) >= MOST_CALLERS:
+                known.about.clear()
+            known.about[subjects] = rules
         return rules
 
     async def groups_of(self, user_id: str) -> Sequence[str]:
@@ -53,16 +77,29 @@ class SqlAccessRules:
     async def _read(self) -> None:
         async with self._reading:
             epoch = self._epoch.number
-            if self._read_at == epoch:
-                return
-            rows = await self._database.read(_rows)
-            self._rules = sorted((rule_of(row) for row in rows), key=lambda rule: rule.rank)
-            self._about = {}
-            self._read_at = epoch
+            if self._known.epoch != epoch:
+                self._known = _Known(epoch, await self._database.read(_types))
 
 
-def _rows(connection: Connection) -> Sequence[Any]:
-    return connection.execute(select(access_rules)).mappings().all()
+def _types(connection: Connection) -> frozenset[SubjectType]:
+    found = connection.execute(
+        select(*(exists().where(access_rules.c.subject_type == one) for one in SUBJECT_TYPES))
+    ).one()
+    return frozenset(one for one, there in zip(SUBJECT_TYPES, found, strict=True) if there)
+
+
+def _rows(connection: Connection, subjects: frozenset[Subject]) -> Sequence[Any]:
+    of_type: dict[SubjectType, list[str]] = {}
+    for type_, id_ in subjects:
+        of_type.setdefault(type_, []).append(id_)
+    columns = access_rules.c
+    wanted = or_(
+        *(
+            and_(columns.subject_type == one, columns.subject_id.in_(ids))
+            for one, ids in of_type.items()
+        )
+    )
+    return connection.execute(select(access_rules).where(wanted)).mappings().all()
 
 
 def _count(connection: Connection) -> None:

@@ -245,6 +245,8 @@ access_rules = Table(
     Column("updated_by", Words, nullable=False),
     _one_of("effect", RULE_EFFECTS),
     _one_of("subject_type", SUBJECT_TYPES),
+    Index(None, "subject_type", "subject_id"),
+    Index(None, "created_at", "id"),
 )
 
 nodes = Table(

@@ -16,15 +16,15 @@ from toolgate.gate.errors import (
     TooLarge,
 )
 from toolgate.gate.principal import Role
-from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.gate.tool import Effect, Family, Output, Target
 from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
 from toolgate.packs.orchestrator.pack import (
     MOST_ID,
     ORCHESTRATOR,
+    ForTaskOwner,
     Line,
     NextCursor,
     Paged,
-    TaskId,
     Uuid,
     WithoutSecret,
 )
@@ -53,19 +53,13 @@ Content = Annotated[str, Field(min_length=1), WithoutSecret]
 ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 
 
-class ForTask(Input):
-    """For which task."""
-
-    task_id: TaskId = Field(description="The task that this is for, a UUID.")
-
-
-class BySkill(ForTask):
+class BySkill(ForTaskOwner):
     """Which skill."""
 
     skill_id: Uuid = Field(description="The skill's id, a UUID.")
 
 
-class Listed(ForTask, Paged):
+class Listed(ForTaskOwner, Paged):
     """Which skills."""
 
     scope: SkillScope | None = Field(default=None, description="Only of this scope.")
@@ -79,7 +73,7 @@ def _check_scope_id(scope: SkillScope | None, scope_id: str | None) -> None:
         raise PydanticCustomError(TOLD, "scope_id must be left out when {when}", {"when": when})
 
 
-class Written(ForTask):
+class Written(ForTaskOwner):
     """A skill to be stored."""
 
     content: Content = Field(description="The text, Markdown, at most 256 KiB.")
