@@ -3,7 +3,8 @@
 import inspect
 import re
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, get_type_hints
@@ -198,8 +199,16 @@ class Tool(Generic[In, Out, World]):
             self.route is None or from_request.argument not in self.input.model_fields
         ):
             from_request = None
-        atomic = not self.writes & separate
-        return replace(self, world=world, atomic=atomic, from_request=from_request, access=access)
+        bound = copy(self)  # what is declared has been checked: it takes half of a start
+        changes = {
+            "world": world,
+            "atomic": not self.writes & separate,
+            "from_request": from_request,
+            "access": access,
+        }
+        for name, value in changes.items():
+            object.__setattr__(bound, name, value)
+        return bound
 
     def read(self, arguments: dict[str, Any]) -> In:
         """The typed arguments; raises Pydantic's error, or `InvalidArguments`.
