@@ -20,6 +20,7 @@ from docs.tools_page import tools_page
 from toolgate import packs
 from toolgate.cli.main import commands
 from toolgate.gate import errors
+from toolgate.gate.dialects import ENVELOPE
 from toolgate.gate.errors import GateError
 from toolgate.gate.rule_schema import ACTIONS, switches_of, vocabulary
 from toolgate.gate.rules import shipped_rules
@@ -95,8 +96,6 @@ REQUEST_HEADERS = (
         "on `/v1/tools/{name}` and routes of tools, if the result has an attachment: its media "
         "type, or `application/octet-stream`, for the bytes alone; otherwise JSON with base64",
     ),
-    ("`x-project-id`, `x-project-slug`", "below `/api`: the project, by id or by slug"),
-    ("cookie `projectId`", "below `/api`: the project, if no header names one"),
     ("`Host`", "must be one of `server.allowed_hosts`, otherwise 421; sent twice: 400"),
     (
         "`Origin`",
@@ -175,10 +174,9 @@ def errors_page() -> str:
         "unknown tool is a protocol error (-32602). On `/rpc` it is a JSON-RPC error.",
         "A caller without valid credentials gets the same 401 for every path, "
         '`{"error": "Unauthorized. …"}`, so that no response shows whether a path exists. '
-        "An authenticated caller gets every error in the dialect of the path's pack: below `/api` "
-        "and at `/v1/tools/{name}` of a tool of `content` that is "
-        '`{"error": {"code": "…", "message": "…"}}`, also for 404, 405, 413 and 429.',
-        table(("class", "kind", "HTTP", "content code", "JSON-RPC", "retry", "meaning"), rows),
+        "An authenticated caller gets every error in the dialect of the path's pack, also 404, "
+        f"405, 413 and 429. {_envelope_text()}",
+        table(("class", "kind", "HTTP", "code", "JSON-RPC", "retry", "meaning"), rows),
         f"Nothing in toolgate raises {', '.join(_unused())} yet: they are for packs to come.",
         "`InvalidArguments` is -32301 if the only problems are missing arguments, and -32302 if "
         "they are all wrong types or formats. On `/rpc`, a body that is not JSON is -32700 and a "
@@ -186,6 +184,19 @@ def errors_page() -> str:
         "Audit rows have three further kinds: `cancelled` (the client disconnected), `dry_run`, "
         "and `started` (a write outside the database whose outcome is not known).",
     )
+
+
+def _envelope_text() -> str:
+    """Where errors have a code, and which packs ship that answer so."""
+    of_packs = [one for one in packs.offers(packs.SHIPPED) if one.pack.dialect is ENVELOPE]
+    tools = [tool for offer in of_packs for tool in offer.tools if tool.route]
+    paths = ", ".join(sorted({f"`/{route_of(tool).split('/')[1]}`" for tool in tools}))
+    names = ", ".join(f"`{offer.pack.name}`" for offer in of_packs)
+    shape = (
+        'Where the dialect is `{"error": {"code": "…", "message": "…"}}`, `code` is the one below'
+    )
+    where = f" (pack {names}: below {paths}, and at `/v1/tools/{{name}}`)" if names else ""
+    return f"{shape}{where}."
 
 
 def _unused() -> Iterator[str]:
@@ -246,11 +257,18 @@ IN_QUERIES = (
 
 
 def _routes() -> Iterator[tuple[str, str, str]]:
-    for offer in packs.offers():
+    for offer in packs.offers(packs.SHIPPED):
         for tool in offer.tools:
             if tool.route:
                 link = f"[`{tool.name}`](tools.md#{tool.name})"
                 yield f"`{route_of(tool)}`", link, tool.description.partition("\n")[0]
+
+
+def _pack_headers() -> Iterator[tuple[str, str]]:
+    """The headers that fill in an argument on the routes of a pack."""
+    for offer in packs.offers(packs.SHIPPED):
+        for header in offer.from_request.headers if offer.from_request else ():
+            yield f"`{header.name}`", f"on routes of pack `{offer.pack.name}`: {header.description}"
 
 
 def subcommands(command: Any, context: Any = None) -> list[tuple[str, Any]]:
@@ -270,7 +288,7 @@ def http_page() -> str:
         "[Errors](errors.md) lists the statuses.",
         "## Routes of tools",
         "Some tools have a route of their own beside `POST /v1/tools/{name}`, with the same "
-        "checks, limits and audit. The project below `/api` comes from a header or a cookie. A "
+        "checks, limits and audit. Some headers below fill in an argument of such a route. A "
         "tool of your own that replaces a built-in one also gets its route.",
         table(("route", "tool", "what"), _routes()),
         "Arguments are in the path and the query, with any method but GET also in the body as "
@@ -288,7 +306,7 @@ def http_page() -> str:
         'the routes that begin with most of it, and where these differ with `{"error": …}`. '
         "A route that is hidden from the caller is an unknown path.",
         "## Request headers",
-        table(("header", "meaning"), REQUEST_HEADERS),
+        table(("header", "meaning"), [*REQUEST_HEADERS, *_pack_headers()]),
         "## Response headers",
         table(("header", "meaning"), ANSWER_HEADERS),
     )
@@ -311,7 +329,7 @@ def policies_page() -> str:
     """The built-in rules, and what rules can look at."""
     parts = (
         p
-        for name, text in shipped_rules(packs.offers([*packs.BUILT_IN, *packs.ON_REQUEST])).items()
+        for name, text in shipped_rules(packs.offers(packs.SHIPPED)).items()
         for p in (f"## {name}", _cedar(text))
     )
     return page(

@@ -1,7 +1,10 @@
 """The page of all tools, from the catalogue."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from importlib import resources
 from typing import Any
 
 from docs.markdown import Row, fenced, page, table
@@ -9,20 +12,13 @@ from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.transports.http import PREFIX, route_of
 
-RECORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "tasks": ("db.task", ("operator.task",)),
-    "jobs": ("db.job", ("operator.job",)),
-    "projects": ("db.project", ("operator.project", "operator.role_binding")),
-    "nodes": ("node", ("operator.node", "worker_node")),
-    "models": ("model", ("operator.model",)),
-    "artifacts": ("artifact", ()),
-}
-"""Of pack `orchestrator`: records that agents do not create, list, change and delete all of."""
+GROUP = re.compile(r"\{([a-z_.]+)\.\*\}")
+"""In a pack's `reference.md`: the tools of a group, such as `{db.task.*}`."""
 
 
 def tools_page() -> str:
     """Every tool of the packs that ship."""
-    catalogue = Catalogue(packs.offers(packs.BUILT_IN + packs.ON_REQUEST))
+    catalogue = Catalogue(packs.offers(packs.SHIPPED))
     rows = (
         (f"[`{t.name}`](#{_anchor(t.name)})", t.title, t.pack.name, t.role, t.effect)
         for t in catalogue
@@ -31,8 +27,7 @@ def tools_page() -> str:
         "Each tool is called the same way over MCP, HTTP, JSON-RPC and the command line.",
         _packs_text(),
         table(("tool", "what it does", "pack", "role", "effect"), rows),
-        "## What agents cannot do in pack orchestrator",
-        *_exceptions(catalogue),
+        *_about_packs(catalogue),
         *(part for tool in catalogue for part in _tool(tool)),
         "## Resources",
         "URIs that an MCP client can read. Each is a call to its tool, with that tool's rules.",
@@ -58,38 +53,25 @@ def _anchor(heading: str) -> str:
 
 
 def _packs_text() -> str:
-    enabled = ", ".join(f"`{name}`" for name in packs.BUILT_IN)
-    others = ", ".join(f"`{name}`" for name in packs.ON_REQUEST)
-    every = json.dumps([*packs.BUILT_IN, *packs.ON_REQUEST])
-    return (
-        f"Enabled unless the settings name others: {enabled}. Enabled by name only: {others} "
-        f"(`packs.enabled = {every}`)."
-    )
+    enabled = ", ".join(f"`{name}`" for name in packs.DEFAULT)
+    others = ", ".join(f"`{name}`" for name in packs.SHIPPED if name not in packs.DEFAULT)
+    named = f" Enabled by name only: {others} (`packs.enabled = {json.dumps(packs.SHIPPED)}`)."
+    return f"Enabled unless the settings name others: {enabled}.{named if others else ''}"
 
 
-def _exceptions(catalogue: Catalogue) -> Iterator[str]:
-    yield (
-        "Agents create, list, get, update and delete system settings, preferences and skills. The "
-        "other records are not theirs to make: agents read them and change what their work calls "
-        "for. The rest is done by an admin with the tools `operator.*`, which no agent sees, and "
-        "by nodes, which report themselves with the tools `worker_node.*`."
-    )
-    rows = (
-        (kind, _names(catalogue, (agents,)), _names(catalogue, others))
-        for kind, (agents, others) in RECORDS.items()
-    )
-    yield table(("records", "tools of agents", "tools of operators and nodes"), rows)
-    yield (
-        "`artifact.put` creates and replaces; artifacts are not deleted. Tasks and jobs are not "
-        "deleted either: they are canceled, with `db.task.update_status` and "
-        "`db.job.update_status`."
-    )
+def _about_packs(catalogue: Catalogue) -> Iterator[str]:
+    """What packs say of their tools as a whole."""
+    for name in packs.SHIPPED:
+        text = resources.files(packs) / name / "reference.md"
+        if text.is_file():
+            links = partial(_links, catalogue)
+            yield GROUP.sub(links, text.read_text(encoding="utf-8")).strip()
 
 
-def _names(catalogue: Catalogue, groups: Iterable[str]) -> str:
-    """The tools of some groups, such as `operator.task`."""
-    wanted = [t.name for group in groups for t in catalogue if t.name.rpartition(".")[0] == group]
-    return ", ".join(f"[`{name}`](#{_anchor(name)})" for name in wanted) or "none"
+def _links(catalogue: Catalogue, group: re.Match[str]) -> str:
+    """The tools of a group."""
+    names = [tool.name for tool in catalogue if tool.name.rpartition(".")[0] == group[1]]
+    return ", ".join(f"[`{name}`](#{_anchor(name)})" for name in names)
 
 
 def _prompt_arguments(arguments: Iterable[Any]) -> str:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from toolgate import packs
 from toolgate.document_stores import uses_firestore
 from toolgate.settings import (
     BadSettings,
@@ -14,6 +15,7 @@ from toolgate.settings import (
     borrowed,
     every_setting,
     inherited_settings,
+    model_of,
     pass_to_workers,
     read_settings,
     setting_fields,
@@ -60,7 +62,7 @@ def refusal(**sources: Any) -> str:
 
 def test_without_any_source_the_defaults_count() -> None:
     settings = read_settings(environment={})
-    assert settings == every_setting()()
+    assert settings == model_of(packs.offers())()
     assert settings.database_url == "sqlite:///.toolgate/toolgate.db"
     assert not settings.appdata.writes
 
@@ -201,6 +203,13 @@ VALUES: dict[str, tuple[str, Any]] = {
     "policy.pm_adds_images": ("true", True),
     "backend.namespace": (SPACE, UUID(SPACE)),
     "content.default_project": ("garden", "garden"),
+    "orchestrator.node_inactive_seconds": ("30", 30),
+    "orchestrator.task_artifacts": ("5", 5),
+    "orchestrator.task_artifact_bytes": ("4096", 4096),
+    "orchestrator.skill_patterns": (
+        '{"secret_bypass": ["open sesame"]}',
+        {"secret_bypass": ("open sesame",)},
+    ),
     "policy.disabled": ("db.task.get,web.fetch", ("db.task.get", "web.fetch")),
     "packs.enabled": ("content,backend", ("content", "backend")),
     "mcp.underscore_names": ("1", True),
@@ -240,7 +249,8 @@ VALUES: dict[str, tuple[str, Any]] = {
 def test_every_setting_can_be_given_in_the_environment(name: str) -> None:
     text, value = VALUES[name]
     variable = "TOOLGATE_" + name.upper().replace(".", "__")
-    assert value_of(read_settings(environment={variable: text}), name) == value
+    environment = {"TOOLGATE_PACKS__ENABLED": ",".join(packs.SHIPPED), variable: text}
+    assert value_of(read_settings(environment=environment), name) == value
 
 
 @pytest.mark.parametrize("name", setting_names(every_setting()))
@@ -384,7 +394,7 @@ def test_a_value_that_may_be_a_secret_is_not_shown() -> None:
 
 @pytest.mark.parametrize("name", setting_names(every_setting()))
 def test_every_setting_can_say_what_it_must_be(name: str) -> None:
-    told = refusal(flags={name: object()})
+    told = refusal(flags={"packs.enabled": packs.SHIPPED, name: object()})
     assert re.fullmatch(rf"Setting {name} must be (a |one of: |true or false).+", told)
 
 

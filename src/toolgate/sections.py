@@ -156,7 +156,8 @@ class PackSettings(Section):
     enabled: Words | None = Field(
         default=None,
         description="Names of the packs to load, those of other installed packages included; "
-        "unless set, every pack that ships with toolgate.",
+        "unless set, those that ship with toolgate and have all of their tools. `toolgate packs` "
+        "lists which are enabled.",
     )
 
 

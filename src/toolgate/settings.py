@@ -93,7 +93,7 @@ def _documents_of(packs_keeping_some: tuple[str, ...]) -> type[DocumentSettings]
 
 def every_setting() -> type[Settings]:
     """The settings there are with all the packs that ship."""
-    return model_of(packs.offers())
+    return model_of(packs.offers(packs.SHIPPED))
 
 
 def _tree(

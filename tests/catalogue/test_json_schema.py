@@ -13,7 +13,7 @@ from toolgate.gate.arguments import parse
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.errors import InvalidArguments
 
-CATALOGUE = Catalogue(packs.offers(packs.BUILT_IN + packs.ON_REQUEST))
+CATALOGUE = Catalogue(packs.offers(packs.SHIPPED))
 TOOLS = list(CATALOGUE)
 
 every_tool = pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])

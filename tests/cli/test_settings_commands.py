@@ -15,19 +15,21 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from tests.patience import PATIENT
 
+from toolgate import packs
 from toolgate.cli import checks, running_server
 from toolgate.cli.keys import days
 from toolgate.cli.problems import ExitCode, Stop, explain
-from toolgate.settings import every_setting, read_settings, setting_names
+from toolgate.settings import every_setting, model_of, read_settings, setting_names
 
 
 def test_init_writes_every_setting_and_changes_none(cli: Any, process: Any, tmp_path: Path) -> None:
     assert process("init").code == 0
     text = (tmp_path / "toolgate.toml").read_text()
     assert tomllib.loads(text) == {name: {} for name in tomllib.loads(text)}
-    assert read_settings(environment={}) == every_setting()()
+    assert read_settings(environment={}) == model_of(packs.offers())()
     written = set(re.findall(r"^# (\w+) = ", text, re.MULTILINE))
-    assert {name.rpartition(".")[2] for name in setting_names(every_setting())} <= written
+    shipped = model_of(packs.offers(packs.SHIPPED))
+    assert {name.rpartition(".")[2] for name in setting_names(shipped)} <= written
 
     again = cli("init")
     assert again.code == 2
@@ -42,7 +44,10 @@ def test_uncommented_defaults_are_valid_settings(cli: Any, tmp_path: Path) -> No
     active = re.sub(r'^# (\w+ = (?!"…"))', r"\1", file.read_text(), flags=re.MULTILINE)
     file.write_text(active)
     assert tomllib.loads(active)["server"]["port"] == 8765
-    assert read_settings(file=Path("toolgate.toml"), environment={}) == every_setting()()
+    every = {"packs": {"enabled": packs.SHIPPED}}
+    flags = {"packs.enabled": packs.SHIPPED}
+    settings = read_settings(flags=flags, file=Path("toolgate.toml"), environment={})
+    assert settings == every_setting().model_validate(every)
 
 
 def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from toolgate.gate.tool import (
     Tool,
     ToolLimits,
 )
-from toolgate.packs import BUILT_IN
+from toolgate.packs import DEFAULT
 from toolgate.ports.documents import DocumentStore
 from toolgate.setting_types import Section
 from toolgate.settings import every_setting
@@ -157,7 +157,7 @@ def switches(**changed: Any) -> Switches:
 
 def every_offer() -> tuple[AnyOffer, ...]:
     """Of all packs that ship."""
-    return packs.offers([*packs.BUILT_IN, *packs.ON_REQUEST])
+    return packs.offers(packs.SHIPPED)
 
 
 def shipped() -> dict[str, str]:
@@ -199,8 +199,8 @@ def offer(*tools: AnyTool) -> list[AnyOffer]:
         Offer(
             pack=pack,
             tools=tuple(tool for tool in tools if tool.pack.name == name),
-            open=None if name in BUILT_IN else on_site,
-            rules=None if name in BUILT_IN else _rules_of_pack(name),
+            open=None if name in DEFAULT else on_site,
+            rules=None if name in DEFAULT else _rules_of_pack(name),
             complete=False,
         )
         for name, pack in by_pack.items()

@@ -78,7 +78,10 @@ def test_a_pack_that_is_not_there_is_named_with_those_that_are(value: Any, told:
         read_settings(flags={"packs.enabled": value}, environment={})
 
 
-@pytest.mark.parametrize("offer", packs.offers(), ids=lambda offer: offer.pack.name)
+SHIPPED = packs.offers(packs.SHIPPED)
+
+
+@pytest.mark.parametrize("offer", SHIPPED, ids=packs.SHIPPED)
 def test_a_pack_keeps_to_its_name(offer: Any) -> None:
     assert {tool.pack for tool in offer.tools} == {offer.pack}
     fields = every_setting().model_fields
@@ -86,6 +89,10 @@ def test_a_pack_keeps_to_its_name(offer: Any) -> None:
     if offer.schema:
         assert offer.schema.version_table == f"{offer.pack.name}_version"
         assert all(name.startswith(f"{offer.pack.name}_") for name in offer.schema.tables.tables)
+
+
+def test_the_packs_with_all_of_their_tools_are_enabled_by_default() -> None:
+    assert tuple(offer.pack.name for offer in SHIPPED if offer.complete) == packs.DEFAULT
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,7 @@ def cases(tool: AnyTool) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.fixture
 async def kit(tmp_path: Path, database_url: str) -> AsyncIterator[Kit]:
-    every = [*packs.BUILT_IN, *packs.ON_REQUEST]
-    settings = {"database__url": database_url, "packs__enabled": every}
+    settings = {"database__url": database_url, "packs__enabled": packs.SHIPPED}
     async with opened_kit(tmp_path, writes=True, demo_data=True, **settings) as opened:
         yield opened
 

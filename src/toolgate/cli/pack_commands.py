@@ -44,7 +44,7 @@ def _check_pack(name: str) -> None:
     if name not in packs.known_names():
         return
     enabled = _enabled_packs()
-    if name in (packs.BUILT_IN if enabled is None else enabled):
+    if name in (packs.DEFAULT if enabled is None else enabled):
         raise Stop(f"Pack {name!r} has no commands.")
     raise Stop(
         f"Pack {name!r} is not enabled, so there are no commands of it. Name it in the setting "

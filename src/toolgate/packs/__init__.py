@@ -16,10 +16,10 @@ from toolgate.setting_types import BadSettings
 if TYPE_CHECKING:
     from toolgate.gate.offer import AnyOffer
 
-BUILT_IN = ("appdata", "backend", "content")
+DEFAULT = ("appdata", "backend", "content")
 """Enabled unless the settings name others."""
-ON_REQUEST = ("orchestrator",)
-"""These ship too, but are enabled by name only: not all of their tools are there yet."""
+SHIPPED = (*DEFAULT, "orchestrator")
+"""Every pack of toolgate's own; one that lacks some of its tools is enabled by name only."""
 READ_BY_OWN_TOOLS = "appdata"
 """The pack whose documents a user's own tools read."""
 GROUP = "toolgate.packs"
@@ -52,7 +52,7 @@ def blame(name: str, failing: str) -> Generator[None]:
         from toolgate.ports.documents import StoreUnavailable  # noqa: PLC0415
 
         not_its_own = isinstance(problem, BadSettings | StoreUnavailable) or is_outage(problem)
-        if not_its_own or name in BUILT_IN + ON_REQUEST:
+        if not_its_own or name in SHIPPED:
             raise
         raise BrokenPack(name, failing, problem) from problem
 
@@ -81,7 +81,7 @@ def sources() -> list[tuple[str, str]]:
         (one.name, f"{one.dist.name} {one.dist.version}" if one.dist else one.value)
         for one in entry_points(group=GROUP)
     ]
-    return [*((name, "toolgate") for name in BUILT_IN + ON_REQUEST), *sorted(of_others)]
+    return [*((name, "toolgate") for name in SHIPPED), *sorted(of_others)]
 
 
 def known_names() -> list[str]:
@@ -91,8 +91,8 @@ def known_names() -> list[str]:
 
 def disabled_pack_of(tool: str, enabled: Iterable[str] | None) -> str | None:
     """The pack of toolgate's own that has a tool of this name, but is not enabled."""
-    names = set(BUILT_IN if enabled is None else enabled)
-    for offer in offers(name for name in BUILT_IN + ON_REQUEST if name not in names):
+    names = set(DEFAULT if enabled is None else enabled)
+    for offer in offers(name for name in SHIPPED if name not in names):
         if any(tool in (one.name, one.alias) for one in offer.tools):
             return offer.pack.name
     return None
@@ -104,7 +104,7 @@ def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
     from toolgate.gate.offer import check_offer  # noqa: PLC0415
 
     loaded: list[AnyOffer] = []
-    for name in dict.fromkeys(BUILT_IN if names is None else names):
+    for name in dict.fromkeys(DEFAULT if names is None else names):
         with blame(name, "be loaded"):
             offer = _offer(name)
             check_offer(offer, loaded)
@@ -113,7 +113,7 @@ def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
 
 
 def _offer(name: str) -> "AnyOffer":
-    if name in BUILT_IN + ON_REQUEST:
+    if name in SHIPPED:
         return import_module(f"{__name__}.{name}").OFFER
     entries = entry_points(group=GROUP, name=name)
     if not entries:

@@ -29,7 +29,7 @@ def server(
 ) -> Iterator[Server]:
     settings: dict[str, Any] = {
         "server__workers": 2,
-        "packs__enabled": [*packs.BUILT_IN, *packs.ON_REQUEST],
+        "packs__enabled": packs.SHIPPED,
     }
     if request.param == "postgresql":
         room: str = request.getfixturevalue("postgres_room")

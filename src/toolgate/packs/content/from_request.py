@@ -11,7 +11,8 @@ NOBODYS = "00000000-0000-4000-8000-000000000000"
 """A well-formed id that no project has: an unknown slug is an unknown project."""
 BY_ID = Header(
     "x-project-id",
-    "The project, by id; the default project when no header names one.",
+    "The project, by id. When no header names one, the cookie `projectId` does; else it is the "
+    "default project.",
     {"type": "string", "format": "uuid"},
 )
 BY_SLUG = Header(
