@@ -69,11 +69,15 @@ class RuleWarnings:
 
     def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
         folder = settings.policy.folder
+        files = rules_in(folder) if folder else {}
         self._skipped = [
             f"{file} is not read: rules are files *.cedar in {folder}."
             for file in (skipped_in(folder) if folder else ())
         ]
-        self._rules = rules_of(rules_in(folder)) if folder and catalogue.changing else ()
+        if folder and not files:
+            none = f"{folder} has no file *.cedar, so no rule of your own applies"
+            self._skipped.insert(0, f"{none} (setting policy.folder).")
+        self._rules = rules_of(files) if catalogue.changing else ()
         self._vocabulary = vocabulary(switches_of(settings))
         self._catalogue = catalogue
         self._logged: list[str] = []

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.gate.tools import a_tool, offer, words
 
+from toolgate.cli.policy import ENDING
 from toolgate.extend.tools import OWN
 from toolgate.gate.offer import Offer
 from toolgate.gate.rules import BadPolicy, check, rules_of, skipped_in
@@ -118,6 +119,19 @@ async def test_files_that_are_not_read_are_named(
     for file in skipped_in(folder):
         assert f"{file} is not read" in caplog.text
     assert "notes.md" not in caplog.text
+
+
+async def test_a_folder_without_rules_and_a_misspelled_ending_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = rule_folder(tmp_path, "forbid (principal, action, resource);", "team.ceder")
+    (folder / f"team{ENDING}").touch()
+    (folder / ".gitignore").touch()
+    async with opened_kit(tmp_path, policy__folder=folder):
+        pass
+    assert skipped_in(folder) == [folder / "team.ceder"]
+    assert f"{folder} has no file *.cedar, so no rule of your own applies" in caplog.text
+    assert f"{folder / 'team.ceder'} is not read" in caplog.text
 
 
 async def test_the_ending_of_a_rule_file_may_be_in_capitals(tmp_path: Path) -> None:

@@ -231,8 +231,15 @@ def check_rules(settings: "Settings") -> CheckResult:
     if odd := RuleWarnings(settings, catalogue).sentences():
         return CheckResult("rules", State.WARN, " ".join(odd))
     bringing = [f"of pack {one.pack.name}" for one in catalogue.offers if one.rules]
-    own = [f"in {settings.policy.folder}"] if settings.policy.folder else []
+    own = [f"{_own_rules(folder)} in {folder}"] if (folder := settings.policy.folder) else []
     return CheckResult("rules", State.OK, f"valid: {', '.join(['built-in', *bringing, *own])}.")
+
+
+def _own_rules(folder: Path) -> str:
+    from toolgate.gate.rules import rules_in, rules_of
+
+    many = len(rules_of(rules_in(folder)))
+    return "1 rule" if many == 1 else f"{many} rules"
 
 
 def _is_installed(module: str) -> bool:

@@ -28,6 +28,10 @@ from toolgate.gate.rule_schema import (
 )
 from toolgate.gate.tool import OF_TOOL
 
+TESTS = ".test.toml"
+"""How the names of files end that `toolgate policy test` reads."""
+NOTES = (".md", ".rst")
+"""Files that are for people, beside the rules."""
 MOST_TOLD = 5
 MOST_CODE, MOST_DEEP = 10_000, 100
 """Characters of one rule besides its texts and comments, and brackets within brackets: Cedar ends
@@ -120,12 +124,19 @@ def rules_in(folder: Path) -> dict[str, str]:
 
 
 def skipped_in(folder: Path) -> list[Path]:
-    """Files that look like rules but are not read: copies, and those in subfolders."""
+    """Files that may be meant as rules but are not read: other endings, and those in subfolders."""
     whole = folder.resolve()
-    copies = [one for one in whole.iterdir() if ".cedar." in one.name.lower()]
     deeper = [one for one in whole.glob("*/*") if not one.parent.name.startswith(".")]
     deeper = [one for one in deeper if _is_rule_file(one)]
-    return sorted([*(one for one in copies if not _is_rule_file(one)), *deeper])
+    return sorted([*(one for one in whole.iterdir() if _is_skipped(one)), *deeper])
+
+
+def _is_skipped(path: Path) -> bool:
+    name = path.name.lower()
+    if ".cedar." in name:
+        return True
+    expected = _is_rule_file(path) or name.endswith(TESTS) or path.suffix.lower() in NOTES
+    return not (expected or name.startswith(".") or path.is_dir())
 
 
 def _is_rule_file(path: Path) -> bool:
