@@ -74,7 +74,7 @@ ENDPOINTS = (
         "`GET /readyz`",
         "nothing",
         "200 if calls can be answered, otherwise 503 with what fails: "
-        "`database`, `audit`, `counters` (the counter store), `documents`",
+        "`database`, `audit`, `counters` (the counter store), `documents`, `blobs`",
     ),
 )
 REQUEST_HEADERS = (

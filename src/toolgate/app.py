@@ -62,6 +62,7 @@ class App:
     credentials: Credentials
     sealer: Sealer
     documents: DocumentStores
+    blobs: BlobStores
     outbound: Outbound
     site_of: SiteOf
     worlds: Mapping[str, OpenPack]
@@ -79,6 +80,7 @@ class App:
                 ReadinessCheck("audit", gate.audit.check),
                 ReadinessCheck("counters", gate.limits.check),
                 ReadinessCheck("documents", self.documents.check, good_for=WRITTEN_SECONDS),
+                ReadinessCheck("blobs", self.blobs.check, good_for=WRITTEN_SECONDS),
             ]
         )
 
@@ -129,9 +131,10 @@ async def opened(
             "epoch": epoch,
             "keys": KeysOfPacks(),
         }
-        site_of = partial(_site, settings, documents, BlobStores(settings), outbound, shared)
+        blobs = BlobStores(settings)
+        site_of = partial(_site, settings, documents, blobs, outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
-        app = _assemble(settings, documents, outbound, site_of, offers, worlds, own, epoch)
+        app = _assemble(settings, documents, blobs, outbound, site_of, offers, worlds, own, epoch)
         tools.fill(app.gate.visible, app.gate.is_off)
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
@@ -174,6 +177,7 @@ def _separate_targets(site: Site) -> frozenset[Target]:
 def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     settings: Settings,
     documents: DocumentStores,
+    blobs: BlobStores,
     outbound: Outbound,
     site_of: SiteOf,
     offers: Sequence[AnyOffer],
@@ -211,6 +215,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
         credentials=Credentials(database, keys, Users(documents.of(users.NAMESPACE), database)),
         sealer=Sealer(database),
         documents=documents,
+        blobs=blobs,
         outbound=outbound,
         site_of=site_of,
         worlds=worlds,

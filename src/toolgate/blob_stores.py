@@ -11,6 +11,14 @@ from toolgate.storage_sections import BlobSettings
 FOLDER = "blobs"
 
 
+def blob_folder(settings: Settings) -> Path | None:
+    """The folder with the blobs of every pack; None if they are in S3."""
+    place = urlsplit(settings.blobs.url)
+    if place.scheme != "file":
+        return None
+    return (Path(unquote(place.path)) if place.path else settings.data / FOLDER).absolute()
+
+
 class BlobStores:
     """The blobs of every pack that keeps some."""
 
@@ -33,18 +41,17 @@ class BlobStores:
         # Only who keeps blobs pays for the library.
         from toolgate.adapters.obstore import file_blobs, s3_blobs  # noqa: PLC0415
 
-        settings = self._settings.blobs
-        place = urlsplit(settings.url)
-        if place.scheme == "file":
-            folder = Path(unquote(place.path)) if place.path else self._settings.data / FOLDER
+        if folder := blob_folder(self._settings):
             try:
-                return file_blobs(folder.absolute() / pack)
+                return file_blobs(folder / pack)
             except OSError as problem:
                 why = problem.strerror or str(problem)
                 raise BadSettings(
                     f"Setting blobs.url: the folder {folder} cannot be made ({why}). Make it, or "
                     "name another."
                 ) from None
+        settings = self._settings.blobs
+        place = urlsplit(settings.url)
         _check_credentials(settings)
         return s3_blobs(
             place.netloc,

@@ -82,6 +82,67 @@ def test_counting_in_the_process_needs_nothing(cli: Any, file: Path) -> None:
     assert found(cli("doctor", "--json"), "counters")[0] == "ok"
 
 
+def test_blobs_are_tried_where_they_are(cli: Any, data: Path) -> None:
+    blobs = data / "blobs"
+    state, says = found(cli("doctor", "--json"), "blobs")
+    assert (state, says) == ("ok", f"{blobs} will be created at the first use.")
+    assert not blobs.exists()
+    blobs.mkdir()
+    state, says = found(cli("doctor", "--json"), "blobs")
+    assert (state, says) == ("ok", f"{blobs} can be written and read.")
+    assert list(blobs.iterdir()) == []
+    blobs.rmdir()
+    blobs.touch()
+    report = cli("doctor", "--json")
+    state, says = found(report, "blobs")
+    assert (report.code, state) == (1, "fail")
+    assert f"the folder {blobs} cannot be made (Not a directory)" in says
+
+
+def test_a_packs_own_folder_of_blobs_is_tried(
+    cli: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_PACKS__ENABLED", '["orchestrator"]')
+    own = data / "blobs/orchestrator"
+    own.mkdir(parents=True)
+    assert found(cli("doctor", "--json"), "blobs")[0] == "ok"
+    assert list(own.iterdir()) == []
+    own.rmdir()
+    own.touch()
+    assert found(cli("doctor", "--json"), "blobs")[0] == "fail"
+
+
+def test_a_wrong_place_of_blobs_is_no_fault_of_documents_or_packs(
+    cli: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_PACKS__ENABLED", '["orchestrator"]')
+    monkeypatch.setenv("TOOLGATE_BLOBS__URL", "s3://bucket")
+    monkeypatch.setenv("TOOLGATE_BLOBS__ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("TOOLGATE_BLOBS__ACCESS_KEY_ID", "half")
+    report = cli("doctor", "--json")
+    state, says = found(report, "blobs")
+    assert (state, "AWS_SECRET_ACCESS_KEY" in says) == ("fail", True)
+    assert found(report, "documents") == ("ok", "kept in the database.")
+    state, says = found(report, "packs")
+    assert (state, says.startswith("orchestrator; ")) == ("ok", True)
+
+
+def test_rules_that_are_not_read_are_warned_of_and_others_counted(
+    cli: Any, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_POLICY__FOLDER", "rules")
+    misspelled = tmp_path / "rules/team.ceder"
+    misspelled.parent.mkdir()
+    misspelled.write_text("forbid (principal, action, resource);\n" * 2)
+    state, says = found(cli("doctor", "--json"), "rules")
+    assert state == "warn"
+    assert "rules has no file *.cedar, so no rule of your own applies" in says
+    assert "team.ceder is not read" in says
+    misspelled.rename(tmp_path / "rules/team.cedar")
+    state, says = found(cli("doctor", "--json"), "rules")
+    assert (state, says.endswith(", 2 rules in rules.")) == ("ok", True)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -62,8 +62,8 @@ def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:
     states = {one["check"]: one["state"] for one in cli("doctor", "--json").json}
     assert set(states) == {
         "settings", "data folder", "database", "database file", "database write", "admin key",
-        "audit", "clock", "counters", "documents", "port", "extras", "own tools", "rules",
-        "file modes",
+        "audit", "clock", "counters", "packs", "documents", "blobs", "port", "extras",
+        "own tools", "rules", "file modes",
     }  # fmt: skip
     assert "fail" not in states.values()
     assert "warn" not in {states[name] for name in ("admin key", "database", "audit", "clock")}

@@ -16,8 +16,8 @@ from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server
 from toolgate.adapters.obstore import blobs as adapter
 from toolgate.adapters.obstore import file_blobs
 from toolgate.blob_stores import BlobStores
+from toolgate.cli.blob_check import check_blobs
 from toolgate.cli.checks import State
-from toolgate.cli.stores import check_blobs
 from toolgate.ports.blobs import Blobs
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.setting_types import BadSettings
@@ -190,6 +190,22 @@ async def test_doctor_says_where_nothing_answers(
     }
     told = await check_blobs(read_settings(flags=given, environment={}))
     assert "http://127.0.0.1:1 cannot be reached, or fails. Check the network" in told.message
+
+
+async def test_doctor_says_where_there_are_no_credentials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "RETRIES", 0)
+    # Where a machine of AWS would ask for those of its role.
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
+    given = {
+        "data": tmp_path,
+        "blobs.url": "s3://bucket",
+        "blobs.endpoint": "http://127.0.0.1:1",
+    }
+    told = await check_blobs(read_settings(flags=given, environment={}))
+    assert "AWS_ACCESS_KEY_ID (setting blobs.access_key_id) is not set" in told.message
+    assert "refuses" not in told.message
 
 
 @pytest.mark.parametrize(

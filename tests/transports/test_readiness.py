@@ -159,6 +159,19 @@ async def test_a_document_store_that_is_away_is_not_ready(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.usefixtures("at_once")
+async def test_blobs_that_cannot_be_kept_are_not_ready(tmp_path: Path) -> None:
+    async with opened_web(tmp_path) as web:
+        assert await asked(web) == READY, "no pack keeps any"
+        folder = web.kit.app.settings.data / "blobs"
+        web.kit.app.blobs.of("notes")
+        assert await asked(web) == READY
+        (folder / "notes").rmdir()
+        assert await asked(web) == failing("blobs")
+        (folder / "notes").mkdir()
+        assert await asked(web) == READY
+
+
 # What a question costs
 
 

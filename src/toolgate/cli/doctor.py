@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from toolgate.cli import checks, environment, stores
+from toolgate.cli.blob_check import check_blobs
 from toolgate.cli.checks import CheckResult, State
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import failure, say, say_json, success, warning
@@ -25,10 +26,10 @@ def doctor(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, data, database, counters, documents, blobs, tools, audit, clock, port, TLS.
+    """Check settings, data, database, counters, packs, documents, blobs, audit, clock, port, TLS.
 
-    Nothing stays changed: a test row is written and removed in one transaction. The exit code is 1
-    if a check fails; warnings do not count.
+    Nothing stays changed: a test row is written and removed in one transaction, a test blob is
+    deleted. The exit code is 1 if a check fails; warnings do not count.
     """
     from toolgate.settings import BadSettings
 
@@ -56,14 +57,14 @@ async def _examine(settings: "Settings", config: Path | None) -> list[CheckResul
     results += [one async for one in stores.check_database(settings, server)]
     results += [
         await stores.check_counters(settings),
-        await stores.check_store(settings),
+        await stores.check_packs(settings),
+        await stores.check_documents(settings),
+        await check_blobs(settings),
         checks.check_rules(settings),
         checks.check_own_tools(settings),
         checks.check_port(settings, server),
         checks.check_extras(settings),
     ]
-    if settings.blobs.url.startswith("s3:"):
-        results.append(await stores.check_blobs(settings))
     if settings.server.https:
         results.append(checks.check_certificate(settings, datetime.now(UTC)))
     return results

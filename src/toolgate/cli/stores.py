@@ -1,4 +1,4 @@
-"""Checks of what toolgate keeps: database, keys, audit and documents."""
+"""Checks of what toolgate keeps: database, keys, audit, documents; and of the packs."""
 
 import tempfile
 from collections.abc import AsyncIterator
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 STORE_SECONDS = 15
 
 
-async def check_store(settings: "Settings") -> CheckResult:
-    """The document store answers; tried on a database in passing."""
+async def check_packs(settings: "Settings") -> CheckResult:
+    """Every enabled pack opens; tried on a database in passing, without any other store."""
     import anyio
 
     from toolgate.app import opened
     from toolgate.sections import ExtendSettings, PolicySettings
-    from toolgate.storage_sections import DatabaseSettings
+    from toolgate.storage_sections import BlobSettings, DatabaseSettings
 
     with tempfile.TemporaryDirectory() as folder:
         trial = settings.model_copy(
@@ -32,6 +32,8 @@ async def check_store(settings: "Settings") -> CheckResult:
                 "data": Path(folder),
                 "database": DatabaseSettings(url=None),
                 # Checked by themselves.
+                "documents": type(settings.documents)(url="database:"),
+                "blobs": BlobSettings(),
                 "extend": ExtendSettings(),
                 "policy": PolicySettings(),
             }
@@ -39,14 +41,40 @@ async def check_store(settings: "Settings") -> CheckResult:
         try:
             with anyio.fail_after(STORE_SECONDS):
                 async with opened(trial) as app:
-                    await app.documents.check()
                     tools = len(app.gate.catalogue)
+                    names = ", ".join(offer.pack.name for offer in app.gate.catalogue.offers)
+        except TimeoutError:
+            message = f"They are not open within {STORE_SECONDS} s. Check their settings."
+            return CheckResult("packs", State.FAIL, message)
+        except Exception as error:
+            return failed_check("packs", error)
+    return CheckResult("packs", State.OK, f"{names}; {tools} tools.")
+
+
+async def check_documents(settings: "Settings") -> CheckResult:
+    """Every place of documents answers; the database is checked by itself."""
+    import anyio
+
+    from toolgate.db.engine import Database
+    from toolgate.document_stores import DocumentStores, packs_with_documents
+
+    with tempfile.TemporaryDirectory() as folder:
+        database = Database(f"sqlite:///{folder}/toolgate.db")
+        stores = DocumentStores(settings, database)
+        try:
+            with anyio.fail_after(STORE_SECONDS):
+                for pack in packs_with_documents(settings):
+                    stores.of(pack)
+                await stores.check()
         except TimeoutError:
             message = f"No answer within {STORE_SECONDS} s. Check documents.* and the network."
             return CheckResult("documents", State.FAIL, message)
         except Exception as error:
             return failed_check("documents", error)
-    return CheckResult("documents", State.OK, f"{_store_places(settings)}; {tools} tools.")
+        finally:
+            await stores.close()
+            await database.close()
+    return CheckResult("documents", State.OK, f"{_store_places(settings)}.")
 
 
 def _store_places(settings: "Settings") -> str:
@@ -61,33 +89,6 @@ def _store_places(settings: "Settings") -> str:
     if len(set(places.values())) == 1:
         return places.popitem()[1]
     return ", ".join(f"{pack}: {where}" for pack, where in places.items())
-
-
-async def check_blobs(settings: "Settings") -> CheckResult:
-    """The bucket of blobs answers, with the credentials there are."""
-    import anyio
-
-    from toolgate.blob_stores import BlobStores
-    from toolgate.ports.blobs import BlobsRefused
-    from toolgate.ports.documents import StoreUnavailable
-    from toolgate.setting_types import BadSettings
-
-    url, server = settings.blobs.url, settings.blobs.endpoint or "AWS"
-    try:
-        with anyio.fail_after(STORE_SECONDS):
-            await BlobStores(settings).of("doctor").check()
-    except BadSettings as problem:
-        return CheckResult("blobs", State.FAIL, str(problem))
-    except BlobsRefused as problem:
-        return CheckResult("blobs", State.FAIL, f"{url} cannot be listed. {problem}")
-    except (StoreUnavailable, TimeoutError):
-        step = "Check the network, and the settings blobs.endpoint and blobs.region."
-        message = f"{url} cannot be listed. {server} cannot be reached, or fails. {step}"
-        return CheckResult("blobs", State.FAIL, message)
-    except Exception:
-        step = "Check the settings blobs.* and the AWS_* variables."
-        return CheckResult("blobs", State.FAIL, f"{url} cannot be listed. {step}")
-    return CheckResult("blobs", State.OK, f"{settings.blobs.url} answers.")
 
 
 async def check_counters(settings: "Settings") -> CheckResult:

@@ -17,7 +17,8 @@ def _text(*values: str) -> Schema:
 
 
 ERROR = {"error": _text()}
-NAMES: Schema = {"type": "array", "items": _text("audit", "counters", "database", "documents")}
+PARTS = _text("audit", "blobs", "counters", "database", "documents")
+NAMES: Schema = {"type": "array", "items": PARTS}
 
 RPC_REQUEST: Schema = {
     "type": "object",

@@ -107,9 +107,11 @@ class ObstoreBlobs:
         return await anyio.to_thread.run_sync(_remove_unfinished, self._folder, before)
 
     async def check(self) -> None:
-        """Ask for the first of the list."""
+        """Ask for the first of the list; a folder must also be open for writing."""
         if self._folder is not None and not self._folder.is_dir():
             raise StoreUnavailable("The folder of blobs is not there (setting blobs.url).")
+        if self._folder is not None and not os.access(self._folder, os.W_OK | os.X_OK):
+            raise StoreUnavailable("The folder of blobs is not writable (setting blobs.url).")
         with _told():
             async for _ in self._listed(1):
                 break
