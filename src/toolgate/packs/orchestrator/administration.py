@@ -23,6 +23,9 @@ Kind = Literal[
 ]
 """A kind of record; `change` is one in the history of a setting or preference."""
 
+ScopeKind = Literal["user", "group", "project"]
+"""What preferences, skills and access rules may be for, beside tasks."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPage:
@@ -58,6 +61,13 @@ class Administration(Protocol):
 
     async def revoke_keys(self, tx: Transaction, user_id: str) -> None:
         """End the keys of agents that work for a user."""
+        ...
+
+    async def forget_scope(self, tx: Transaction, kind: ScopeKind, scope_id: str) -> None:
+        """Delete the access rules about a subject and the skills that are for it.
+
+        Versions of the skills stay.
+        """
         ...
 
     async def delete(self, tx: Transaction, kind: Kind, key: Mapping[str, Any]) -> bool:

@@ -116,6 +116,10 @@ class Records(Protocol):
         """Delete a record, if it has the expected version; False where there is none."""
         ...
 
+    async def clear(self, tx: Transaction, place: Place, *, by: str, reason: str) -> None:
+        """Delete every record of a place; the history stays."""
+        ...
+
 
 def fits(value: Any, value_type: ValueType) -> bool:
     """Whether a JSON value is of a type: exactly, so `true` is no number and null fits none."""

@@ -20,7 +20,7 @@ from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
-from toolgate.packs.orchestrator.administration import Kind, RowPage
+from toolgate.packs.orchestrator.administration import Kind, RowPage, ScopeKind
 from toolgate.packs.orchestrator.sql import tables
 from toolgate.packs.orchestrator.work import Row
 from toolgate.ports.keys import PackKeys
@@ -115,6 +115,18 @@ class SqlAdministration:
     async def revoke_keys(self, tx: Transaction, user_id: str) -> None:
         """End the keys of agents that work for a user."""
         await tx.run(lambda connection: self._keys.revoke_agents(connection, user_id))
+
+    async def forget_scope(self, tx: Transaction, kind: ScopeKind, scope_id: str) -> None:
+        """Delete the access rules about a subject and the skills that are for it."""
+        rules, skills = tables.access_rules, tables.skills
+        about = _equal(rules, {"subject_type": kind, "subject_id": scope_id})
+        meant = _equal(skills, {"scope": kind, "scope_id": scope_id})
+
+        def work(connection: Connection) -> None:
+            connection.execute(delete(rules).where(*about))
+            connection.execute(delete(skills).where(*meant))
+
+        await tx.run(work)
 
     async def delete(self, tx: Transaction, kind: Kind, key: Mapping[str, Any]) -> bool:
         """Delete a record; False where there is none. Raises `Conflict` where others need it."""

@@ -17,6 +17,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     select,
     update,
 )
@@ -144,6 +145,38 @@ class SqlRecords:
             return True
 
         return await tx.run(work)
+
+    async def clear(self, tx: Transaction, place: Place, *, by: str, reason: str) -> None:
+        """Delete every record of a place; the history stays."""
+        present = (*self._in_place(), ~self._table.c.deleted)
+        gone = {
+            "value": "null",
+            "size": 0,
+            "deleted": True,
+            "version": self._table.c.version + 1,
+            "updated_at": timestamp(),
+            "updated_by": by,
+        }
+        noted = {
+            "scope_type": literal(place.scope_type),
+            "scope_id": literal(place.scope_id),
+            "key": self._table.c.key,
+            "version": self._table.c.version + 1,
+            "old": self._table.c.value,
+            "changed_by": literal(by),
+            "reason": literal(reason),
+            "changed_at": literal(gone["updated_at"]),
+        }
+
+        def work(connection: Connection) -> None:
+            named = self._named(place, "")
+            among = select(*noted.values()).where(*present)
+            connection.execute(insert(history).from_select(list(noted), among), named)
+            at = {f"at_{name}": value for name, value in named.items()}
+            changed = update(self._table).where(*self._in_place("at_"), ~self._table.c.deleted)
+            connection.execute(changed.values(gone), at)
+
+        await tx.run(work)
 
     def _expected(
         self, connection: Connection, place: Place, key: str, expected: int | None

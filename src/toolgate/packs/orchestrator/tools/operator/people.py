@@ -18,6 +18,7 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
     needed,
     shown,
 )
+from toolgate.packs.orchestrator.tools.operator.scopes import clear_scope
 
 family = Family("operator_people", ORCHESTRATOR)
 
@@ -109,6 +110,7 @@ async def create_user(ctx: Ctx, args: NewUser) -> Subject:
     user = await store.create(ctx.tx, "user", row)
     if user is None:
         raise Conflict(f"There is a user {args.user_id!r} already.")
+    await clear_scope(ctx, "user", args.user_id)
     slug = f"default-{args.user_id}"
     project = {
         "id": str(uuid.uuid4()),
@@ -141,15 +143,18 @@ async def list_users(ctx: Ctx, args: Paged) -> Subjects:
 async def delete_user(ctx: Ctx, args: ByUser) -> Removed:
     """Delete a user who has no tasks, skills, groups and roles any more.
 
-    The user's default project goes too, and every key of an agent that works for the user ends: a
-    user of the same id later is somebody else.
+    The user's default project goes too, with the preferences of both and the access rules about
+    them, and every key of an agent that works for the user ends: a user of the same id later is
+    somebody else. The history of the preferences stays.
     """
     await needed(ctx, "user", id=args.user_id)
     store = ctx.world.administration
     default = await store.find(ctx.tx, "project", {"default_of": args.user_id})
     if default is not None:
         await store.delete(ctx.tx, "project", {"id": default["id"]})
+        await clear_scope(ctx, "project", default["id"])
     await store.delete(ctx.tx, "user", {"id": args.user_id})
+    await clear_scope(ctx, "user", args.user_id)
     await store.revoke_keys(ctx.tx, args.user_id)
     return Removed()
 
@@ -168,6 +173,7 @@ async def create_group(ctx: Ctx, args: NewGroup) -> Subject:
     group = await ctx.world.administration.create(ctx.tx, "group", row)
     if group is None:
         raise Conflict(f"There is a group {args.group_id!r} already.")
+    await clear_scope(ctx, "group", args.group_id)
     return shown(Subject, group)
 
 
@@ -187,9 +193,14 @@ async def list_groups(ctx: Ctx, args: Paged) -> Subjects:
     example={"group_id": "writers"},
 )
 async def delete_group(ctx: Ctx, args: ByGroup) -> Removed:
-    """Delete a group that has no members and no roles any more."""
+    """Delete a group that has no members and no roles any more.
+
+    Its preferences, the skills that are for it and the access rules about it go too: a group of
+    the same id later is another one. History and versions stay.
+    """
     if not await ctx.world.administration.delete(ctx.tx, "group", {"id": args.group_id}):
         raise NotFound(f"There is no group {args.group_id!r}.")
+    await clear_scope(ctx, "group", args.group_id)
     return Removed()
 
 

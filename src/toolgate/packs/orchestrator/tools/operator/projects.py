@@ -20,6 +20,7 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
     needed,
     shown,
 )
+from toolgate.packs.orchestrator.tools.operator.scopes import clear_scope
 from toolgate.packs.orchestrator.tools.projects import Project, Projects
 from toolgate.packs.orchestrator.vocabulary import MemberRole
 
@@ -154,9 +155,14 @@ async def list_(ctx: Ctx, args: Paged) -> Projects:
     example={"project_id": PROJECT},
 )
 async def delete(ctx: Ctx, args: ByProject) -> Removed:
-    """Delete a project that has no tasks and no roles any more; one with tasks is made inactive."""
+    """Delete a project that has no tasks and no roles any more; one with tasks is made inactive.
+
+    Its preferences, the skills that are for it and the access rules about it go too. History and
+    versions stay.
+    """
     if not await ctx.world.administration.delete(ctx.tx, "project", {"id": args.project_id}):
         raise NotFound(f"There is no project {args.project_id!r}.")
+    await clear_scope(ctx, "project", args.project_id)
     return Removed()
 
 
