@@ -1,5 +1,7 @@
 """`toolgate why` with arguments, and rule tests as files."""
 
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +69,39 @@ def test_why_says_who_switched_a_tool_off(team: Any) -> None:
     assert team("call", "db.system_setting.create", "--json", setting).code == 0
     assert team("switch", "off", "db.job.get").code == 0
     by_setting = team("why", "agent:pm", "db.task.get").out
-    assert "It is switched off by a system setting of pack orchestrator." in by_setting
+    assert (
+        "It is switched off by the system setting mcp.tools.disabled (to change that: "
+        "`toolgate call db.system_setting.delete key=mcp.tools.disabled`)."
+    ) in by_setting
+    assert "policy.disabled" not in by_setting
     assert "It is switched off by toolgate switch." in team("why", "agent:pm", "db.job.get").out
+
+
+def test_a_switch_of_a_setting_is_named_with_the_command_that_changes_it(team: Any) -> None:
+    setting = {"key": "mcp.tools.disabled", "value_type": "array"}
+    listed = json.dumps({**setting, "value": ["db.task.get", "db.job.get"]})
+    assert team("call", "db.system_setting.create", "--json", listed).code == 0
+    command = (
+        "toolgate call db.system_setting.update key=mcp.tools.disabled value_type=array "
+        """value='["db.job.get"]'"""
+    )
+    idle = team("switch", "on", "db.task.get")
+    assert idle.code == 2
+    told = f"off by the system setting mcp.tools.disabled (to change that: `{command}`)."
+    assert told in idle.err
+    assert f"To switch db.task.get on:\n  {command}\n" in team("switch", "list").out
+    first = team("switch", "list", "--json").json[1]
+    by = "the system setting mcp.tools.disabled"
+    assert first == {"name": "db.task.get", "by": by, "commands": [command]}
+    assert team(*shlex.split(command)[1:]).code == 0
+    assert team("why", "admin", "db.task.get").code == 0
+    assert team("why", "admin", "db.job.get").code == 3
+
+
+def test_why_names_the_setting_of_the_file(team: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGATE_POLICY__DISABLED", "db.task.get")
+    told = team("why", "admin", "db.task.get").out
+    assert "It is switched off by the setting policy.disabled." in told
 
 
 def test_why_does_not_say_that_records_exist(team: Any, key: str) -> None:

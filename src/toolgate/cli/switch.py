@@ -1,5 +1,7 @@
 """`toolgate switch`: tools and packs off and on again, while servers run."""
 
+import json
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +15,7 @@ from toolgate.cli.tools import every_tool, tool_named
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from toolgate.gate.catalogue import AnyTool
     from toolgate.gate.live_switches import SwitchedOff
     from toolgate.settings import Settings
 
@@ -71,23 +74,46 @@ def on(
 
 def _still_off(settings: "Settings", name: str) -> str | None:
     """What else keeps a tool or a pack off, and where to change that."""
-    live = _read(settings)
     catalogue, _ = every_tool(settings)
-    tool = catalogue.find(name)
+    return cause_in_words(settings, _read(settings), name, catalogue.find(name))
+
+
+def cause_in_words(
+    settings: "Settings", live: "SwitchedOff", name: str, tool: "AnyTool | None"
+) -> str | None:
+    """By what a tool or a pack is off, and the command that changes that; None where it is on."""
     for one in (name, *((tool.name, tool.pack.name) if tool else ())):
         what = "" if one in (name, tool and tool.name) else f"with its pack {one}, "
         if one in settings.policy.disabled:
             return f"{what}by the setting {SETTING}"
-        if source := live.sources.get(one):
-            return f"{what}by {source_words(source)}"
+        if one in live.names:
+            commands = " and ".join(f"`{command}`" for command in _commands(live, one))
+            step = f" (to change that: {commands})" if commands else ""
+            return f"{what}by {_source(live, one)}{step}"
     return None
 
 
-def source_words(source: str) -> str:
+def _source(live: "SwitchedOff", name: str) -> str:
     """Who switched something off, in words."""
     from toolgate.gate.live_switches import DISABLED
 
+    if keys := live.settings.get(name):
+        return f"the system setting{'s' * (len(keys) > 1)} {' and '.join(keys)}"
+    source = live.sources[name]
     return "toolgate switch" if source == DISABLED else f"a system setting of pack {source}"
+
+
+def _commands(live: "SwitchedOff", name: str) -> list[str]:
+    """The commands that change the settings by which a tool is off."""
+    return [_command(live, name, key) for key in live.settings.get(name, ())]
+
+
+def _command(live: "SwitchedOff", name: str, key: str) -> str:
+    others = sorted(one for one, keys in live.settings.items() if key in keys and one != name)
+    if not others:
+        return f"toolgate call db.system_setting.delete key={key}"
+    value = shlex.quote(json.dumps(others))
+    return f"toolgate call db.system_setting.update key={key} value_type=array value={value}"
 
 
 def _switch_on(settings: "Settings", name: str) -> str | None:
@@ -110,12 +136,15 @@ def list_(
     settings = command_settings(ctx, config, data)
     live = _read(settings)
     rows = [(name, f"setting {SETTING}") for name in sorted(settings.policy.disabled)]
-    rows += [(name, source_words(live.sources[name])) for name in sorted(live.names)]
+    rows += [(name, _source(live, name)) for name in sorted(live.names)]
     if as_json:
-        return say_json([{"name": name, "by": by} for name, by in rows])
+        commands = {name: {"commands": _commands(live, name)} for name in live.settings}
+        return say_json([{"name": name, "by": by, **commands.get(name, {})} for name, by in rows])
     if not rows:
         return say("Nothing is switched off.")
     table(("name", "by"), rows)
+    for name in sorted(live.settings):
+        say(f"\nTo switch {name} on:\n" + "\n".join(f"  {one}" for one in _commands(live, name)))
 
 
 def _read(settings: "Settings") -> "SwitchedOff":

@@ -13,7 +13,7 @@ from toolgate.cli.output import definitions, failure, say, say_json, success
 from toolgate.cli.policy import explained
 from toolgate.cli.principals import FORMS, principal_named
 from toolgate.cli.problems import ExitCode, Stop
-from toolgate.cli.switch import source_words
+from toolgate.cli.switch import cause_in_words
 from toolgate.cli.tools import tool_named
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ async def _answer(
         explanation = await explained(app, who, tool, arguments)
         only = tool.scope.only(who) if tool.scope else {}
         notes = _notes(tool, explanation, arguments)
-        off = app.gate.switches.known.sources
+        live = app.gate.switches.known
         if explanation.rule == SWITCHED_OFF and (
-            by := off.get(tool.name) or off.get(tool.pack.name)
+            cause := cause_in_words(settings, live, tool.name, tool)
         ):
-            notes.append(f"It is switched off by {source_words(by)}.")
+            notes.append(f"It is switched off {cause}.")
         return Answer(explanation, who.scope, only, notes, list(app.gate.policy.failures))
 
 

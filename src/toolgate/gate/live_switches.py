@@ -8,8 +8,9 @@ read again: they might be what was just switched off.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import anyio
 from sqlalchemy import Connection, func, insert, select, text, update
@@ -43,6 +44,10 @@ class SwitchedOff:
     epoch: int = 0
     sources: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """Who switched each off: `DISABLED` for operators, or a pack."""
+    settings: Mapping[str, Sequence[str]] = field(
+        default_factory=dict[str, Sequence[str]], compare=False
+    )
+    """The keys of the pack's settings that switched each off, where a pack did."""
 
 
 async def pause_between_reads() -> None:
@@ -126,8 +131,14 @@ def switched_off(connection: Connection, source: str | None = None) -> SwitchedO
         if source is None or row.name == source
         for name in row.value
     }
+    settings = {
+        name: keys
+        for row in rows
+        if isinstance(row.value, dict) and source in (None, row.name)
+        for name, keys in cast("dict[str, list[str]]", row.value).items()
+    }
     epoch = max((row.epoch for row in rows), default=0)
-    return SwitchedOff(frozenset(sources), epoch, sources)
+    return SwitchedOff(frozenset(sources), epoch, sources, settings)
 
 
 def switch(connection: Connection, name: str, *, off: bool) -> bool:
@@ -141,11 +152,18 @@ def switch(connection: Connection, name: str, *, off: bool) -> bool:
     return True
 
 
-def store_switches(connection: Connection, source: str, names: Iterable[str]) -> None:
-    """Store what one source switches off; every worker knows within a second."""
+def store_switches(
+    connection: Connection, source: str, names: Iterable[str] | Mapping[str, Sequence[str]]
+) -> None:
+    """Store what one source switches off; every worker knows within a second.
+
+    A pack says of each name by which of its settings.
+    """
     _lock(connection)
     now = switched_off(connection)
-    row = {"value": sorted(names), "epoch": now.epoch + 1, "changed_at": timestamp()}
+    by_setting = cast("Mapping[str, Sequence[str]]", names)
+    value = dict(by_setting) if isinstance(names, Mapping) else sorted(names)
+    row = {"value": value, "epoch": now.epoch + 1, "changed_at": timestamp()}
     changed = update(switches).where(switches.c.name == source).values(row)
     if not connection.execute(changed).rowcount:
         connection.execute(insert(switches), [{"name": source, **row}])

@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
+from sqlalchemy import update
 from tests.packs.orchestrator.calls import BUILD, PM, WORKER, refused, result
 
 from toolgate.gate.live_switches import switch
+from toolgate.packs.orchestrator.sql.tables import settings
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -60,8 +63,8 @@ async def test_an_operators_switch_is_not_touched(kit: Kit) -> None:
 async def test_another_server_on_the_database_follows(
     kit: Kit, tmp_path: Path, database_url: str
 ) -> None:
-    settings: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
-    async with opened_kit(tmp_path, **settings) as other:
+    same: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
+    async with opened_kit(tmp_path, **same) as other:
         await put(kit, DISABLED, [TOOL], "array")
         assert not await is_known(other)
         await put(other, DISABLED, [], "array", "update")
@@ -107,6 +110,70 @@ async def test_a_list_with_tools_that_are_off_already_can_be_changed(kit: Kit) -
     await put(kit, DISABLED, [TOOL, "db.job.get"], "array", "update")
     await kit.app.gate.switches.read_if_changed()
     assert kit.app.gate.switches.known.names == {TOOL, "db.job.get"}
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "delete", "get", "list"])
+async def test_the_tools_that_change_settings_stay_on(kit: Kit, verb: str) -> None:
+    name = f"db.system_setting.{verb}"
+    single = f"mcp.tool.{name}.enabled"
+    for key, value, value_type in ((DISABLED, [TOOL, name], "array"), (single, False, "boolean")):
+        given = {"key": key, "value": value, "value_type": value_type}
+        error = await refused(kit, "db.system_setting.create", **given)
+        assert error["type"] == "invalid_arguments"
+        assert f"value would switch {name} off" in error["message"]
+        assert f"`toolgate switch off {name}` can be taken back" in error["message"]
+    await put(kit, single, True, "boolean")
+    await put(kit, DISABLED, [TOOL], "array")
+    given = {"key": DISABLED, "value": [name], "value_type": "array"}
+    assert "stay on" in (await refused(kit, "db.system_setting.update", **given))["message"]
+
+
+async def test_a_list_that_was_stored_before_does_not_lock_the_operator_out(kit: Kit) -> None:
+    await put(kit, DISABLED, [TOOL], "array")
+    locked = orjson.dumps([TOOL, "db.system_setting.update"]).decode()
+    old = update(settings).where(settings.c.key == DISABLED).values(value=locked)
+    await kit.app.gate.database.write(lambda one: one.execute(old))
+    await put(kit, "mcp.tool.db.job.get.enabled", False, "boolean")
+    await kit.app.gate.switches.read_if_changed()
+    assert kit.app.gate.switches.known.names == {TOOL, "db.job.get"}
+
+
+async def test_the_list_wins_over_a_tools_own_setting_and_says_so(kit: Kit) -> None:
+    await put(kit, DISABLED, [TOOL], "array")
+    own = {"key": f"mcp.tool.{TOOL}.enabled", "value_type": "boolean"}
+    error = await refused(kit, "db.system_setting.create", **own, value=True)
+    assert (error["type"], error["message"]) == (
+        "conflict",
+        f"{TOOL} stays off: it is in {DISABLED}, and that list wins. "
+        "Take it out of the list with db.system_setting.update.",
+    )
+    await put(kit, own["key"], False, "boolean")
+    await kit.app.gate.switches.read_if_changed()
+    assert kit.app.gate.switches.known.settings == {TOOL: [own["key"], DISABLED]}
+    await put(kit, DISABLED, [], "array", "update")
+    await put(kit, own["key"], True, "boolean", "update")
+    assert await is_known(kit)
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("mcp.tools.disabld", DISABLED),
+        ("mcp.tools.enabled", DISABLED),
+        (f"mcp.tool.{TOOL}.enabld", f"mcp.tool.{TOOL}.enabled"),
+        (f"mcp.tool.{TOOL}", f"mcp.tool.{TOOL}.enabled"),
+        ("mcp", None),
+        ("mcp.x", None),
+    ],
+)
+async def test_a_misspelled_switch_is_refused_with_the_nearest(
+    kit: Kit, key: str, near: str | None
+) -> None:
+    given = {"key": key, "value": [TOOL], "value_type": "array"}
+    error = await refused(kit, "db.system_setting.create", **given)
+    assert error["type"] == "invalid_arguments"
+    assert f"key {key} switches nothing. In mcp.* there are {DISABLED}" in error["message"]
+    assert error["message"].endswith(f"Did you mean {near}?" if near else "NAME.enabled.")
 
 
 @pytest.mark.parametrize(

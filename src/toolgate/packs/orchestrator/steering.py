@@ -5,6 +5,10 @@ from typing import Any, cast
 DISABLED = "mcp.tools.disabled"
 """A list of tools that are off for everybody."""
 TOOL, ENABLED = "mcp.tool.", ".enabled"
+RESERVED = "mcp."
+"""Every key that begins so steers the gate; there are no others than these two kinds."""
+SETTING_TOOLS = "db.system_setting."
+"""Tools whose names begin so stay on: nobody could take back a switch that switches them off."""
 PM_ADDS_IMAGES = "agents.project_manager.sandbox.allow_add_to_allowed_images"
 
 
@@ -21,6 +25,20 @@ def tools_named(key: str, value: Any) -> list[str]:
         return list(value)
     tool = tool_of(key)
     return [] if tool is None else [tool]
+
+
+def tools_switched_off(key: str, value: Any) -> list[str]:
+    """The tools that a setting switches off."""
+    if key == DISABLED:
+        listed = cast("list[Any]", value) if isinstance(value, list) else []
+        return [name for name in listed if isinstance(name, str)]
+    tool = tool_of(key)
+    return [tool] if tool is not None and value is False else []
+
+
+def is_unknown_switch(key: str) -> bool:
+    """Whether a key stands where the switches are, and is none."""
+    return f"{key}.".startswith(RESERVED) and key != DISABLED and tool_of(key) is None
 
 
 def broken_rule(key: str, value: Any) -> str | None:

@@ -1,15 +1,17 @@
 """Settings that switch tools off, handed to the gate in the transaction that changes them."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import orjson
 from sqlalchemy import Connection, or_, select
 
 from toolgate.gate.live_switches import store_switches
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
 from toolgate.packs.orchestrator.sql.tables import settings
-from toolgate.packs.orchestrator.steering import DISABLED, ENABLED, tool_of
+from toolgate.packs.orchestrator.steering import (
+    DISABLED,
+    SETTING_TOOLS,
+    tool_of,
+    tools_switched_off,
+)
 
 
 def hand_over(connection: Connection, key: str) -> None:
@@ -18,12 +20,13 @@ def hand_over(connection: Connection, key: str) -> None:
         store_switches(connection, ORCHESTRATOR.name, _off(connection))
 
 
-def _off(connection: Connection) -> Iterator[str]:
+def _off(connection: Connection) -> dict[str, list[str]]:
+    """The tools that are off, each with the settings that say so."""
     steering = or_(settings.c.key == DISABLED, settings.c.key.like("mcp.tool.%"))
     rows = connection.execute(select(settings).where(steering, ~settings.c.deleted)).all()
-    for row in rows:
-        value: Any = orjson.loads(row.value)
-        if row.key == DISABLED:
-            yield from (name for name in value if isinstance(name, str))
-        elif (tool := tool_of(row.key)) and row.key.endswith(ENABLED) and value is False:
-            yield tool
+    off: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row.key):
+        for tool in dict.fromkeys(tools_switched_off(row.key, orjson.loads(row.value))):
+            if not tool.startswith(SETTING_TOOLS):
+                off.setdefault(tool, []).append(row.key)
+    return off

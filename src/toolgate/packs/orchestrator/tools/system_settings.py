@@ -4,12 +4,22 @@ from pydantic import Field
 
 from toolgate.gate.arguments import nearest, shorten
 from toolgate.gate.context import Context
-from toolgate.gate.errors import InvalidArguments, NotFound, Problem
+from toolgate.gate.errors import Conflict, InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor
 from toolgate.packs.orchestrator.records import SETTINGS
-from toolgate.packs.orchestrator.steering import DISABLED, broken_rule, tools_named
+from toolgate.packs.orchestrator.steering import (
+    DISABLED,
+    ENABLED,
+    SETTING_TOOLS,
+    TOOL,
+    broken_rule,
+    is_unknown_switch,
+    tool_of,
+    tools_named,
+    tools_switched_off,
+)
 from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
     Deleted,
@@ -113,7 +123,7 @@ async def list_(ctx: Ctx, args: ByPrefix) -> Settings:
 async def create(ctx: Ctx, args: NewSetting) -> Setting:
     """Create a system setting; fails where the key exists already."""
     _check_caller(ctx, args.key)
-    _check(ctx, args)
+    await _check(ctx, args)
     change = args.change(ctx.principal)
     return Setting.of(await ctx.world.settings.create(ctx.tx, SETTINGS, args.key, change))
 
@@ -138,7 +148,7 @@ async def update(ctx: Ctx, args: ChangedSetting) -> Setting:
     conflict that names the current version.
     """
     _check_caller(ctx, args.key)
-    _check(ctx, args)
+    await _check(ctx, args)
     changed = await ctx.world.settings.update(
         ctx.tx, SETTINGS, args.key, args.change(ctx.principal), args.expected_version
     )
@@ -176,20 +186,60 @@ def _check_caller(ctx: Ctx, key: str) -> None:
     check_system_writable(ctx.principal)
 
 
-def _check(ctx: Ctx, args: NewSetting) -> None:
+async def _check(ctx: Ctx, args: NewSetting) -> None:
     check_value(args.key, args.value, args.value_type, nullable=False)
+    if is_unknown_switch(args.key):
+        raise _unknown_switch(ctx, args.key)
     if wrong := broken_rule(args.key, args.value):
         raise InvalidArguments([Problem("value", "value", wrong)])
     for name in tools_named(args.key, args.value):
         _check_tool(ctx, args.key, name)
+    for name in tools_switched_off(args.key, args.value):
+        if name.startswith(SETTING_TOOLS):
+            raise _needed_to_switch(name)
+    if args.value is True and (tool := tool_of(args.key)) is not None:
+        await _check_not_listed(ctx, tool)
 
 
 def _check_tool(ctx: Ctx, key: str, name: str) -> None:
     """A switch of a tool that there is not would switch nothing."""
-    names = [tool.name for tool in ctx.world.tools.visible(ctx.principal)]
+    names = _tool_names(ctx)
     if name not in names and not ctx.world.tools.is_off(ctx.principal, name):
         near = nearest(name, names)
         hint = f"Did you mean {near}?" if near else "`toolgate tools` lists them."
         field = "value" if key == DISABLED else "key"
         message = f"{field} names the tool {shorten(name)}, which there is not. {hint}"
         raise InvalidArguments([Problem(field, "value", message)])
+
+
+def _tool_names(ctx: Ctx) -> list[str]:
+    return [tool.name for tool in ctx.world.tools.visible(ctx.principal)]
+
+
+def _unknown_switch(ctx: Ctx, key: str) -> InvalidArguments:
+    """A misspelled switch would be stored, and switch nothing."""
+    near = nearest(key, [DISABLED, *(f"{TOOL}{name}{ENABLED}" for name in _tool_names(ctx))])
+    hint = f" Did you mean {near}?" if near else ""
+    message = (
+        f"key {shorten(key)} switches nothing. In mcp.* there are {DISABLED} and "
+        f"{TOOL}NAME{ENABLED}.{hint}"
+    )
+    return InvalidArguments([Problem("key", "value", message)])
+
+
+def _needed_to_switch(name: str) -> InvalidArguments:
+    message = (
+        f"value would switch {name} off, and no setting could switch it on again: "
+        f"{SETTING_TOOLS}* stay on. `toolgate switch off {name}` can be taken back"
+    )
+    return InvalidArguments([Problem("value", "value", message)])
+
+
+async def _check_not_listed(ctx: Ctx, tool: str) -> None:
+    """The list wins over a tool's own setting, which would be stored without effect."""
+    listed = await ctx.world.settings.get(SETTINGS, DISABLED)
+    if listed is not None and tool in tools_switched_off(DISABLED, listed.value):
+        raise Conflict(
+            f"{tool} stays off: it is in {DISABLED}, and that list wins. "
+            f"Take it out of the list with {SETTING_TOOLS}update."
+        )
