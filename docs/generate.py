@@ -34,7 +34,7 @@ ENDPOINTS = (
     (
         "`/mcp`, `/backend-manager/mcp`",
         "a key or token",
-        "MCP over Streamable HTTP, 2026-07-28 and older",
+        "MCP over Streamable HTTP, 2026-07-28 and older; also with `/` at the end",
     ),
     ("`GET /v1/tools`", "a key or token", "the tools the caller may see, with schemas"),
     ("`POST /v1/tools/{name}`", "a key or token", "call a tool; the body is its arguments as JSON"),

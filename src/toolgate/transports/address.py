@@ -43,7 +43,8 @@ class Address:
 
     def metadata_url(self, path: str) -> str:
         """Where a client learns how to get credentials for a path."""
-        return f"{self.base}{RESOURCE_METADATA}{path if path in MCP_PATHS else ''}"
+        resource = path.removesuffix("/")
+        return f"{self.base}{RESOURCE_METADATA}{resource if resource in MCP_PATHS else ''}"
 
 
 @lru_cache(maxsize=1024)

@@ -88,7 +88,7 @@ class OAuthRoutes:
             return await send_json(to, 404, {"error": "There is nothing here."})
         if scope["method"] not in endpoint.methods:
             allow = (b"allow", ", ".join(endpoint.methods).encode())
-            return await send_json(to, 405, {"error": "Method not allowed"}, [allow])
+            return await send_json(to, 405, {"error": _wrong_method(scope, endpoint)}, [allow])
         path: str = ALIASES.get(scope["path"]) or scope["path"]
         if path in PAGES and _is_embedded(scope):
             # Not counted: any web page could shut sign-in for the browser that shows it.
@@ -164,6 +164,12 @@ class OAuthRoutes:
             accept=header(scope, b"accept") or "",
             cookies=cookies_of(scope),
         )
+
+
+def _wrong_method(scope: Scope, endpoint: Endpoint) -> str:
+    message = f"{scope['method']} is not possible here. Use {' or '.join(endpoint.methods)}."
+    # Who sends something there has been given the server's address, not that of MCP.
+    return f"{message} MCP is at {paths.MCP_PATHS[0]}." if scope["path"] == paths.HOME else message
 
 
 def _is_embedded(scope: Scope) -> bool:

@@ -40,6 +40,8 @@ from toolgate.transports.peers import Peers
 from toolgate.transports.routes import Routes
 from toolgate.transports.rpc import Rpc
 
+SERVED_MCP_PATHS = (*MCP_PATHS, *(f"{path}/" for path in MCP_PATHS))
+"""With a slash at the end too, as people write addresses; both are one resource."""
 READ_ONLY_PATHS = {"/openapi.json", "/metrics", "/healthz", "/readyz"}
 OPEN_PATHS = {"/healthz", "/readyz"}
 
@@ -80,7 +82,7 @@ def _edge(
     heads = Heads(credentials)
     front = Front(gate, sdk, heads, underscore_names=settings.mcp.underscore_names)
     routes: dict[str, ASGIApp] = {
-        **dict.fromkeys(MCP_PATHS, front),
+        **dict.fromkeys(SERVED_MCP_PATHS, front),
         PREFIX: ToolRoutes(gate),
         "/rpc": Rpc(gate),
         "/openapi.json": OpenApi(gate),
@@ -94,7 +96,7 @@ def _edge(
         gate,
         settings.data,
         tools=PREFIX + "/",
-        any_tool={"/rpc", *MCP_PATHS},
+        any_tool={"/rpc", *SERVED_MCP_PATHS},
     )
     return Edge(
         inner,
