@@ -20,7 +20,7 @@ class Exchange:
         self,
         web: Web,
         path: str,
-        length: int | None,
+        length: int | bytes | None,
         *,
         key: str | None = None,
         method: str = "POST",
@@ -28,7 +28,7 @@ class Exchange:
     ) -> None:
         size = (b"transfer-encoding", b"chunked")
         if length is not None:
-            size = (b"content-length", b"%d" % length)
+            size = (b"content-length", length if isinstance(length, bytes) else b"%d" % length)
         credential = f"Bearer {key or web.keys['admin']}".encode()
         headers = [(b"host", b"127.0.0.1"), (b"authorization", credential), size, *MCP_HEADERS]
         scope: Any = {
@@ -79,6 +79,12 @@ class Exchange:
     async def waiting(self) -> None:
         """Until more is asked for than has come."""
         await asyncio.wait_for(self.asked.wait(), PATIENT)
+
+    async def settled(self) -> None:
+        """Until more is asked for than has come, or the answer is complete."""
+        asks = asyncio.ensure_future(self.asked.wait())
+        await asyncio.wait({asks, self.task}, timeout=PATIENT, return_when="FIRST_COMPLETED")
+        asks.cancel()
 
     async def end(self) -> int:
         """Read the answer to its end; its status, 0 where there is none."""

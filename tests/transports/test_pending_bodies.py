@@ -215,6 +215,47 @@ async def test_bodies_in_memory_are_bounded_for_each_caller(
         assert await again.end() == 200
 
 
+ODD_LENGTHS = {
+    "space": b"100011 ",
+    "tab": b"100011\t",
+    "zeros": b"00000000000000100011",
+    "many zeros": b"0" * 5000 + b"100011",
+    "no number": b"many",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("length", ODD_LENGTHS.values(), ids=list(ODD_LENGTHS))
+async def test_a_length_in_an_odd_spelling_takes_room_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: bytes
+) -> None:
+    monkeypatch.setattr(large_bodies, "MOST_IN_MEMORY", 400_000)
+    async with opened(tmp_path, limits__body_bytes=200_000) as web:
+        where, body = called("/v1/tools", "plain", "x" * 100_000)
+        assert len(body) == 100_011
+        begun = [Exchange(web, where, length) for _ in range(10)]
+        for one in begun:
+            one.give(body[:90_000], more=True)
+            await one.settled()
+        held = [one for one in begun if not one.sent]
+        assert 1 <= len(held) <= 3
+        assert {one.status for one in begun if one.sent} == {429}
+        for one in held:
+            one.give(body[90_000:])
+            assert await one.end() == 200, one.body
+
+
+@pytest.mark.parametrize("length", ODD_LENGTHS.values(), ids=list(ODD_LENGTHS))
+async def test_who_has_nothing_left_is_told_so_unread_in_any_spelling(
+    tmp_path: Path, length: bytes
+) -> None:
+    async with opened(tmp_path, limits__calls_per_minute=1) as web:
+        async with web.client() as client:
+            await client.post("/v1/tools/plain", json={"text": ""})
+        refused = Exchange(web, "/v1/tools/plain", length)
+        assert (await refused.end(), refused.read) == (429, 0), refused.body
+
+
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_full_disk_is_told_in_the_callers_words(
     web: Web, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, path: str

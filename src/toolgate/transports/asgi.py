@@ -39,6 +39,8 @@ MOST_VALUES = 200_000
 """In one body. Each takes fifty times the memory of its bytes, and a moment in which nobody else is
 answered; a file is one value."""
 LEAST_ROUNDED = 2.0**63
+MOST_LENGTH_DIGITS = 20
+"""In a `Content-Length`, as many as 64 bits can have."""
 MOST_NESTED = 100
 """Levels; an answer that repeats a value has to fit the 254 that the serialiser takes."""
 JSON = (b"content-type", b"application/json")
@@ -113,6 +115,18 @@ def header(scope: Scope, name: bytes) -> str | None:
     """One request header without the white space around it, or None."""
     value = headers_of(scope).get(name)
     return None if value is None else value.decode("latin-1").strip(WHITE_SPACE)
+
+
+def body_length(scope: Scope) -> int | None:
+    """How many bytes the body of a request has; None where its head does not plainly say so.
+
+    White space behind the number and zeros before it pass the parser, and stay in the header.
+    """
+    headers = headers_of(scope)
+    if b"transfer-encoding" in headers:
+        return None
+    length = headers.get(b"content-length", b"0").strip(WHITE_SPACE.encode())
+    return int(length) if length.isdigit() and len(length) <= MOST_LENGTH_DIGITS else None
 
 
 def credential_of(scope: Scope) -> str | None:

@@ -32,13 +32,12 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
-    headers_of,
+    body_length,
     replay,
     too_large,
 )
 from toolgate.transports.body_files import BodyFile
 
-MOST_DIGITS = 12
 MOST_IN_MEMORY = 128 * 1024 * 1024
 MOST_IN_FILES = 512 * 1024 * 1024
 """Of all callers in this process, each: one holds about half at most."""
@@ -84,17 +83,11 @@ class LargeBodies:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Hand a request on; one that is not small, when there is room for it."""
-        headers = headers_of(scope)
-        length = headers.get(b"content-length")
-        if length is None:
-            small = b"transfer-encoding" not in headers
-        else:
-            small = not length.isdigit() or (
-                len(length) < MOST_DIGITS and int(length) <= self._small
-            )
+        length = body_length(scope)
+        small = length is not None and length <= self._small
         if small or PRINCIPAL not in scope or not self._reads(scope):
             return self._inner(scope, receive, send)
-        return self._take(scope, receive, send, None if length is None else int(length[:16]))
+        return self._take(scope, receive, send, length)
 
     def _reads(self, scope: Scope) -> bool:
         """Whether a body is read at all there; where none is, no more comes than fits a buffer."""

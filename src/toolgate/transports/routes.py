@@ -31,11 +31,11 @@ from toolgate.transports.asgi import (
     Receive,
     Scope,
     Send,
+    body_length,
     call_of,
     cookies_of,
     error_headers,
     header,
-    headers_of,
     parse_json,
     principal_of,
     read_body,
@@ -187,7 +187,7 @@ class Routes:
             if routed.method != "GET":
                 body = await read_body(scope, receive, self._gate.limits.settings.body_bytes)
                 arguments = routed.with_body(arguments, path, body)
-            elif _has_body(scope):
+            elif body_length(scope) != 0:
                 raise InvalidArguments([Problem("body", "unknown", NO_BODY)])
         except GateError as unreadable:
             arguments = unreadable
@@ -217,11 +217,6 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
     except ValueError:
         message = "The query string is not valid UTF-8"
         raise InvalidArguments([Problem("query", "format", message)]) from None
-
-
-def _has_body(scope: Scope) -> bool:
-    headers = headers_of(scope)
-    return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
 
 def _given_twice(name: str, *, in_path: bool) -> Problem:

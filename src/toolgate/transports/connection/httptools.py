@@ -6,7 +6,7 @@ from typing import Any
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from toolgate.transports.asgi import headers_of
+from toolgate.transports.asgi import body_length
 from toolgate.transports.connection.limited import NO_TUNNEL, TOO_LARGE, TOO_LONG, Limited, Phase
 
 MAX_PIPELINED = 16
@@ -141,7 +141,7 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
         if self.parser.should_upgrade():
             return
         super().on_headers_complete()
-        self._body_left = int(headers_of(self.scope).get(b"content-length", 0))
+        self._body_left = body_length(self.scope) or 0
         self.headers = []  # what comes now are trailers: not the request's, and not more of them
         self._progress = True
         self._expect(Phase.BODY, self._limits.body_seconds)
