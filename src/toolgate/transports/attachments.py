@@ -35,8 +35,9 @@ PLACE = b"\0"
 """Where base64 goes in JSON: orjson escapes it wherever else it may be."""
 PLACE_IN_JSON = orjson.Fragment(PLACE)
 UNSENT = "toolgate.unsent"
-REFUSED = re.compile(r";[ \t]*q=0(\.0*)?[ \t]*(;|$)", re.IGNORECASE)
-"""What a client says of a media type that it does not want (RFC 9110, 12.4.2)."""
+REFUSED = re.compile(r';[ \t]*q[ \t]*=[ \t]*"?0+(\.0*)?"?[ \t]*(;|$)', re.IGNORECASE)
+"""What a client says of a media type that it does not want (RFC 9110, 12.4.2): neither white space
+around the sign nor quotes belong there, but what they mean is plain."""
 
 
 async def send_attached(scope: Scope, to: Send, outcome: Outcome) -> None:
