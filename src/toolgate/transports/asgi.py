@@ -54,6 +54,8 @@ BODY_LIMIT = "toolgate.body_limit"
 """Set where a request may be larger than others."""
 MORE_SECONDS = "toolgate.more_seconds"
 """How much longer the body of such a request may take to arrive."""
+BECAME_CALL = "toolgate.became_call"
+"""Set where a message for the SDK was counted and audited as a call, or refused as one."""
 CHECK_CREDENTIAL = "toolgate.check_credential"
 """Raises `CredentialEnded` where the caller's credential is not good any more."""
 WHITE_SPACE = " \t"
@@ -236,7 +238,7 @@ def _parse_large(body: bytes) -> Any:
         return _parse_file(body)
     with _garbage_kept():
         found = orjson.loads(body)
-        few = _few_values(found)
+        few = few_values(found)
         _check_depth(found)
         if few is not None:  # one of them is very long, as a file in base64 is
             long = any(isinstance(one, float) and abs(one) >= LEAST_ROUNDED for one in few)
@@ -252,7 +254,7 @@ def _parse_file(body: bytes) -> Any:
     """
     found = from_json(body, allow_inf_nan=False, cache_strings="none")
     _check_depth(found)
-    if any(isinstance(one, float) and isinf(one) for one in _few_values(found) or ()):
+    if any(isinstance(one, float) and isinf(one) for one in few_values(found) or ()):
         raise ValueError("a number is too large")
     return found
 
@@ -298,13 +300,15 @@ def _garbage_kept() -> Generator[None]:
             gc.enable()
 
 
-def _few_values(value: Any) -> list[Any] | None:
+def few_values(value: Any) -> list[Any] | None:
     """The values in a value that are neither lists nor objects; None where there are many."""
     found: list[Any] = []
     left: list[Any] = [value]
+    seen = 0
     while left:
-        if len(found) + len(left) > FEW:
+        if seen + len(left) > FEW:
             return None
+        seen += 1
         one = left.pop()
         if isinstance(one, dict):
             left.extend(cast("dict[str, Any]", one).values())

@@ -7,6 +7,7 @@ audit are the same (docs/decisions/0005).
 """
 
 from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from toolgate.gate.attachments import Delivery
@@ -25,12 +26,13 @@ from toolgate.gate.ids import OF_REQUESTS, Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import (
+    BECAME_CALL,
     BODY_LIMIT,
     HEAD,
+    LARGE,
     PRINCIPAL,
     REQUEST_ID,
     ASGIApp,
-    Message,
     Receive,
     Scope,
     Send,
@@ -49,12 +51,15 @@ from toolgate.transports.connection.heads import Head, Heads, JsonResponse, Pend
 from toolgate.transports.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
+    Id,
     broken_rule,
     failure,
     failure_line,
+    id_of,
 )
 from toolgate.transports.large_bodies import takes, tool_called
 from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_version
+from toolgate.transports.mcp.large_messages import refusal_of_large
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
@@ -112,9 +117,12 @@ class Front:
         try:
             body = await self._body(scope, receive)
             routing = self._routing(scope)
+            size, usual = len(body), self._gate.limits.settings.body_bytes
             message = _message(routing, body)
-            if len(body) > self._gate.limits.settings.body_bytes:
-                self._check_taken(message, len(body))
+            if size > LARGE and (problem := refusal_of_large(message)):
+                raise _too_large(problem, id_of(message))
+            if size > usual:
+                self._check_taken(message, size)
             plain = _plain(routing, message)
             pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
             if pending is None:
@@ -122,14 +130,25 @@ class Front:
         except RequestRefused as refused:
             return await self._refuse(scope, to, refused)
         if pending is None:
-            again: Message = {"type": "http.request", "body": body, "more_body": False}
-            return await self._sdk(scope, replay(again, receive), to)
+            receive = replay({"type": "http.request", "body": body, "more_body": False}, receive)
         del body, message  # large ones are not to stay in memory beside what was in them
+        if pending is None:
+            return await self._hand_to_sdk(scope, receive, to, large=size > LARGE)
         response = pending if isinstance(pending, JsonResponse) else await pending
         if response.retry_after:
             wait = [(b"retry-after", b"%d" % response.retry_after)]
             return await send(to, response.status, response.body, wait)
         return await respond_json(scope, response.status, response.body)
+
+    async def _hand_to_sdk(self, scope: Scope, receive: Receive, to: Send, *, large: bool) -> None:
+        """Let the SDK answer; a large message is a call, whatever becomes of it."""
+        try:
+            await self._sdk(scope, receive, to)
+        finally:
+            if large and BECAME_CALL not in scope:
+                with suppress(GateError):  # it is answered; the next is refused unread
+                    if waiting := self._gate.limits.admit(scope[PRINCIPAL], ""):
+                        await waiting
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = scope.get(BODY_LIMIT, self._gate.limits.settings.body_bytes)
@@ -237,8 +256,8 @@ class Front:
         await send_json(to, error.status, response, error_headers(error))
 
 
-def _too_large(problem: TooLarge) -> RequestRefused:
-    return RequestRefused(problem, failure(None, INVALID_REQUEST, problem.message))
+def _too_large(problem: TooLarge, id: Id | None = None) -> RequestRefused:
+    return RequestRefused(problem, failure(id, INVALID_REQUEST, problem.message))
 
 
 def _message(routing: Routing, body: bytes) -> Any:

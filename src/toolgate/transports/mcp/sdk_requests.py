@@ -18,6 +18,7 @@ from toolgate.gate.errors import RateLimited, UnknownTool, printable
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import NO_RULE
 from toolgate.gate.principal import Principal
+from toolgate.transports.asgi import BECAME_CALL
 from toolgate.transports.refusals import count_list
 from toolgate.transports.stream_credentials import Good
 
@@ -78,6 +79,8 @@ class Requests:
     ) -> Call:
         """The call that a request makes."""
         caller = self.who(raw)
+        if raw.request is not None:
+            raw.request.scope[BECAME_CALL] = True
         return Call(
             tool=tool,
             arguments=arguments,

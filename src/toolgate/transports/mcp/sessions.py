@@ -8,10 +8,9 @@ server runs, every older client gets one: only then does it open the stream that
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, cast
+from typing import Any
 
 import anyio
-import orjson
 from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -36,13 +35,13 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.attachments import held_until_sent, in_pieces
+from toolgate.transports.mcp.handshake import opening_request, request_in
 from toolgate.transports.mcp.listing import TRANSPORT
 from toolgate.transports.mcp.quotas import QuotaReached, SessionQuota, StreamQuota
 from toolgate.transports.mcp.sdk_requests import Caller, SdkContext
 from toolgate.transports.mcp.server import build_server
 from toolgate.transports.stream_credentials import stream_while_valid, validity_check
 
-ASKABLE = {"sampling", "elicitation", "roots"}
 TOOLS_CHANGED = (
     b'event: message\r\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\r\n\r\n'
 )
@@ -123,7 +122,7 @@ class Sessions:
         self._credentials = credentials
         self._quota = quota
         self._streams = streams
-        self._asked_for = ASKABLE if not for_all else None
+        self._for_all = for_all
         self._stateless, self._stateful, self._reading = (
             StreamableHTTPSessionManager(
                 server,
@@ -167,16 +166,17 @@ class Sessions:
                         lambda to: self._of_session(caller, session_id, scope, receive, to),
                         send,
                     )
-            body = b""
+            body, rest = b"", receive
             if scope["method"] == "POST":
                 message = await receive()
                 receive, body = replay(message, receive), message.get("body", b"")
-            if _request(body, "resources/read"):
+            if request_in(body, "resources/read"):
                 return await self._read(caller, session_id, scope, receive, send)
             if session_id is not None:
                 return await self._of_session(caller, session_id, scope, receive, send)
-            if _asks_for_session(body, self._asked_for):
-                return await self._open(caller, scope, receive, send)
+            if opening := opening_request(body, any_client=self._for_all):
+                shortened: Message = {"type": "http.request", "body": opening, "more_body": False}
+                return await self._open(caller, scope, replay(shortened, rest), send)
         except QuotaReached as reached:
             return await send_json(send, 429, _error_response(str(reached)), RETRY_LATER)
         await StreamableHTTPASGIApp(self._stateless)(scope, receive, send)
@@ -245,30 +245,3 @@ class Sessions:
 def _error_response(message: str) -> dict[str, Any]:
     """A JSON-RPC error that answers no request in particular."""
     return {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": message}}
-
-
-def _asks_for_session(body: bytes, asked_for: set[str] | None) -> bool:
-    """Whether a client shakes hands that can be asked one of these; None for every client."""
-    params = (_request(body, "initialize") or {}).get("params")
-    if not isinstance(params, dict):
-        return False
-    capabilities = cast("dict[str, Any]", params).get("capabilities")
-    if asked_for is None:
-        return True
-    return isinstance(capabilities, dict) and not asked_for.isdisjoint(
-        cast("dict[str, Any]", capabilities)
-    )
-
-
-def _request(body: bytes, method: str) -> dict[str, Any] | None:
-    """The request in a body, if it is one of this method."""
-    if method.encode() not in body:
-        return None
-    try:
-        message = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(message, dict):
-        return None
-    request = cast("dict[str, Any]", message)
-    return request if request.get("method") == method else None
