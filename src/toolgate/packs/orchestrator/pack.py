@@ -1,7 +1,7 @@
 """The pack's name and dialect, and the arguments its tools share."""
 
 import re
-from typing import Annotated
+from typing import Annotated, LiteralString
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -22,6 +22,10 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 MOST_REASON = 1000
 MOST_ID = 256
 MOST_NAME = 200
+KEPT_AS_IT_STANDS: LiteralString = (
+    "{field} holds what looks like {secret}, and it is kept as it stands. Leave it out, or write a "
+    "reference such as env:NAME"
+)
 
 
 def _uuid(value: str, info: ValidationInfo) -> str:
@@ -41,13 +45,14 @@ def _line(value: str, info: ValidationInfo) -> str:
 
 def _without_secret(value: str, info: ValidationInfo) -> str:
     if secret := secret_in("", value):
-        raise PydanticCustomError(
-            TOLD_PRIVATE,
-            "{field} holds what looks like {secret}, and it is kept as it stands. Leave it out, or "
-            "write a reference such as env:NAME",
-            {"field": info.field_name, "secret": secret},
-        )
+        told = {"field": info.field_name, "secret": secret}
+        raise PydanticCustomError(TOLD_PRIVATE, KEPT_AS_IT_STANDS, told)
     return value
+
+
+def secret_message(field: str, secret: str) -> str:
+    """What is said of a text that holds a secret."""
+    return KEPT_AS_IT_STANDS.format(field=field, secret=secret)
 
 
 Uuid = Annotated[str, AfterValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
@@ -56,7 +61,7 @@ JobId = Annotated[Uuid, Scoped("job")]
 RunId = Annotated[Uuid, Scoped("run")]
 ProjectId = Annotated[Uuid, Scoped("project")]
 WithoutSecret = AfterValidator(_without_secret)
-"""Of a text that is kept and that others read."""
+"""Of a short text that is kept and that others read; it is searched on the event loop."""
 Line = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_line)]
 Reason = Annotated[str, Field(min_length=1, max_length=MOST_REASON), WithoutSecret]
 Cursor = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from toolgate.packs.orchestrator.long_texts import matches
+
 PLACEHOLDER = (
     r"(?:<[^<>@]{1,40}>|\$\{?\w{1,80}\}?|\{{1,2}\w{1,80}\}{1,2}|\*{1,80}|(?-i:PASS(?:WORD)?))"
 )
@@ -30,7 +32,7 @@ FORMATS = {
     "a Google access token": re.compile(r"\bya29\.[0-9A-Za-z_-]{20,}"),
     "a toolgate key": re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}"),
     "a JSON Web Token": re.compile(
-        r"(?<![\w-])eyJ[0-9A-Za-z_-]{10,}+\.eyJ[0-9A-Za-z_-]{10,}+\.[\w-]+"
+        r"(?<![\w-])eyJ[0-9A-Za-z_-]{10,}+\.eyJ[0-9A-Za-z_-]{10,}+(?:\.[\w-]+)?"
     ),
     "a URL with a password": re.compile(
         rf"[a-z0-9+.-]{{1,20}}://[^\s/:@]{{0,256}}:(?!{PLACEHOLDER}@)[^\s/:@]{{3,256}}@",
@@ -42,7 +44,7 @@ FORMATS = {
     ),
 }
 """Each is linear in the text: no part without an upper bound is followed by one that overlaps it,
-or begins within itself."""
+or begins within itself. What it needs is shorter than the overlap of windows (`long_texts`)."""
 SECRET_NAMES = re.compile(
     r"(?:^|_)(?:password|passwd|pwd|passphrase|passcode|secret|api_?key|private_?key|"
     r"secret_?(?:access_?)?key|(?:access|refresh|auth|bearer|session)_?token|client_?secret|"
@@ -81,8 +83,9 @@ def secret_in(name: str, value: Any) -> str | None:
             named = place
     # All at once: a value may hold very many short texts.
     whole = "\n".join(texts)
-    if found := next((what for what, one in FORMATS.items() if one.search(whole)), None):
-        return found
+    for what, form in FORMATS.items():
+        if any(matches(form, whole)):
+            return what
     return None if named is None else f"the secret that {named!r} names"
 
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import anyio.to_thread
-
+from toolgate.packs.orchestrator.long_texts import examine, matches
 from toolgate.packs.orchestrator.skills.hidden_text import hidden_in
 from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS, LINE_PATTERNS, Category
 from toolgate.packs.orchestrator.skills.plain_text import (
@@ -23,8 +22,6 @@ from toolgate.packs.orchestrator.skills.plain_text import (
 
 MOST_SHOWN = 200
 MOST_BEFORE = 160
-MOST_AT_ONCE = 4 * 1024
-"""Characters that are examined on the event loop, in about a millisecond."""
 
 LINES: list[tuple[Category, re.Pattern[str]]] = [
     (category, re.compile(pattern, re.MULTILINE)) for category, pattern in LINE_PATTERNS
@@ -71,9 +68,7 @@ class ContentAudit:
 
     async def read(self, text: str) -> Finding | None:
         """Examine a text; a long one in a thread, since others wait for the event loop."""
-        if len(text) <= MOST_AT_ONCE:
-            return self.examine(text)
-        return await anyio.to_thread.run_sync(self.examine, text)
+        return await examine(len(text), lambda: self.examine(text))
 
     def examine(self, text: str) -> Finding | None:
         """The first finding, or None for a text that is fit to be read."""
@@ -92,7 +87,7 @@ class ContentAudit:
 
     def _phrase(self, text: str) -> Finding | None:
         for category, pattern in self._patterns:
-            for found in pattern.finditer(text):
+            for found in matches(pattern, text):
                 if not _is_spoken_of(text, found):
                     return Finding(category, found[0].strip()[:MOST_SHOWN])
         return None

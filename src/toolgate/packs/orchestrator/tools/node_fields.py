@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.tool import Output
+from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.nodes.store import Row
 from toolgate.packs.orchestrator.secret_values import secret_in, texts_in
@@ -60,12 +61,16 @@ WebUrl = Annotated[Url, AfterValidator(_web_url)]
 JsonObject = dict[str, JsonValue]
 
 
-def check_object(field: str, value: JsonObject | None, most: int) -> None:
+async def check_object(field: str, value: JsonObject | None, most: int) -> None:
     """Raise where an object is too large, or has a secret or characters that nobody sees in it."""
     if value is None:
         return
     if (size := size_of(field, value)) > most:
         raise _problem(field, "size", f"{field} has {size} bytes as JSON; at most {most} are kept")
+    await examine(size, lambda: _check_content(field, value))
+
+
+def _check_content(field: str, value: JsonObject) -> None:
     for text in texts_in(value):
         if unseen := unseen_in(text, LAYOUT):
             message = f"{field} holds the character {unseen}, which nobody sees. Leave it out"

@@ -199,7 +199,7 @@ async def list_(ctx: Ctx, args: Listed) -> Preferences:
 async def create(ctx: Ctx, args: NewPreference) -> Preference:
     """Create a preference of a scope; fails where the scope has the key already."""
     place = await _writable(ctx, args)
-    _check(args)
+    await _check(args)
     change = args.change(ctx.principal)
     record = await ctx.world.preferences.create(ctx.tx, place, args.key, change)
     return shown(place, record)
@@ -227,7 +227,7 @@ async def update(ctx: Ctx, args: ChangedPreference) -> Preference:
     conflict that names the current version.
     """
     place = await _writable(ctx, args)
-    _check(args)
+    await _check(args)
     record = await ctx.world.preferences.update(
         ctx.tx, place, args.key, args.change(ctx.principal), args.expected_version
     )
@@ -341,9 +341,9 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
     return place
 
 
-def _check(args: NewPreference) -> None:
+async def _check(args: NewPreference) -> None:
     most = MOST_PREFERENCE_BYTES
-    check_value(args.key, args.value, args.value_type, nullable=True, most_bytes=most)
+    await check_value(args.key, args.value, args.value_type, nullable=True, most_bytes=most)
 
 
 def _not_found(args: ByKey) -> NotFound:

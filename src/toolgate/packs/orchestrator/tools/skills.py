@@ -7,14 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD
 from toolgate.gate.context import Context
-from toolgate.gate.errors import (
-    Forbidden,
-    InvalidArguments,
-    NotFound,
-    PolicyViolation,
-    Problem,
-    TooLarge,
-)
+from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, PolicyViolation, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Target
 from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
@@ -36,20 +29,21 @@ from toolgate.packs.orchestrator.skills.store import (
     SkillChange,
 )
 from toolgate.packs.orchestrator.skills.system_skill import system_content, system_skill
+from toolgate.packs.orchestrator.tools.skill_texts import check_texts, refusal
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("skills", ORCHESTRATOR)
 
 Ctx = Context[OrchestratorWorld]
-MOST_BYTES = 256 * 1024
 NO_TASK, NO_SKILL = "Task not found", "Skill not found"
 LISTING = "skills.list"
 TASK = "00000000-0000-4000-8000-0000000000b1"
 SKILL = "00000000-0000-4000-8000-0000000000d1"
 
 Name = Annotated[Line, WithoutSecret]
-Content = Annotated[str, Field(min_length=1), WithoutSecret]
+Content = Annotated[str, Field(min_length=1)]
+"""Its size is checked before it is examined, which takes time."""
 ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 
 
@@ -157,7 +151,7 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
     if owner is None:
         raise NotFound(NO_TASK)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    await _check(ctx, args.name, args.content)
+    await check_texts(ctx.world.content_audit, args.name, args.content)
     made = await ctx.world.skills.create(
         ctx.tx,
         NewSkill(
@@ -250,7 +244,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
         if args.content == old["content"]:
             raise _quarantined(ctx, old["quarantine"], "its text is the same as before")
         name = name or old["name"]  # it may be why, and is read again with the new text
-    await _check(ctx, name, args.content)
+    await check_texts(ctx.world.content_audit, name, args.content)
     changed = await ctx.world.skills.update(
         ctx.tx,
         _acting(ctx, task),
@@ -345,27 +339,13 @@ async def _is_in_scope(
     return await ctx.world.work.changes(acting, scope, scope_id)
 
 
-async def _check(ctx: Ctx, name: str | None, content: str | None) -> None:
-    size = len((content or "").encode())
-    if size > MOST_BYTES:
-        raise TooLarge(f"content has {size} bytes; at most {MOST_BYTES} are kept. Send less.")
-    for field, text in (("name", name), ("content", content)):
-        if text is not None and (found := await ctx.world.content_audit.read(text)):
-            told = {"category": found.category, "triggering_text": found.text}
-            raise _refused(told, f"The skill was not stored: its {field} was refused")
-
-
-def _refused(found: Any, words: str) -> PolicyViolation:
-    return PolicyViolation(f"{words} ({found['category']}: {found['triggering_text']!r}).", **found)
-
-
 def _quarantined(ctx: Ctx, quarantine: Any, more: str = "nobody reads it") -> PolicyViolation:
     """What is said of a skill in quarantine; what was found in it is an admin's to read."""
     category = quarantine["category"]
     end = "an operator releases it" if category == BY_OPERATOR else "its text is changed"
     words = f"This skill is in quarantine until {end}; {more}"
     if Role.ADMIN in ctx.principal.roles:
-        return _refused(quarantine, words)
+        return refusal(quarantine, words)
     return PolicyViolation(f"{words} ({category}).", category=category)
 
 

@@ -12,6 +12,7 @@ from toolgate.gate.errors import Forbidden, InvalidArguments, Problem, TooLarge
 from toolgate.gate.fields import Between
 from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.gate.tool import Input, Output
+from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.pack import Paged, Reason
 from toolgate.packs.orchestrator.records import Change, Page, Record, fits
 from toolgate.packs.orchestrator.secret_values import secret_in
@@ -113,7 +114,7 @@ def next_cursor(world: OrchestratorWorld, listing: Sequence[Any], page: Page) ->
     return {} if last is None else {"next_cursor": world.cursors.make(listing, [last])}
 
 
-def check_value(
+async def check_value(
     key: str,
     value: Any,
     value_type: ValueType,
@@ -129,7 +130,7 @@ def check_value(
         raise TooLarge(
             f"value has {size} bytes as JSON; at most {most_bytes} are stored. Send less."
         )
-    if secret := secret_in(key, value):
+    if secret := await examine(size, lambda: secret_in(key, value)):
         _refuse(
             "secret",
             f"value looks like {secret}, and records are readable by agents. Keep it in a secret "

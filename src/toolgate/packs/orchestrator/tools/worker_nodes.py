@@ -1,6 +1,7 @@
 """What a node itself calls, with its own key: it reports, and fetches its configuration."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import orjson
@@ -11,6 +12,7 @@ from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.scope import Scoped
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.nodes.store import AvailabilityKind, Available, NodeChange, Row
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
 from toolgate.packs.orchestrator.secret_values import redacted
@@ -133,7 +135,7 @@ async def register(ctx: Ctx, args: Registration) -> Standing:
 
     An operator made the node and its key before.
     """
-    check_object("metadata", args.metadata, MOST_METADATA_BYTES)
+    await check_object("metadata", args.metadata, MOST_METADATA_BYTES)
     check_secret("display_name", args.display_name)
     change = NodeChange(
         display_name=args.display_name,
@@ -173,11 +175,12 @@ async def report(ctx: Ctx, args: Report) -> Standing:
 
     What is left out of a list is no longer there.
     """
-    check_object("capabilities", args.capabilities, MOST_SNAPSHOT_BYTES)
+    await check_object("capabilities", args.capabilities, MOST_SNAPSHOT_BYTES)
     images = [Available("image", one.image_ref, "", one.status) for one in args.images]
     models = [Available("model", one.model, one.version or "", one.status) for one in args.models]
     for field, listed in (("images", images), ("models", models)):
-        _check_listed(field, listed)
+        size = sum(len(one.name) + len(one.version) for one in listed)
+        await examine(size, partial(_check_listed, field, listed))
     slug, available = _slug(args), [*images, *models]
     row = await ctx.world.nodes.report(ctx.tx, slug, args.capabilities, available)
     return Standing(**_standing(ctx, row))
@@ -253,7 +256,7 @@ def _check_listed(field: str, listed: Sequence[Available]) -> None:
             message = f"{field}[{at}] names {one.name!r} a second time"
             raise InvalidArguments([Problem(f"{field}[{at}]", "value", message)])
         seen.add(key)
-        check_secret(f"{field}[{at}]", [one.name, one.version])
+    check_secret(field, [text for one in listed for text in (one.name, one.version)])
 
 
 def _kept(error: str) -> str:

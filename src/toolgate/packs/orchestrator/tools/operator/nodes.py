@@ -76,7 +76,7 @@ async def create(ctx: Ctx, args: Facts) -> NodeWithKey:
 
     The key is shown only now; `operator.node.replace_key` makes another.
     """
-    made = await ctx.world.nodes.create(ctx.tx, args.node_slug, _change(args))
+    made = await ctx.world.nodes.create(ctx.tx, args.node_slug, await _change(args))
     return _with_key(ctx, made)
 
 
@@ -97,7 +97,8 @@ async def update(ctx: Ctx, args: Change) -> NodeInfo:
     if not args.model_fields_set - {"node_slug"}:
         message = "something to change must be given, such as drained or config"
         raise InvalidArguments([Problem("arguments", "missing", message)])
-    row = await ctx.world.nodes.change(ctx.tx, args.node_slug, _change(args, args.drained))
+    change = await _change(args, args.drained)
+    row = await ctx.world.nodes.change(ctx.tx, args.node_slug, change)
     return NodeInfo(**node_fields(_found(row), ctx.world.liveness))
 
 
@@ -131,9 +132,9 @@ async def delete(ctx: Ctx, args: ByNode) -> Removed:
     return Removed()
 
 
-def _change(args: Facts, drained: bool | None = None) -> NodeChange:
-    check_object("metadata", args.metadata, MOST_METADATA_BYTES)
-    check_object("config", args.config, MOST_CONFIG_BYTES)
+async def _change(args: Facts, drained: bool | None = None) -> NodeChange:
+    await check_object("metadata", args.metadata, MOST_METADATA_BYTES)
+    await check_object("config", args.config, MOST_CONFIG_BYTES)
     check_secret("display_name", args.display_name)
     return NodeChange(
         display_name=args.display_name,

@@ -8,9 +8,9 @@ from toolgate.gate.errors import Conflict
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Reason, Uuid
-from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.skills.store import BY_OPERATOR, Row
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, needed
+from toolgate.packs.orchestrator.tools.skill_texts import finding_in
 
 family = Family("operator_skills", ORCHESTRATOR)
 
@@ -118,12 +118,10 @@ async def release(ctx: Ctx, args: BySkill) -> State:
 
 
 async def _found(ctx: Ctx, row: Row) -> dict[str, str] | None:
-    """What would be refused today of a skill's name or text; of a secret, only its kind."""
+    """What would be refused today of a skill's name or text."""
     for text in (row["name"], row["content"]):
-        if secret := secret_in("", text):
-            return {"category": "secret", "triggering_text": secret}
-        if found := await ctx.world.content_audit.read(text):
-            return {"category": found.category, "triggering_text": found.text}
+        if found := await finding_in(ctx.world.content_audit, text):
+            return found
     return None
 
 

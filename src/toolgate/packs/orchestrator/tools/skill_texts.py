@@ -1,0 +1,53 @@
+"""A skill's name and text, examined: before they are stored, and when operators look again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolgate.gate.errors import InvalidArguments, PolicyViolation, Problem, TooLarge
+from toolgate.packs.orchestrator.long_texts import examine
+from toolgate.packs.orchestrator.pack import secret_message
+from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
+
+MOST_BYTES = 256 * 1024
+
+
+async def check_texts(audit: ContentAudit, name: str | None, content: str | None) -> None:
+    """Raise where a name or text is not to be stored; None is not looked at."""
+    if content is not None:
+        _check_size(content)
+        if secret := await _secret_in(content):
+            _refuse("secret", secret_message("content", secret))
+    for field, text in (("name", name), ("content", content)):
+        if text is not None and (found := await audit.read(text)):
+            told = {"category": found.category, "triggering_text": found.text}
+            raise refusal(told, f"The skill was not stored: its {field} was refused")
+
+
+async def finding_in(audit: ContentAudit, text: str) -> dict[str, str] | None:
+    """What would be refused of a stored text today; of a secret, only its kind."""
+    if secret := await _secret_in(text):
+        return {"category": "secret", "triggering_text": secret}
+    if found := await audit.read(text):
+        return {"category": found.category, "triggering_text": found.text}
+    return None
+
+
+def refusal(found: Mapping[str, Any], words: str) -> PolicyViolation:
+    """The error that names what was found."""
+    return PolicyViolation(f"{words} ({found['category']}: {found['triggering_text']!r}).", **found)
+
+
+def _check_size(content: str) -> None:
+    """Before anything else: how long all the rest takes depends on it."""
+    size = len(content.encode())
+    if size > MOST_BYTES:
+        raise TooLarge(f"content has {size} bytes; at most {MOST_BYTES} are kept. Send less.")
+
+
+async def _secret_in(text: str) -> str | None:
+    return await examine(len(text), lambda: secret_in("", text))
+
+
+def _refuse(rule: str, message: str) -> None:
+    raise InvalidArguments([Problem("content", rule, message)])
