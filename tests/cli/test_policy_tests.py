@@ -31,8 +31,8 @@ def key(team: Any) -> str:
     [
         (f'{{"task_id": "{TASK}"}}', 0, "allowed", "pm-runs-the-project"),
         (f'{{"task_id": "{OTHER}"}}', 3, "not found", "out-of-scope"),
-        ('{"task_id": "x"}', 3, "invalid", "pm-runs-the-project"),
-        ("{}", 3, "invalid", "pm-runs-the-project"),
+        ('{"task_id": "x"}', 3, "invalid", "invalid-arguments"),
+        ("{}", 3, "invalid", "invalid-arguments"),
     ],
     ids=["own", "foreign", "no-uuid", "missing"],
 )
@@ -104,10 +104,32 @@ def test_why_names_the_setting_of_the_file(team: Any, monkeypatch: pytest.Monkey
     assert "It is switched off by the setting policy.disabled." in told
 
 
-def test_why_does_not_say_that_records_exist(team: Any, key: str) -> None:
+def test_why_says_that_the_tool_itself_may_still_refuse(team: Any, key: str) -> None:
     told = team("why", f"key:{key}", "db.task.get", "--args", f'{{"task_id": "{TASK}"}}')
-    assert told.out.startswith(f"Allowed by the rules: key:{key} may call db.task.get")
-    assert "Whether what they name exists for this caller, the tool itself looks up." in told.out
+    first, *_, last = told.out.splitlines()
+    assert first == (
+        f"Allowed by the rules: key:{key} may call db.task.get with these arguments, unless the "
+        "tool itself refuses."
+    )
+    assert last == (
+        "The tool itself may still refuse: it looks up whether what the arguments name exists for "
+        "this caller, and whether the caller's role there lets it do this."
+    )
+
+
+def test_why_shows_a_tool_that_is_switched_off_as_its_caller_is_answered(team: Any) -> None:
+    assert team("switch", "off", "db.task.get").code == 0
+    caller = ("db.task.get", "--as", "agent:pm", f"task_id={TASK}")
+    answer = team("call", *caller).json["error"]
+    for words in ([], ["--args", f'{{"task_id": "{TASK}"}}']):
+        ended = team("why", "agent:pm", "db.task.get", *words, "--json")
+        assert (ended.code, ended.json["verdict"]) == (3, "disabled")
+        assert (ended.json["says"], answer["type"]) == (answer["message"], "tool_disabled")
+        assert ended.json["visible"] is False
+        told = team("why", "agent:pm", "db.task.get", *words).out
+        assert told.startswith("Disabled: db.task.get is switched off, and agent:pm is told so.")
+    hidden = team("why", "agent:worker", "db.task.get", "--json").json
+    assert hidden["verdict"] == "hidden", "a switch tells nobody of a tool"
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ async def test_every_call_leaves_one_row_also_when_it_is_refused(kit: Kit) -> No
         ("list_collections", "allow", "success", None),
         ("no.such.tool", "deny", "error", "not_found"),
         ("get_document", "deny", "error", "not_found"),
-        ("db.echo", "allow", "error", "invalid_arguments"),
+        ("db.echo", "deny", "error", "invalid_arguments"),
         ("get_document", "allow", "error", "not_found"),
         ("db.break", "allow", "error", "internal_error"),
         ("db.write", "allow", "success", None),

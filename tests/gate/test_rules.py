@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.gate.tools import ADMIN, PUBLIC, USER, a_tool, only_row, shipped, switches, words
 
+from toolgate.gate.errors import Forbidden, InvalidArguments, PolicyViolation
 from toolgate.gate.pipeline import UNRULED
 from toolgate.gate.policy import NO_RULE, POLICY_ERROR
 from toolgate.gate.principal import ANONYMOUS, OF_PRINCIPAL
@@ -140,6 +141,10 @@ GATES_WORDS = (
     POLICY_ERROR,
     UNRULED.rule,
     OUT_OF_SCOPE,
+    InvalidArguments.rule,
+    Forbidden.rule,
+    PolicyViolation.rule,
+    "no-dry-run",
     CREDENTIALS_REQUIRED,
     UNREADABLE,
     SCOPE_REQUIRED,

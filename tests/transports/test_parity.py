@@ -239,7 +239,7 @@ async def test_the_audit_row_is_of_the_same_kind(
     [
         ("success", "allow", "admin-everything", "success", None),
         ("tool error", "allow", "admin-everything", "error", "not_found"),
-        ("invalid arguments", "allow", "admin-everything", "error", "invalid_arguments"),
+        ("invalid arguments", "deny", "invalid-arguments", "error", "invalid_arguments"),
         ("unknown tool", "deny", "no-rule-permits", "error", "not_found"),
         ("write", "allow", "admin-everything", "success", None),
         ("write that clashes", "allow", "admin-everything", "error", "conflict"),

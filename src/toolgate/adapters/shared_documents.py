@@ -29,5 +29,5 @@ class SharedDocuments:
     ) -> str:
         """Store a new document, unless it would give a user rights."""
         if collection == USERS and ROLES in fields:
-            raise Forbidden(REFUSED)
+            raise Forbidden(REFUSED, rule="users-roles")
         return await self._create(tx, collection, fields, document_id)

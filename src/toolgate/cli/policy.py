@@ -198,7 +198,7 @@ async def explained(
     from toolgate.gate.explanations import explain_call, explain_decision
 
     if arguments is None:
-        return explain_decision(app.gate.policy.decide(principal, tool))
+        return explain_decision(app.gate.policy.decide(principal, tool), tool)
     call = Call(
         tool=tool.name,
         arguments=arguments,

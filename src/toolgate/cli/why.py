@@ -32,6 +32,7 @@ NO_TEXT = {
     "policy-error": "A rule could not be evaluated, so the answer is no.",
     "no-access-rule-allows": "No access rule allows it: `toolgate call operator.access_rule.list`.",
 }
+OUT_OF_SCOPE = "out-of-scope"
 
 
 def why(
@@ -58,7 +59,7 @@ def why(
             {
                 "principal": principal,
                 "tool": tool,
-                "visible": verdict != "hidden",
+                "visible": verdict not in ("hidden", "disabled"),
                 "allowed": allowed,
                 "verdict": verdict,
                 "rule": answer.explanation.rule,
@@ -135,8 +136,10 @@ def _notes(
     if arguments is None:
         access = f"Pack {tool.pack.name} has access rules, which look at the arguments, too"
         return [f"{access}: ask them with --args JSON."] if tool.access else []
-    looks = "Whether what they name exists for this caller, the tool itself looks up."
-    return [looks] if arguments else []
+    return [
+        "The tool itself may still refuse: it looks up whether what the arguments name exists for "
+        "this caller, and whether the caller's role there lets it do this."
+    ]
 
 
 def _explain_binding(principal: str, tool: str, answer: Answer) -> None:
@@ -152,19 +155,25 @@ def _explain_binding(principal: str, tool: str, answer: Answer) -> None:
 def _explain(
     principal: str, tool: str, explanation: "Explanation", *, with_arguments: bool
 ) -> None:
-    so = " with these arguments" if with_arguments else ""
-    match explanation.verdict:
-        case "allowed":
-            by = "Allowed by the rules:" if with_arguments else "Allowed:"
-            say(f"{success(by)} {principal} may call {tool}{so}.")
-        case "refused":
-            say(f"{failure('Refused:')} {principal} sees {tool}, but may not call it{so}.")
-        case "hidden":
-            say(f"{failure('Hidden:')} for {principal} there is no tool {tool}.")
-        case "not found":
-            say(f"{failure('Not found:')} {principal} is bound to other ids than these.")
-        case _:
-            say(f"{failure('Invalid:')} {principal} may call {tool}, but not{so}.")
+    verdict, so = explanation.verdict, " with these arguments" if with_arguments else ""
+    if verdict == "allowed":
+        by, unless = "Allowed:", ""
+        if with_arguments:
+            by, unless = "Allowed by the rules:", ", unless the tool itself refuses"
+        say(f"{success(by)} {principal} may call {tool}{so}{unless}.")
+    else:
+        bound = explanation.rule == OUT_OF_SCOPE
+        sentences = {
+            "refused": f"{principal} sees {tool}, but may not call it{so}",
+            "hidden": f"for {principal} there is no tool {tool}",
+            "disabled": f"{tool} is switched off, and {principal} is told so",
+            "not found": f"{principal} is bound to other ids than these"
+            if bound
+            else f"{principal} finds nothing{so}",
+            "invalid": f"{principal} may call {tool}, but not{so}",
+            "failed": f"a call of {tool}{so} would fail",
+        }
+        say(f"{failure(f'{verdict.capitalize()}:')} {sentences[verdict]}.")
     lines = {"rule": explanation.rule}
     if says := explanation.message or NO_TEXT.get(explanation.rule):
         lines["says"] = says

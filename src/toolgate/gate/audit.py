@@ -131,6 +131,8 @@ class AuditLog:
             update(audit)
             .where(audit.c.id == begun.id)
             .values(
+                decision=record.decision,
+                rule=record.rule,
                 status=record.status,
                 error_type=record.error_type,
                 duration_ms=record.duration_ms,

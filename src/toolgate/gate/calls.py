@@ -38,7 +38,7 @@ class Call:
     ids: Mapping[str, str] | None = None
     """The scope ids that the arguments name, for the audit; known once they are parsed."""
     refused_by: str | None = None
-    """The rule that refused it once its arguments were known."""
+    """The rule of the error that it was refused with."""
 
 
 def context_of(call: Call, tool: AnyTool, tx: Transaction | None = None) -> Context[Any]:

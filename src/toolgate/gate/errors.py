@@ -53,6 +53,8 @@ class GateError(Exception):
     rpc: int
     """The JSON-RPC code."""
     retryable: ClassVar[bool] = False
+    rule: str | None = None
+    """Where the call is refused and has not merely failed: by which rule. For the audit alone."""
 
     def __init__(self, message: str, **extra: Any) -> None:
         super().__init__(message)
@@ -83,6 +85,7 @@ class InvalidArguments(GateError):
     status = 400
     code = "BAD_REQUEST"
     rpc = -32300
+    rule = "invalid-arguments"
 
     def __init__(self, problems: Sequence[Problem] | str) -> None:
         if isinstance(problems, str):
@@ -157,12 +160,17 @@ class TokenExpired(Unauthenticated):
 
 
 class Forbidden(GateError):
-    """The caller may see the tool, but not call it."""
+    """The caller may see the tool, but not call it; a tool that refuses names its rule."""
 
     kind = "access_denied"
     status = 403
     code = "FORBIDDEN"
     rpc = -32101
+    rule = "tool-refused"
+
+    def __init__(self, message: str, *, rule: str | None = None, **extra: Any) -> None:
+        super().__init__(message, **extra)
+        self.rule = rule or self.rule
 
 
 class ToolDisabled(Forbidden):
@@ -170,9 +178,9 @@ class ToolDisabled(Forbidden):
 
     kind = "tool_disabled"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, rule: str | None = None) -> None:
         super().__init__(
-            f"{printable(name)} is switched off by an operator. Do without it for now."
+            f"{printable(name)} is switched off by an operator. Do without it for now.", rule=rule
         )
 
 
@@ -182,6 +190,7 @@ class PolicyViolation(Forbidden):
     kind = "policy_violation"
     status = 400
     code = "BAD_REQUEST"
+    rule = "content-policy"
 
 
 class NotFound(GateError):

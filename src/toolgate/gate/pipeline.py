@@ -41,7 +41,6 @@ from toolgate.gate.outcomes import Outcome, outcome_of_error, outcome_of_result
 from toolgate.gate.policy import NO_RULE, Decision, Policy
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.request_log import log_request
-from toolgate.gate.scope import OUT_OF_SCOPE, Scope
 from toolgate.gate.tool import Effect
 from toolgate.gate.writes import Write
 from toolgate.outbound.responses import FetchFailed
@@ -91,13 +90,10 @@ class Gate:
                 raise self._refusal(call, decision)
             if waiting := self.limits.admit(call.principal, tool.name):
                 await waiting
-            arguments = (
-                call.arguments if call.request is None else await fill_from_request(call, tool)
-            )
-            args = parse(tool, arguments)
-            args = args if tool.scope is None else narrow_to_scope(tool.scope, args, call)
-            if tool.access is not None:
-                await check_access(tool, args, call)
+            if call.request is None and tool.scope is None and tool.access is None:
+                args = parse(tool, call.arguments)  # all there is to prepare: no coroutine for it
+            else:
+                args = await prepare(call, tool)
             allowed, caller = self.limits.allowances[tool.limits], call.principal.id
             turns, deadlines = allowed.turns, allowed.deadlines
             if tool.effect is Effect.READ:
@@ -147,11 +143,12 @@ class Gate:
     def _refusal(self, call: Call, decision: Decision) -> GateError:
         """Why this caller may not call this tool; a hidden tool is as good as none."""
         if decision.off:
-            return ToolDisabled(call.tool)
+            return ToolDisabled(call.tool, rule=decision.rule)
         if not decision.visible:
             near = nearest(call.tool, self._visible_names(call.principal), MISSPELLED)
             return UnknownTool(call.tool, near)
-        return Forbidden(decision.message or f"Not allowed by rule {decision.rule!r}.")
+        message = decision.message or f"Not allowed by rule {decision.rule!r}."
+        return Forbidden(message, rule=decision.rule)
 
     def _visible_names(self, principal: Principal) -> list[str]:
         """The tools to look among for what a caller may have meant: none that it cannot see."""
@@ -166,12 +163,14 @@ class Gate:
     async def _outcome_after(
         self, call: Call, tool: AnyTool | None, write: Write | None, error: Exception
     ) -> Outcome:
-        """What is answered after an error; not always a failure."""
+        """What is answered after an error, which is not always a failure; the call has its rule."""
         if write is not None:
             if done := await write.outcome_if_committed(error):
                 return done
             error = write.error_if_unknown(error)
-        return outcome_of_error(error_for_caller(error, call, self.failures), tool)
+        told = error_for_caller(error, call, self.failures)
+        call.refused_by = told.rule
+        return outcome_of_error(told, tool)
 
     def _note(
         self,
@@ -199,32 +198,30 @@ class Gate:
         self.metrics.count(name, call.transport, error_type or "success", ended.seconds)
 
 
-async def fill_from_request(call: Call, tool: AnyTool) -> Any:
+async def prepare(call: Call, tool: AnyTool) -> Any:
+    """The arguments as the handler gets them: filled in, parsed, in scope, within access rules.
+
+    An error of a refusal has the rule that refuses; of an access rule only the audit is told.
+    """
+    arguments = call.arguments if call.request is None else await _filled_in(call, tool)
+    args = parse(tool, arguments)
+    if tool.scope is not None:
+        call.ids = tool.scope.audit_ids(args)
+        args = tool.scope.narrow(args, call.principal)
+    if tool.access is not None:
+        request = AccessRequest(call.principal, tool.name, args, call.ids or {})
+        if rule := await tool.access(tool.world, request):
+            raise Forbidden("Access rules do not allow this call.", rule=rule)
+    return args
+
+
+async def _filled_in(call: Call, tool: AnyTool) -> Any:
     """The arguments with the one that the request's headers name, where they could be read."""
     source = tool.from_request
     if call.request is None or source is None or not isinstance(call.arguments, dict):
         return call.arguments
     value = await source.value(tool.world, call.request)
     return {**cast("dict[str, Any]", call.arguments), source.argument: value}
-
-
-def narrow_to_scope(scope: Scope, args: Any, call: Call) -> Any:
-    """The arguments, narrowed to what the caller is bound to; else the tool's own not-found."""
-    call.ids = scope.audit_ids(args)
-    narrowed = scope.narrow(args, call.principal)
-    if narrowed is None:
-        call.refused_by = OUT_OF_SCOPE
-        raise scope.not_found(args)
-    return narrowed
-
-
-async def check_access(tool: AnyTool, args: Any, call: Call) -> None:
-    """Raise where a rule of the tool's pack refuses this call; only the audit names the rule."""
-    if tool.access is not None:
-        request = AccessRequest(call.principal, tool.name, args, call.ids or {})
-        call.refused_by = await tool.access(tool.world, request)
-    if call.refused_by is not None:
-        raise Forbidden("Access rules do not allow this call.")
 
 
 def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> GateError:

@@ -51,15 +51,19 @@ COMPARING = ("==", "!=", "contains", "containsAny", "containsAll")
 ANNOTATIONS = {"id": '@id("no-queries")', "says": '@says("Ask for one document.")'}
 OF_THE_GATE = (
     "access-rule:",
+    "content-policy",
     "counters-unavailable",
     "credentials-required",
     "guess-limit",
+    "invalid-arguments",
     "no-access-rule-allows",
+    "no-dry-run",
     "no-rule-",
     "oauth-",
     "out-of-scope",
     "policy-error",
     "scope-required",
+    "tool-refused",
     "unreadable",
 )
 """How the names begin that audit rows have for decisions without a rule of Cedar's."""

@@ -61,7 +61,7 @@ class Scope:
     def narrow(self, args: Any, principal: Principal) -> Any:
         """The arguments, with the caller's own ids where some were left out.
 
-        None when they name an id that is not the caller's.
+        Raises the tool's own not-found when they name an id that is not the caller's.
         """
         own: dict[str, str] = {}
         for name, bound in self.only(principal).items():
@@ -69,7 +69,9 @@ class Scope:
             if value is None:
                 own[name] = bound
             elif value != bound:
-                return None
+                error = self.not_found(args)
+                error.rule = OUT_OF_SCOPE
+                raise error
         return args.model_copy(update=own) if own else args
 
     def audit_ids(self, args: Any) -> dict[str, str]:

@@ -62,7 +62,8 @@ class Write:
         if self.call.dry_run:
             outside = Target.OUTSIDE in self.tool.writes
             what = f"all that {self.tool.name} does is" if outside else "documents are"
-            raise Forbidden(f"A dry run is possible only where {what} in the database.")
+            message = f"A dry run is possible only where {what} in the database."
+            raise Forbidden(message, rule="no-dry-run")
         row = self._record(STARTED)
         await self.audit.store_now(row)
         self.started_row = row

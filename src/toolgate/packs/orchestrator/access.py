@@ -60,5 +60,6 @@ def read_only_role() -> Forbidden:
     """What a caller is told that reaches something and may not change it: it knows of it."""
     return Forbidden(
         "Your role in this project only reads: a viewer changes none of its tasks, jobs, "
-        "artifacts, preferences and skills. Ask an operator for the role member."
+        "artifacts, preferences and skills. Ask an operator for the role member.",
+        rule="project-role",
     )

@@ -333,7 +333,8 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
         return place
     if ctx.principal.bound and place.scope_type in ("user", "group"):
         raise Forbidden(
-            "A key that is bound to a project, task or job changes preferences of these alone."
+            "A key that is bound to a project, task or job changes preferences of these alone.",
+            rule="bound-key",
         )
     scope_type: Any = place.scope_type
     if not await ctx.world.work.changes(viewer_of(ctx.principal), scope_type, place.scope_id):

@@ -294,13 +294,15 @@ async def _changeable(ctx: Ctx, args: BySkill) -> tuple[Row, Row]:
     """The task and the skill, if it is the acting user's or the caller is an admin."""
     task = await _task(ctx, args.task_id, NO_SKILL)
     if args.skill_id == SYSTEM_SKILL:
-        raise Forbidden("The system's own skill can be read, but not changed or deleted.")
+        message = "The system's own skill can be read, but not changed or deleted."
+        raise Forbidden(message, rule="system-skill")
     acting = _acting(ctx, task)
     row = await ctx.world.skills.get(acting, args.skill_id)
     if row is None:
         raise NotFound(NO_SKILL)
     if row["owner_id"] != acting.user_id and Role.ADMIN not in ctx.principal.roles:
-        raise Forbidden("A skill can be changed by its owner or an admin only.")
+        message = "A skill can be changed by its owner or an admin only."
+        raise Forbidden(message, rule="skill-owner")
     if row["scope"] == "project":
         await _is_in_scope(ctx, acting, "project", row["scope_id"])
     return task, row
@@ -312,7 +314,8 @@ async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -
     user = acting.user_id
     if scope == "global":
         if Role.ADMIN not in ctx.principal.roles:
-            raise Forbidden("Only an admin can make a skill global. Use scope user or project.")
+            message = "Only an admin can make a skill global. Use scope user or project."
+            raise Forbidden(message, rule="global-skill")
         return ""
     if user is None:
         raise NotFound(f"This task has no user, so no {scope} of a user.")

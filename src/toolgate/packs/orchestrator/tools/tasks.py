@@ -111,7 +111,8 @@ async def update_task(ctx: Ctx, args: TaskMove) -> Task:
     """
     viewer = viewer_of(ctx.principal)
     if viewer.job_id is not None:
-        raise Forbidden("A key that is bound to a job moves this job, but not the task.")
+        message = "A key that is bound to a job moves this job, but not the task."
+        raise Forbidden(message, rule="bound-key")
     moved = await ctx.world.work.move_task(ctx.tx, viewer, args.task_id, args.status, args.reason)
     return task_of(moved)
 

@@ -145,7 +145,8 @@ def check_writable(key: str, principal: Principal, reserved: tuple[str, ...]) ->
     space = key.partition(".")[0]
     if space in reserved:
         listed = ", ".join(f"{one}.*" for one in reserved)
-        raise Forbidden(f"{key} can be changed by an admin only, like everything in {listed}.")
+        message = f"{key} can be changed by an admin only, like everything in {listed}."
+        raise Forbidden(message, rule="reserved-key")
 
 
 def check_system_writable(principal: Principal) -> None:
@@ -159,7 +160,8 @@ def check_system_writable(principal: Principal) -> None:
     if not of_system or principal.bound:
         raise Forbidden(
             "What is the whole system's can be changed by an admin, or by a project manager whose "
-            "key has neither a user nor a bound id. Use the scope of your user, project or task."
+            "key has neither a user nor a bound id. Use the scope of your user, project or task.",
+            rule="system-scope",
         )
 
 
