@@ -156,12 +156,13 @@ async def test_a_project_that_is_changed_is_found_by_its_new_name(kit: Kit) -> N
 async def test_a_job_is_leased_for_a_time_and_ends_with_its_result(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leased = await result(kit, "operator.job.lease", job_id=SORTING, node_id="n1", seconds=60)
-    assert (leased["status"], leased["node_id"]) == ("running", "n1")
+    given = {"job_id": SORTING, "node_id": "worker-01"}
+    leased = await result(kit, "operator.job.lease", **given, seconds=60)
+    assert (leased["status"], leased["node_id"]) == ("running", "worker-01")
     began = datetime.fromisoformat(leased["started_at"])
     until = datetime.fromisoformat(leased["lease_expires_at"])
     assert 59 <= (until - began).total_seconds() <= 90
-    taken = await refused(kit, "operator.job.lease", job_id=ABSENT, node_id="n2")
+    taken = await refused(kit, "operator.job.lease", job_id=ABSENT, node_id="worker-01")
     assert taken["type"] == "not_found"
     later = leased["lease_expires_at"]
     with monkeypatch.context() as patch:
@@ -273,7 +274,7 @@ async def test_an_id_that_is_no_handle_is_refused(kit: Kit, user_id: str) -> Non
 async def test_any_json_comes_back_as_it_was_given(kit: Kit, value: Any) -> None:
     task = await result(kit, "operator.task.create", prompt="x", acceptance_criteria=value)
     job = await result(kit, "operator.job.create", task_id=task["id"], payload=value)
-    await result(kit, "operator.job.lease", job_id=job["id"], node_id="n1")
+    await result(kit, "operator.job.lease", job_id=job["id"], node_id="worker-01")
     await result(kit, "operator.job.finish", job_id=job["id"], status="completed", result=value)
     read = await result(kit, "db.job.get", PM, job_id=job["id"])
     assert (read["payload"], read["result"]) == (value, value)

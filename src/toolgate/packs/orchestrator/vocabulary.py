@@ -49,6 +49,8 @@ JOB_MOVES: Mapping[JobStatus, tuple[JobStatus, ...]] = {
 }
 CLOSED: tuple[TaskStatus, ...] = tuple(one for one, next_ in TASK_MOVES.items() if not next_)
 """States that a task does not leave."""
+IN_VAIN: tuple[TaskStatus, ...] = tuple(one for one in CLOSED if one != "completed")
+"""States in which a task will never be completed."""
 ENDED: tuple[JobStatus, ...] = tuple(one for one, next_ in JOB_MOVES.items() if not next_)
 """States that a job does not leave."""
 HANDLE = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)

@@ -72,6 +72,13 @@ class Work(Protocol):
         """
         ...
 
+    async def keep_statuses(self, tx: Transaction, task_ids: Sequence[str]) -> Mapping[str, str]:
+        """The status of each of these tasks that there is.
+
+        Nobody changes it before the transaction ends.
+        """
+        ...
+
     async def project(self, viewer: Viewer, project_id: str | None, slug: str | None) -> Row | None:
         """One project, by its id or its slug."""
         ...

@@ -1,33 +1,29 @@
 """Projects, tasks and jobs in the gate's database."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
     and_,
     bindparam,
-    case,
     exists,
-    func,
     literal,
-    or_,
     select,
     update,
 )
-from sqlalchemy import Row as SqlRow
 
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.errors import Conflict, ResultTooLarge
+from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.access import Viewer, read_only_role
 from toolgate.packs.orchestrator.folding import folded
-from toolgate.packs.orchestrator.records import Layer, Record
+from toolgate.packs.orchestrator.records import Layer
+from toolgate.packs.orchestrator.sql.layers import layers_of
 from toolgate.packs.orchestrator.sql.reach import (
     parameters_of,
     reached_projects,
@@ -43,7 +39,6 @@ from toolgate.packs.orchestrator.sql.tables import (
     groups,
     jobs,
     members,
-    preferences,
     projects,
     tasks,
     users,
@@ -52,7 +47,6 @@ from toolgate.packs.orchestrator.vocabulary import (
     CLOSED,
     ENDED,
     JOB_MOVES,
-    STRENGTH,
     TASK_MOVES,
     JobStatus,
     ScopeType,
@@ -61,8 +55,6 @@ from toolgate.packs.orchestrator.vocabulary import (
 from toolgate.packs.orchestrator.work import Projects, Row
 
 ESCAPE = "\\"
-MOST_EFFECTIVE_BYTES = 4 * 1024 * 1024
-"""Of all the preferences that apply to a task, together."""
 WRITABLE = "writable"
 """The column that says whether the caller may change the row."""
 
@@ -160,6 +152,15 @@ class SqlWork:
 
         return await tx.run(work)
 
+    async def keep_statuses(self, tx: Transaction, task_ids: Sequence[str]) -> Mapping[str, str]:
+        """The status of each task; nobody changes it before the transaction ends."""
+        wanted = select(tasks.c.id, tasks.c.status).where(tasks.c.id.in_(task_ids))
+        # In one order, so that two who do this do not wait for each other.
+        wanted = wanted.order_by(tasks.c.id).with_for_update(read=True)
+        return await tx.run(
+            lambda connection: {row.id: row.status for row in connection.execute(wanted)}
+        )
+
     async def project(self, viewer: Viewer, project_id: str | None, slug: str | None) -> Row | None:
         """One project, by its id or its slug."""
         one = projects.c.id == project_id if slug is None else projects.c.slug == slug
@@ -209,18 +210,7 @@ class SqlWork:
 
     async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
         """Every preference that applies to a task, weakest first; None without such a task."""
-        wanted = _layers(viewer, task_id)
-        rows = await self._database.read(lambda one: one.execute(wanted).all(), quick=True)
-        if not rows:
-            return None
-        size = rows[0].total_bytes or 0
-        if size > MOST_EFFECTIVE_BYTES:
-            raise ResultTooLarge(
-                f"The preferences that apply to this task have {size} bytes, over the limit of "
-                f"{MOST_EFFECTIVE_BYTES}. Shorten or delete some of them."
-            )
-        found = [_layer(row) for row in rows if row.key is not None]
-        return sorted(found, key=_strength)
+        return await layers_of(self._database, viewer, task_id)
 
     async def _first(self, wanted: "Select[*tuple[Any, ...]]") -> Row | None:
         row = await self._database.read(
@@ -284,7 +274,9 @@ def _times(to: JobStatus, row: Row, now: str) -> dict[str, Any]:
         return {"started_at": row["started_at"] or now, "ended_at": None}
     if to in ENDED:
         return {"ended_at": now, "lease_expires_at": None}
-    return {"lease_expires_at": None} if to == "queued" else {}
+    if to == "queued":  # the next attempt, on whichever node
+        return {"lease_expires_at": None, "node_id": None, "started_at": None}
+    return {}
 
 
 def _cancel_below(connection: Connection, task_id: str, now: str) -> None:
@@ -336,51 +328,3 @@ def _written_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
             return exists().where(projects.c.id == scope_id, written_projects(viewer))
         case _:
             return literal(True)
-
-
-def _layers(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":
-    """One row for each preference; one without a key where a task has none."""
-    owner: ColumnElement[str | None] = tasks.c.created_by
-    if viewer.user_id is not None:  # what another user prefers elsewhere is not read
-        owner = case((owner == viewer.user_id, owner))
-    columns = (tasks.c.id, tasks.c.project_id, owner.label("owner"))
-    task = select(*columns).where(tasks.c.id == task_id, reached_tasks(viewer)).cte("task")
-    of_groups = select(members.c.group_id).where(members.c.user_id == task.c.owner)
-    here = or_(
-        preferences.c.scope_type == "system",
-        and_(preferences.c.scope_type == "group", preferences.c.scope_id.in_(of_groups)),
-        and_(preferences.c.scope_type == "user", preferences.c.scope_id == task.c.owner),
-        and_(preferences.c.scope_type == "project", preferences.c.scope_id == task.c.project_id),
-        and_(preferences.c.scope_type == "task", preferences.c.scope_id == task.c.id),
-    )
-    keys = list(preferences.primary_key)
-    size = func.sum(preferences.c.size + func.length(preferences.c.key)).over()
-    # Sizes first: where they are too large together, no value is read.
-    sized = select(*keys, size.label("total_bytes")).select_from(
-        task.outerjoin(preferences, and_(here, ~preferences.c.deleted))
-    )
-    listed = sized.cte("listed")
-    same = and_(*(one == listed.c[one.name] for one in keys))
-    fits = listed.c.total_bytes <= MOST_EFFECTIVE_BYTES
-    return select(preferences, listed.c.total_bytes).select_from(
-        listed.outerjoin(preferences, and_(same, fits))
-    )
-
-
-def _layer(row: "SqlRow[Any]") -> Layer:
-    return Layer(
-        row.scope_type,
-        row.scope_id,
-        Record(
-            key=row.key,
-            value=orjson.loads(row.value),
-            value_type=row.value_type,
-            version=row.version,
-            updated_at=row.updated_at,
-            updated_by=row.updated_by,
-        ),
-    )
-
-
-def _strength(layer: Layer) -> tuple[Any, ...]:
-    return (STRENGTH[layer.scope_type], layer.scope_id, layer.record.updated_at, layer.record.key)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.errors import NotFound
+from toolgate.gate.errors import Conflict, NotFound
 from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
@@ -22,7 +22,8 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
     needed,
 )
 from toolgate.packs.orchestrator.tools.tasks import NO_JOB, Job, Task, job_of, task_of
-from toolgate.packs.orchestrator.vocabulary import JobStatus, TaskStatus
+from toolgate.packs.orchestrator.vocabulary import IN_VAIN, JobStatus, TaskStatus
+from toolgate.packs.orchestrator.work import Row
 
 family = Family("operator_work", ORCHESTRATOR)
 
@@ -114,14 +115,17 @@ class Jobs(Output):
     example={"prompt": "Write the imprint.", "user_id": "alice"},
 )
 async def create_task(ctx: Ctx, args: NewTask) -> Task:
-    """Create a task that is pending. Canceling one that it depends on cancels it too."""
+    """Create a task that is pending.
+
+    Canceling one that it depends on cancels it too. It cannot depend on one that is failed,
+    canceled or superseded.
+    """
     store = ctx.world.administration
     if args.user_id is not None:
         await needed(ctx, "user", id=args.user_id)
     if args.project_id is not None:
         await needed(ctx, "project", id=args.project_id)
-    for one in args.depends_on:
-        await needed(ctx, "task", id=one)
+    await _check_dependencies(ctx, args.depends_on)
     row: dict[str, Any] = {
         "id": str(uuid.uuid4()),
         "status": "pending",
@@ -135,6 +139,20 @@ async def create_task(ctx: Ctx, args: NewTask) -> Task:
         link = {"task_id": row["id"], "depends_on": one}
         await store.create(ctx.tx, "dependency", link)
     return task_of(stored)
+
+
+async def _check_dependencies(ctx: Ctx, task_ids: list[str]) -> None:
+    statuses = await ctx.world.work.keep_statuses(ctx.tx, task_ids)
+    for one in task_ids:
+        status = statuses.get(one)
+        if status is None:
+            raise NotFound(f"There is no task {one!r}.")
+        if status in IN_VAIN:
+            raise Conflict(
+                f"Task {one!r} is {status} and will not be completed, so what depends on it would "
+                "wait for ever. Leave it out of depends_on.",
+                task_status=status,
+            )
 
 
 @family.tool("operator.task.list", role=Role.ADMIN, effect=Effect.READ, title="List tasks")
@@ -201,12 +219,16 @@ async def list_jobs(ctx: Ctx, args: JobsListed) -> Jobs:
 async def lease(ctx: Ctx, args: Lease) -> Job:
     """Let a node run a queued job for some time; past that the lease has expired.
 
-    A job of a closed task runs no more.
+    While a lease is in force, only the node that holds it gets it again, for longer. A job of a
+    closed task runs no more.
     """
+    if await ctx.world.nodes.get(args.node_id) is None:
+        raise NotFound(f"There is no node {args.node_id!r}. operator.node.create makes one.")
     viewer = viewer_of(ctx.principal)
     moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, "running")
     if moved is None:
         raise NotFound(NO_JOB)
+    _check_free(moved, args.node_id)
     until = datetime.fromisoformat(timestamp()) + timedelta(seconds=args.seconds)
     values = {
         "node_id": args.node_id,
@@ -214,6 +236,18 @@ async def lease(ctx: Ctx, args: Lease) -> Job:
     }
     key = {"id": args.job_id}
     return job_of(await ctx.world.administration.update(ctx.tx, "job", key, values))
+
+
+def _check_free(job: Row, node_id: str) -> None:
+    """Raise `Conflict` where another node holds a lease; a job that was queued has none."""
+    until = job["lease_expires_at"]
+    if until is not None and job["node_id"] != node_id:
+        raise Conflict(
+            f"The job runs on node {job['node_id']!r}, leased until {until}. End it with "
+            "operator.job.finish, or wait for the end of the lease and queue it again.",
+            node_id=job["node_id"],
+            lease_expires_at=until,
+        )
 
 
 @family.tool(
