@@ -236,3 +236,31 @@ def test_options_may_stand_before_the_subcommand(cli: Any, data: Path, tmp_path:
     assert cli("tools", "show", "get_document").code == 2
     assert cli("tools", "--data", "elsewhere", "show", "get_document").code == 0
     assert not (tmp_path / ".toolgate").exists()
+
+
+FAILING = """from toolgate.extend import tool
+
+@tool(input_schema={"type": "object"}, annotations={"readOnlyHint": True})
+async def it_fails(ctx, args):
+    "Fails."
+    raise KeyError("the words of the error")
+
+tools = [it_fails]
+"""
+
+
+@pytest.mark.usefixtures("data")
+def test_a_traceback_is_printed_at_level_debug_alone(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools.py").write_text(FAILING)
+    monkeypatch.setenv("TOOLGATE_EXTEND__TOOLS", "tools.py")
+    ended = cli("call", "it_fails")
+    assert (ended.code, "Traceback" in ended.err) == (1, False)
+    assert f"it_fails failed: KeyError in {tmp_path / 'tools.py'}:6" in ended.err
+    monkeypatch.setenv("TOOLGATE_LOG__LEVEL", "debug")
+    ended = cli("call", "it_fails")
+    assert (ended.code, "Traceback" in ended.err) == (1, True)
+    assert "the words of the error" in ended.err
+    monkeypatch.setenv("TOOLGATE_LOG__LEVEL", "info")
+    assert "Traceback" not in cli("call", "it_fails").err

@@ -9,8 +9,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 from tests.gate.tools import Said, a_tool, offer
 
+from toolgate.gate.attachments import Attachment
 from toolgate.gate.failures import FailureLog, origin
-from toolgate.gate.tool import Input
+from toolgate.gate.tool import Input, Output
 from toolgate.testing import opened_kit
 from toolgate.testing.kit import ADMIN
 from toolgate.transports.mcp.sdk_requests import Caller
@@ -58,6 +59,52 @@ async def test_a_defect_has_one_line_with_its_place_and_no_values(
     assert told.levelno == logging.ERROR
     assert told.getMessage() == (f"it.fails failed: {kind} in {__file__}:{line} (request id test)")
     assert SECRET not in caplog.text
+
+
+class Picture(Output):
+    title: str
+    content: Attachment
+    sizes: dict[str, int]
+
+
+async def writes(ctx: Any, args: Text) -> Said:
+    return Said(found=ctx.tx)
+
+
+async def hands_over_bytes(ctx: Any, args: Text) -> Picture:
+    given: Any = {"title": "x", "content": args.it.encode(), "sizes": {args.it: args.it}}
+    return Picture(**given)
+
+
+SAYING: dict[str, tuple[Any, int, str]] = {
+    "a write of a tool that reads": (
+        writes, 1, "NotAWrite in {}: ctx.tx is for tools declared WRITE or DESTROY, and this one "
+        "reads",
+    ),
+    "fields of a model": (
+        hands_over_bytes, 2, "ValidationError in {}: field content (is_instance_of), field sizes "
+        "(int_parsing)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SAYING)
+async def test_a_mistake_of_a_handlers_author_is_told_in_full_and_without_values(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    handler, after, told = SAYING[what]
+    async with opened_kit(tmp_path, plugins=offer(a_tool("it.fails", handler, takes=Text))) as kit:
+        assert (await kit.call("it.fails", it=SECRET)).status == 500
+    place = f"{__file__}:{handler.__code__.co_firstlineno + after}"
+    assert caplog.messages == [f"it.fails failed: {told.format(place)} (request id test)"]
+    assert SECRET not in caplog.text
+
+
+async def test_arguments_that_are_not_named_are_told_how(tmp_path: Path) -> None:
+    async with opened_kit(tmp_path) as kit:
+        wrong: Any = {"city": "Rome"}
+        with pytest.raises(TypeError, match=r"takes arguments by name, as in kit\.call"):
+            await kit.call("list_collections", wrong)
 
 
 async def test_the_whole_traceback_is_there_for_who_asks_for_it(

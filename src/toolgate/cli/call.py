@@ -8,6 +8,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.arguments import read_arguments
+from toolgate.cli.logs import log_tracebacks
 from toolgate.cli.options import ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import json_for_terminal, note, on_terminal
 from toolgate.cli.principals import As, principal_named
@@ -82,6 +83,8 @@ def call(
     if save is not None:
         check_place(save, dry_run=dry_run)
     settings = command_settings(ctx, config, data)
+    if settings.log.level == "debug":
+        log_tracebacks()
     options = CallOptions(name, pairs or [], json_text, dry_run, save is not None, principal)
     outcome, code = environment.run_async(lambda: _call(settings, options))
     if outcome.attached is None or save_attachment(outcome, save, force=force):

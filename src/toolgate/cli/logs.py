@@ -26,6 +26,12 @@ def log_defects_only() -> None:
     logging.getLogger("toolgate").setLevel(logging.NOTSET)
 
 
+def log_tracebacks() -> None:
+    """For a command that runs somebody's code, at level `debug`: all that is logged, in full."""
+    _to_stderr(logging.Formatter(FORMAT), logging.WARNING)
+    logging.getLogger("toolgate").setLevel(logging.DEBUG)
+
+
 def _to_stderr(formatter: logging.Formatter, level: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)

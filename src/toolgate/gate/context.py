@@ -15,6 +15,10 @@ Report = Callable[[float, float | None, str | None], Awaitable[None]]
 """Tells whoever waits for a call how far it has come: done, of how much, in words."""
 
 
+class NotAWrite(RuntimeError):
+    """A tool that is declared to read asks for a transaction."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Context(Generic[World]):
     """One call: who makes it, and the ports of the tool's pack."""
@@ -33,7 +37,7 @@ class Context(Generic[World]):
     def tx(self) -> Transaction:
         """The transaction this write commits in; with its audit row, if all of it is in there."""
         if self.transaction is None:
-            raise RuntimeError("a tool declared READ must not write")
+            raise NotAWrite("ctx.tx is for tools declared WRITE or DESTROY, and this one reads")
         return self.transaction
 
     async def progress(

@@ -10,9 +10,12 @@ import sysconfig
 import traceback
 from typing import cast
 
+from pydantic import BaseModel, ValidationError
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.db.outages import describe, is_outage
+from toolgate.gate import context
+from toolgate.gate.context import NotAWrite
 from toolgate.gate.errors import BadResult, GateError
 from toolgate.throttled_log import ThrottledLog
 
@@ -20,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 MOST_KINDS = 1000
 SERVER_ERROR = 500
+CONTEXT = context.__file__
+"""What it raises, a handler asked for."""
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
@@ -46,8 +51,10 @@ class FailureLog:
         """Log an error that nobody expected: its type, and where to look."""
         logger.debug("%s: %s failed", request_id, tool, exc_info=error)
         kind = origin(error)
-        if isinstance(error, DBAPIError | BadResult):  # whose words are without values
+        if isinstance(error, DBAPIError | BadResult | NotAWrite):  # whose words are without values
             kind = f"{kind}: {describe(error)}"
+        elif isinstance(error, ValidationError) and (fields := _wrong_fields(error)):
+            kind = f"{kind}: {fields}"
         self._log(request_id, tool, kind, logging.ERROR)
 
     def _log(self, request_id: str, tool: str, kind: str, level: int) -> None:
@@ -56,6 +63,15 @@ class FailureLog:
             log = self._logs[tool, kind] = ThrottledLog(logger, level=level)
         if log is not None:
             log.record("%s failed: %s (request id %s)", tool, kind, request_id)
+
+
+def _wrong_fields(error: ValidationError) -> str:
+    """Declared fields of a model that could not be made, and why; values may be in neither."""
+    last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
+    made = last[0].f_locals.get("self") if last else None
+    known = type(made).model_fields if isinstance(made, BaseModel) else {}
+    wrong = [(one["loc"][0], one["type"]) for one in error.errors() if one["loc"]]
+    return ", ".join(f"field {name} ({kind})" for name, kind in wrong if name in known)
 
 
 def origin(error: BaseException) -> str:
@@ -68,6 +84,6 @@ def origin(error: BaseException) -> str:
     kind, frames = type(error).__name__, traceback.extract_tb(error.__traceback__)
     if not frames:
         return kind
-    own = [one for one in frames if not one.filename.startswith((*LIBRARIES, "<"))]
+    own = [one for one in frames if not one.filename.startswith((*LIBRARIES, "<", CONTEXT))]
     last = (own or frames)[-1]
     return f"{kind} in {last.filename}:{last.lineno}"
