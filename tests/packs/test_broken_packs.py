@@ -120,6 +120,19 @@ def test_what_opens_a_pack_and_is_no_context_manager_is_told_the_decorator(
     assert told in ended.err + ended.out
 
 
+def test_what_opens_a_pack_and_returns_is_told_to_yield(
+    cli: Any, install: Install, tmp_path: Path
+) -> None:
+    source = OPENS.replace('yield {}["port"]', "return None").replace(', commands="%s"', "")
+    install("zoo_returns", source)
+    data = ["--data", str(tmp_path / "data")]
+    assert cli("db", "upgrade", *data).code == 0
+    ended = cli("call", "list_collections", *data)
+    assert ended.code == 2
+    told = "Pack 'zoo', field open: yield its world instead of returning it."
+    assert told in ended.err + ended.out
+
+
 @pytest.mark.parametrize(
     ("source", "told"),
     [

@@ -15,7 +15,7 @@ from toolgate import packs
 from toolgate.cli.main import commands
 from toolgate.gate.offer import COMMANDS, PATHS, BadOffer, check_offer
 from toolgate.identity.oauth.server import ALIASES
-from toolgate.pack import SENTENCE, Offer, Pack, Prompt, Resource, Route, Schema
+from toolgate.pack import SENTENCE, Family, Offer, Pack, Prompt, Resource, Route, Schema
 from toolgate.settings import read_settings
 
 MIGRATIONS = "toolgate.packs.content.migrations"
@@ -44,6 +44,16 @@ REFUSED = {
     "own": (offer_of("own"), "'own', field pack: tools of your own are called that"),
     "letters": (offer_of("My-Pack"), "'My-Pack', field pack: use a-z, 0-9 and _"),
     "command": (offer_of("audit", commands="a:b"), "field commands: toolgate has a command audit"),
+    "commands": (
+        offer_of(commands="comands"),
+        "field commands: write it as module:function, not 'comands'",
+    ),
+    "family": (
+        offer_of(tools=Family("weather", Pack("weather", SENTENCE, "It."))),
+        "field tools: give the declared tools, such as tools=tuple(family.tools)",
+    ),
+    "function": (offer_of(tools=(offer_of,)), "field tools: one is a function. Give the declared"),
+    "settings": (offer_of(settings=dict), "field settings: give a class that is derived from Sec"),
     "table": (offer_of(schema=schema("rows")), "field schema: call table rows weather_rows"),
     "version": (
         offer_of(schema=schema(version="alembic_version")),

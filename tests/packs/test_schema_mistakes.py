@@ -81,7 +81,10 @@ def test_an_upgrade_that_leaves_something_out_is_taken_back(
     assert ended.code == 2
     assert f"do not make {missing}. Nothing was changed" in ended.err
     installed.write_text(FIRST)
-    assert "(pack zoo) from nothing to 0001." in cli("db", "upgrade").out
+    upgraded = cli("db", "upgrade").out
+    assert upgraded.startswith("Upgraded the database from nothing to ")
+    assert ", the tables of pack zoo from nothing to 0001." in upgraded
+    assert ", pack zoo 0001." in cli("db", "upgrade").out
     assert cli("call", "zoo.count").json == {"animals": 0}
 
 
@@ -110,8 +113,29 @@ def test_what_a_database_lacks_is_a_defect_and_no_outage(
     assert ended.code == 1
     assert f"zoo.count failed: OperationalError in {tmp_path}" in ended.err
     assert ("no such table: zoo_animals" in ended.err) is statement.startswith("DROP")
+    assert ("no such column: zoo_animals.legs" in ended.err) is statement.startswith("ALTER")
     assert f"it lacks {missing}" in cli("doctor").out
     assert f"lacks {missing}" in cli("db", "upgrade").err
+
+
+BROKEN = {
+    "name": ("op.create_table", "op.creat_table", 6, "AttributeError: module 'alembic.op' has no"),
+    "syntax": ("def upgrade() -> None:", "def upgrade( -> None:", 5, "SyntaxError: "),
+    "statement": ("op.create_table", "op.drop_table('zoo');op.f", 6, "no such table: zoo"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_migration_that_fails_is_named_with_its_line(
+    cli: Any, installed: Path, tmp_path: Path, what: str
+) -> None:
+    right, wrong, line, words = BROKEN[what]
+    installed.write_text(FIRST.replace(right, wrong))
+    ended = cli("db", "upgrade")
+    assert ended.code == 2
+    assert f"A migration of pack 'zoo' fails: {installed}:{line}: " in ended.err
+    assert words in ended.err
+    assert "Something went wrong on our side" not in ended.err
 
 
 def test_a_migration_without_anything_to_run_is_named(cli: Any, installed: Path) -> None:

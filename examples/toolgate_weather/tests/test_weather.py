@@ -9,4 +9,5 @@ async def test_what_was_noted_can_be_read(tmp_path):
         await kit.call("weather.note", city="Rome", celsius=20)
         read = await kit.call("weather.get", city="Rome")
         assert read.body == {"city": "Rome", "temperature": 68.0, "unit": "fahrenheit"}
-        assert (await kit.call("weather.get", city="Nowhere")).error_type == "not_found"
+        unknown = await kit.call("weather.get", city="Nowhere")
+        assert unknown.body["error"].startswith("Nothing is known of Nowhere.")

@@ -37,10 +37,11 @@ def upgrade(
         of_packs = {one.pack: {"from": one.before, "to": one.after} for one in packs}
         say_json({"from": gate.before, "to": gate.after, "packs": of_packs})
     elif not changed:
-        say(f"The database already has the newest schema: {upgrades[0].after}.")
+        gate, *packs = upgrades
+        of_packs = "".join(f", pack {one.pack} {one.after}" for one in packs)
+        say(f"The database already has the newest schema: {gate.after}{of_packs}.")
     else:
-        told = ", ".join(one.words() for one in changed)
-        say(f"Upgraded the database {told}.")
+        say(f"Upgraded {', '.join(one.words() for one in changed)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class Upgrade:
 
     def words(self) -> str:
         """From where to where."""
-        of = f"(pack {self.pack}) " if self.pack else ""
-        return f"{of}from {self.before or 'nothing'} to {self.after}"
+        what = f"the tables of pack {self.pack}" if self.pack else "the database"
+        return f"{what} from {self.before or 'nothing'} to {self.after}"
 
 
 async def _upgrade(settings: "Settings") -> tuple[list[Upgrade], list[str]]:

@@ -4,6 +4,7 @@ SQLAlchemy leaves parameters out (`hide_parameters`), but the database's own wor
 (id)=(…) already exists". They must reach neither a log nor a traceback.
 """
 
+import re
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
@@ -12,7 +13,7 @@ HARMLESS = ("08", "25", "28", "3D", "40", "53", "55", "57", "58", "XX", "42P01",
 """Classes of SQLSTATE whose messages speak of the server: connection, transaction, sign-in, name,
 rollback, resources, locks, operator, system, internal; and the codes for a table and a column that
 are not there. All others may quote what was asked."""
-HARMLESS_SQLITE = ("no such table", "unable to", "cannot ")
+HARMLESS_SQLITE = re.compile(r"no such table|no such column: [\w.]+\Z|unable to|cannot ")
 GENERAL = "SQLITE_ERROR"
 
 
@@ -32,7 +33,7 @@ def _safe_text(origin: BaseException) -> str:
     if isinstance(state, str):
         return f"{_primary(origin, state)} [{state}]"
     if getattr(origin, "sqlite_errorname", None) == GENERAL:
-        return text if text.startswith(HARMLESS_SQLITE) else f"the statement failed [{GENERAL}]"
+        return text if HARMLESS_SQLITE.match(text) else f"the statement failed [{GENERAL}]"
     return text
 
 

@@ -3,13 +3,16 @@
 Each has a history of its own, so that a pack can be switched off, or be another package's.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import traceback
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 
 from toolgate.db.engine import Database
+from toolgate.db.outages import describe, is_outage
 from toolgate.db.schemas import GATE, Schema
 
 if TYPE_CHECKING:
@@ -101,7 +104,8 @@ def _upgrade(connection: Connection, every: Sequence[Schema]) -> None:
                 f"({schema.newest}). Use the version that made it, or a newer one."
             )
         if revision != schema.newest:
-            _run(connection, schema)
+            with _told(schema):
+                _run(connection, schema)
             if missing := next(_missing(connection, schema), None):
                 raise OtherSchema(
                     f"The migrations in {schema.migrations} do not make {missing}. Nothing was "
@@ -134,6 +138,31 @@ def _run(connection: Connection, schema: Schema) -> None:
     from alembic import command  # noqa: PLC0415
 
     command.upgrade(_config(connection, schema), "head")
+
+
+@contextmanager
+def _told(schema: Schema) -> Generator[None]:
+    """Raise `OtherSchema` where a migration of a pack fails by itself, and say in which line."""
+    try:
+        yield
+    except Exception as error:
+        if schema.pack is None or isinstance(error, OtherSchema) or is_outage(error):
+            raise
+        what = f"{_place(schema, error)}{type(error).__name__}: {describe(error).rstrip('.')}"
+        raise OtherSchema(
+            f"A migration of pack {schema.pack!r} fails: {what}. Nothing was changed: correct it, "
+            "and upgrade again."
+        ) from error
+
+
+def _place(schema: Schema, error: Exception) -> str:
+    """The line of a migration that an error comes from, as `FILE:LINE: `."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}: "
+    folder = str(resources.files(schema.migrations))
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [one for one in frames if one.filename.startswith(folder)]
+    return f"{own[-1].filename}:{own[-1].lineno}: " if own else ""
 
 
 def _config(connection: Connection, schema: Schema) -> "Config":

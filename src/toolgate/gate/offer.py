@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
@@ -143,6 +143,10 @@ PATHS = frozenset(
 """What the server answers itself, with all that is below; a route there would never be reached."""
 
 
+HOW_TO_OPEN = "make it an async generator function under @contextlib.asynccontextmanager"
+COMMAND_GROUP = re.compile(r"[\w.]+:\w+")
+
+
 class BadOffer(BadSettings):
     """A pack would get in the way of toolgate or of another pack; the message says where."""
 
@@ -154,8 +158,13 @@ def opening(offer: AnyOffer, site: Site, section: Any) -> AbstractAsyncContextMa
     if not hasattr(manager, "__aenter__"):
         if inspect.iscoroutine(manager):
             manager.close()
-        step = "make it an async generator function under @contextlib.asynccontextmanager"
-        raise BadOffer(f"Pack {offer.pack.name!r}, field open: {step}.")
+        raise BadOffer(f"Pack {offer.pack.name!r}, field open: {HOW_TO_OPEN}.")
+    body = getattr(manager, "gen", None)  # of a function under @asynccontextmanager
+    if inspect.iscoroutine(body):
+        body.close()
+        raise BadOffer(
+            f"Pack {offer.pack.name!r}, field open: yield its world instead of returning it."
+        )
     return manager
 
 
@@ -173,6 +182,7 @@ def _problems(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str
         yield "pack", "toolgate has settings of that name. Give the pack another name"
     if name == OWN:
         yield "pack", "tools of your own are called that. Give the pack another name"
+    yield from _wrong_types(offer)
     if offer.commands and name in COMMANDS:
         yield "commands", f"toolgate has a command {name}. Give the pack another name"
     if offer.schema:
@@ -184,6 +194,21 @@ def _problems(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str
             )
             yield "tools", f"{conflict}. Choose another path"
     yield from _doubles(offer, others)
+
+
+def _wrong_types(offer: AnyOffer) -> Iterator[tuple[str, str]]:
+    """What a type checker would have told; without one, it fails far from where it was written."""
+    tools: Any = offer.tools
+    if not isinstance(tools, tuple | list):
+        yield "tools", "give the declared tools, such as tools=tuple(family.tools)"
+    elif strange := [one for one in cast("Sequence[Any]", tools) if not isinstance(one, Tool)]:
+        kind = type(strange[0]).__name__
+        yield "tools", f"one is a {kind}. Give the declared tools, tools=tuple(family.tools)"
+    section: Any = offer.settings
+    if section is not None and not (isinstance(section, type) and issubclass(section, Section)):
+        yield "settings", "give a class that is derived from Section (of toolgate.pack)"
+    if offer.commands and not COMMAND_GROUP.fullmatch(offer.commands):
+        yield "commands", f"write it as module:function, not {offer.commands!r}"
 
 
 def _schema_problems(pack: str, schema: Schema) -> Iterator[str]:

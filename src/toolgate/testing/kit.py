@@ -32,6 +32,11 @@ class Kit:
         self, tool: str, /, as_: Principal = ADMIN, *, dry_run: bool = False, **arguments: Any
     ) -> Outcome:
         """One call through the gate."""
+        if not isinstance(as_, Principal):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f'kit.call takes arguments by name, as in kit.call("{tool}", city="Rome"); '
+                "kit.send takes them as a dict"
+            )
         return await self.send(tool, arguments, as_, dry_run=dry_run)
 
     async def send(
