@@ -200,7 +200,6 @@ VALUES: dict[str, tuple[str, Any]] = {
     "limits.connections": ("500", 500),
     "policy.folder": ("rules", Path("rules")),
     "policy.read_only": ("true", True),
-    "policy.pm_adds_images": ("true", True),
     "backend.namespace": (SPACE, UUID(SPACE)),
     "content.default_project": ("garden", "garden"),
     "orchestrator.node_inactive_seconds": ("30", 30),

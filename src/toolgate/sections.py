@@ -166,15 +166,11 @@ class PolicySettings(Section):
 
     switches: ClassVar[Mapping[str, str]] = {
         "read_only": "read_only",
-        "pm_adds_images": "pm_adds_images",
         "disabled": "disabled",
     }
 
     folder: Path | None = Field(default=None, description="Folder with your own .cedar rules.")
     read_only: bool = Field(default=False, description="Refuse every write by every tool.")
-    pm_adds_images: bool = Field(
-        default=False, description="Allow a project manager to allow further sandbox images."
-    )
     disabled: Words = Field(
         default=(),
         description="Tools and packs that are switched off; they exist for nobody. "

@@ -9,15 +9,10 @@ import pytest
     ("enabled", "pack", "told"),
     [
         ("appdata", "content", "Pack 'content' is not enabled, so there are no commands of it."),
-        (
-            "",
-            "orchestrator",
-            "Name it in the setting packs.enabled, beside the packs that you have.",
-        ),
         ("", "backend", "Pack 'backend' has no commands."),
         ("", "xyz", "No such command 'xyz'. See `toolgate --help`."),
     ],
-    ids=["not among those enabled", "not enabled by default", "without commands", "no pack"],
+    ids=["not among those enabled", "without commands", "no pack"],
 )
 def test_a_pack_without_this_command_says_why(
     cli: Any, monkeypatch: pytest.MonkeyPatch, enabled: str, pack: str, told: str

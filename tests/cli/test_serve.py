@@ -21,6 +21,7 @@ from tests.patience import PATIENT
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from toolgate import packs
 from toolgate.stop_signals import StopSignals
 
 
@@ -33,7 +34,7 @@ def audit_count(folder: Path) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("demo", [(), ("--demo",)], ids=["empty", "demo"])
-@pytest.mark.parametrize("enabled", ["appdata", "backend", "content", "orchestrator"])
+@pytest.mark.parametrize("enabled", packs.SHIPPED)
 def test_the_call_that_is_shown_succeeds_with_every_pack(
     served: Any, enabled: str, demo: tuple[str, ...]
 ) -> None:

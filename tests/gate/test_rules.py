@@ -18,7 +18,6 @@ from toolgate.gate.rules import BadPolicy, check, rules_of
 from toolgate.gate.scope import OUT_OF_SCOPE
 from toolgate.gate.tool import OF_TOOL
 from toolgate.identity.oauth.audit_notes import GRANTED
-from toolgate.packs.orchestrator.access_rules import NO_RULE as NO_ACCESS_RULE
 from toolgate.testing import opened_kit
 from toolgate.transports.edge import COUNTERS_UNAVAILABLE, GUESS_LIMIT, SCOPE_REQUIRED
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED, UNREADABLE
@@ -151,7 +150,7 @@ GATES_WORDS = (
     GUESS_LIMIT,
     COUNTERS_UNAVAILABLE,
     GRANTED,
-    NO_ACCESS_RULE,
+    "no-access-rule-allows",
     "access-rule:1",
 )
 

@@ -4,8 +4,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import cli, data, empty_data
 
 from toolgate.testing import Kit, opened_kit
+
+__all__ = ["cli", "data", "empty_data", "kit"]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ RESERVED = "mcp."
 SETTING_TOOLS = "db.system_setting."
 """Tools whose names begin so stay on: nobody could take back a switch that switches them off."""
 PM_ADDS_IMAGES = "agents.project_manager.sandbox.allow_add_to_allowed_images"
+"""For `sandbox.allowed_images.add`, a tool to come: the value is right by then."""
 
 
 def tool_of(key: str) -> str | None:

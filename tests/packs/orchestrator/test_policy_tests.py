@@ -149,6 +149,13 @@ def test_a_tool_of_a_pack_that_is_not_enabled_is_named_as_such(cli: Any, words: 
     assert "It is in pack orchestrator, which is not enabled (setting packs.enabled)." in ended.err
 
 
+def test_a_pack_that_is_not_enabled_by_default_has_no_commands(cli: Any) -> None:
+    refused = cli("orchestrator", "import")
+    assert (refused.code, refused.out) == (2, "")
+    told = "Name it in the setting packs.enabled, beside the packs that you have."
+    assert told in " ".join(refused.err.split())
+
+
 @pytest.mark.parametrize("words", [["tools", "--pack"], ["switch", "off"]], ids=["tools", "switch"])
 def test_a_pack_that_is_not_enabled_is_named_as_such(cli: Any, words: list[str]) -> None:
     assert cli("db", "upgrade").code == 0
