@@ -13,16 +13,20 @@ import signal
 import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import Any
 
-URL = os.environ.get("GATE_URL", "http://127.0.0.1:8765").rstrip("/")
+EXAMPLE = "http://127.0.0.1:8765"
+URL = os.environ.get("GATE_URL", EXAMPLE).strip().rstrip("/")
+KEY = os.environ.get("NODE_KEY", "").strip()
 HEADERS = {
-    "Authorization": f"Bearer {os.environ.get('NODE_KEY', '')}",
+    "Authorization": f"Bearer {KEY}",
     "Content-Type": "application/json",
 }
 PASSING = (409, 429, 502, 503, 504)
 """Answers after which it is worth to try again; 409: there is a newer configuration by now."""
+NEW_KEY = "operator.node.create shows the key of a new node, operator.node.replace_key a new one."
 Answer = dict[str, Any]
 
 
@@ -42,7 +46,8 @@ def call(tool: str, **arguments: Any) -> Answer:
         if error.code in PASSING:
             raise
         said = error.read().decode(errors="replace")
-        raise Refused(f"worker_node.{tool} answered {error.code}: {said}") from None
+        step = f" {NEW_KEY}" if error.code == 401 else ""
+        raise Refused(f"worker_node.{tool} answered {error.code}: {said}{step}") from None
 
 
 def snapshot() -> Answer:
@@ -111,17 +116,37 @@ class Worker:
                 return answered
 
 
+def seconds(text: str) -> float:
+    """A time to wait; for `--interval`."""
+    if not 0 < float(text) < float("inf"):
+        raise ValueError(text)
+    return float(text)
+
+
+def problem_of_environment() -> str | None:
+    """What is wrong with NODE_KEY or GATE_URL; the key itself is not repeated."""
+    if KEY in ("", "null"):  # what jq prints where there is no key
+        return f"NODE_KEY is not set. {NEW_KEY}"
+    if not (KEY.isascii() and KEY.isprintable()):
+        return "NODE_KEY has characters that are in no key. Set it again."
+    try:
+        url = urllib.parse.urlsplit(URL)
+        if url.scheme in ("http", "https") and url.hostname and url.port != 0:
+            return None
+    except ValueError:  # a port that is no number, a broken IPv6 address
+        pass
+    return f"GATE_URL must begin with http:// or https:// and name a host, such as {EXAMPLE}."
+
+
 def main() -> None:
     """Run a worker until SIGTERM or Ctrl-C."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--once", action="store_true", help="stop after the first round")
-    options.add_argument("--interval", type=float, help="seconds between heartbeats")
+    options.add_argument("--interval", type=seconds, help="seconds between heartbeats, above 0")
     options.add_argument("--model", action="append", default=[], help="a model this machine has")
     given = options.parse_args()
-    if not os.environ.get("NODE_KEY"):
-        sys.exit("NODE_KEY is not set: it is the key that operator.node.create showed.")
-    if not URL.startswith(("http://", "https://")):
-        sys.exit(f"GATE_URL must begin with http:// or https://, such as http://{URL}.")
+    if problem := problem_of_environment():
+        sys.exit(problem)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -22,6 +22,7 @@ from toolgate.testing import opened_kit
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(5 * PATIENT)]
 
 SLUG = "worker-02"
+MUST_BE = "GATE_URL must begin with http:// or https:// and name a host, such as http://127.0.0.1:"
 ENABLED = ["appdata", "backend", "content", "orchestrator"]
 
 
@@ -147,10 +148,24 @@ def test_the_key_of_a_node_opens_nothing_else(team: Server) -> None:
     ("variables", "told"),
     [
         ({"NODE_KEY": ""}, "NODE_KEY is not set"),
-        ({"GATE_URL": "127.0.0.1:1"}, "must begin with http:// or https://, such as http://127.0"),
+        ({"NODE_KEY": "null"}, "NODE_KEY is not set. operator.node.create shows the key of a new"),
+        ({"NODE_KEY": "secret\nkey"}, "NODE_KEY has characters that are in no key."),
+        ({"NODE_KEY": "secret\n", "GATE_URL": "http://127.0.0.1:1"}, "<urlopen error"),
+        ({"GATE_URL": "127.0.0.1:1"}, MUST_BE),
+        ({"GATE_URL": "http://"}, MUST_BE),
+        ({"GATE_URL": "http://127.0.0.1:abc"}, MUST_BE),
         ({"GATE_URL": "http://127.0.0.1:1/"}, "http://127.0.0.1:1: <urlopen error"),
     ],
-    ids=["no key", "no scheme", "no server"],
+    ids=[
+        "no key",
+        "null",
+        "a line break",
+        "a line break at the end",
+        "no scheme",
+        "no host",
+        "no port",
+        "no server",
+    ],  # fmt: skip
 )
 def test_a_round_that_cannot_be_made_says_why_and_fails(
     variables: dict[str, str], told: str
@@ -163,6 +178,23 @@ def test_a_round_that_cannot_be_made_says_why_and_fails(
     assert ended.returncode == 1
     assert told in ended.stdout + ended.stderr
     assert "trying again" not in ended.stdout
+    assert "Traceback" not in ended.stderr
+    assert "secret" not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("interval", ["-1", "0", "nan", "soon"])
+def test_an_interval_is_above_zero(interval: str) -> None:
+    command = [sys.executable, str(ROOT / "examples/worker/worker.py"), f"--interval={interval}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENT)
+    assert ended.returncode == 2
+    assert f"argument --interval: invalid seconds value: '{interval}'" in ended.stderr
+
+
+def test_a_key_that_has_ended_is_told_how_to_be_replaced(team: Server) -> None:
+    with working(team, "tg_ended", "--once") as worker:
+        assert worker.stdout
+        assert "operator.node.replace_key a new one" in worker.stdout.read()
+        assert worker.wait(PATIENT) == 1
 
 
 def test_an_address_may_end_with_a_slash(team: Server) -> None:
