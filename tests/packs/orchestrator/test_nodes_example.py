@@ -165,7 +165,7 @@ def test_the_key_of_a_node_opens_nothing_else(team: Server) -> None:
         "no host",
         "no port",
         "no server",
-    ],  # fmt: skip
+    ],
 )
 def test_a_round_that_cannot_be_made_says_why_and_fails(
     variables: dict[str, str], told: str
