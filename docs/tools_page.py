@@ -27,6 +27,8 @@ def tools_page() -> str:
         "Each tool is called the same way over MCP, HTTP, JSON-RPC and the command line.",
         _packs_text(),
         table(("tool", "what it does", "pack", "role", "effect"), rows),
+        "Callers with the role, or a higher one, may call the tool. Agents and nodes have no role: "
+        "the [rules](policies.md) of a pack say which of its tools they may call.",
         *_about_packs(catalogue),
         *(part for tool in catalogue for part in _tool(tool)),
         "## Resources",

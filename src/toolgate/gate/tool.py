@@ -278,7 +278,9 @@ OF_TOOL: dict[str, Attribute[Tool[Any, Any, Any]]] = {
     ),
     "pack": Attribute("String", lambda tool: tool.pack.name, "the pack it belongs to"),
     "family": Attribute("String", lambda tool: tool.family, "the family within the pack"),
-    "role": Attribute("String", lambda tool: tool.role.value, "the role it requires", words(Role)),
+    "role": Attribute(
+        "String", lambda tool: tool.role.value, "the role that permits it", words(Role)
+    ),
     "effect": Attribute("String", lambda tool: tool.effect.value, "what it does", words(Effect)),
     "open_world": Attribute(
         "Bool", lambda tool: tool.open_world, "whether it reaches beyond the application"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from docs.generate import error_classes
 from tests.packs.orchestrator.calls import ABSENT, BUILD, PM, SORT, WORKER, refused, result
 
 from toolgate.gate.live_switches import switch
@@ -11,6 +12,13 @@ from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
 
 pytestmark = pytest.mark.anyio
+
+
+OF_OTHERS = {
+    *("unauthenticated", "token_expired", "method_not_allowed", "unsupported_media_type"),
+    *("forge_unavailable", "route_failed"),
+}
+"""Answered before there is a call, or by no tool of this pack."""
 
 
 async def page(kit: Kit, who: Any = ADMIN, **asked: str) -> Any:
@@ -72,6 +80,12 @@ async def test_help_is_for_a_task_of_ones_own(kit: Kit) -> None:
     for task in (SORT, ABSENT):
         error = await refused(kit, "help.get", WORKER, task_id=task)
         assert error == {"type": "not_found", "message": "Task not found"}
+
+
+async def test_every_error_that_an_agent_may_get_is_explained(kit: Kit) -> None:
+    text = (await page(kit, WORKER, topic="errors"))["content"]
+    kinds = {one.kind for one in error_classes()} - OF_OTHERS
+    assert {kind for kind in kinds if f"\n| `{kind}` |" not in text} == set()
 
 
 async def test_a_page_is_cut_between_characters() -> None:
