@@ -1,14 +1,18 @@
-"""All that a pack is written with: `import toolgate.pack as tg`, and `toolgate.testing` for tests.
+"""For packs of other packages: `import toolgate.pack as tg`; `toolgate.testing` is for tests.
 
 These names are kept; where they are defined is not. docs/how-to/write-a-pack.md shows their use.
 """
 
+from toolgate.background import run_in_background
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
 from toolgate.db.transactions import Transaction
 from toolgate.gate.access_checks import AccessCheck, AccessRequest
-from toolgate.gate.attachments import Attachment
+from toolgate.gate.arguments import TOLD, TOLD_FORMAT, TOLD_MISSING, TOLD_PRIVATE
+from toolgate.gate.attachments import Attachment, Pieces
+from toolgate.gate.audit_records import timestamp
 from toolgate.gate.context import Context
+from toolgate.gate.cursors import Cursors
 from toolgate.gate.dialects import ENVELOPE, FLAGGED, JSON_RPC, SENTENCE, STATUS, Dialect
 from toolgate.gate.epochs import Epoch
 from toolgate.gate.errors import (
@@ -30,7 +34,9 @@ from toolgate.gate.errors import (
     Unauthenticated,
     Unavailable,
 )
+from toolgate.gate.fields import Between, Whole
 from toolgate.gate.from_request import FromRequest, Header, RequestHeaders
+from toolgate.gate.live_switches import count_change
 from toolgate.gate.offer import NotForDemo, Offer, Site
 from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.gate.prompts import Prompt, PromptArgument
@@ -48,9 +54,11 @@ from toolgate.gate.tool import (
     Target,
     Tool,
 )
+from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.outbound.client import Outbound
 from toolgate.outbound.hops import AddressPolicy
 from toolgate.outbound.responses import FetchedResponse, FetchFailed, ResponseLimits
+from toolgate.ports.blobs import BlobDigest, BlobMissing, Blobs
 from toolgate.ports.documents import (
     DocumentExists,
     DocumentStore,
@@ -59,6 +67,7 @@ from toolgate.ports.documents import (
     StoredDocument,
     StoreUnavailable,
 )
+from toolgate.ports.keys import PackKeys
 from toolgate.setting_types import BadSettings, Section
 
 __all__ = [
@@ -67,14 +76,23 @@ __all__ = [
     "JSON_RPC",
     "SENTENCE",
     "STATUS",
+    "TOLD",
+    "TOLD_FORMAT",
+    "TOLD_MISSING",
+    "TOLD_PRIVATE",
     "AccessCheck",
     "AccessRequest",
     "AddressPolicy",
     "AgentType",
     "Attachment",
     "BadSettings",
+    "Between",
+    "BlobDigest",
+    "BlobMissing",
+    "Blobs",
     "Conflict",
     "Context",
+    "Cursors",
     "Database",
     "Dialect",
     "DocumentExists",
@@ -101,6 +119,8 @@ __all__ = [
     "Outbound",
     "Output",
     "Pack",
+    "PackKeys",
+    "Pieces",
     "PolicyViolation",
     "Principal",
     "Problem",
@@ -126,7 +146,12 @@ __all__ = [
     "TokenExpired",
     "TooLarge",
     "Tool",
+    "ToolDirectory",
     "Transaction",
     "Unauthenticated",
     "Unavailable",
+    "Whole",
+    "count_change",
+    "run_in_background",
+    "timestamp",
 ]
