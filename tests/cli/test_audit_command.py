@@ -70,6 +70,45 @@ def test_rows_are_shown_newest_last_and_can_be_narrowed(cli: Any) -> None:
     assert "user u1 cli" in shown
 
 
+def test_rows_of_some_time_and_some_outcome_can_be_asked_for(cli: Any, tmp_path: Path) -> None:
+    cli("call", "list_collections")
+    cli("call", "get_document", "--as", "public")
+    cli("call", "get_document", "collection=users", "document_id=nobody")
+    touch(tmp_path, "UPDATE audit SET created_at = '2026-01-01T08:00:00.000000Z' WHERE seq = 1")
+
+    def numbers(*options: str) -> list[int]:
+        lines = cli("audit", "--json", *options).out.splitlines()
+        return [json.loads(line)["seq"] for line in lines]
+
+    assert numbers("--outcome", "ok") == [1]
+    assert numbers("--outcome", "refused") == [2]
+    assert numbers("--outcome", "failed") == [3]
+    assert numbers("--since", "3650d") == [1, 2, 3]
+    assert numbers("--since", "12h") == [2, 3]
+    assert numbers("--since", "2026-01-01") == [1, 2, 3]
+    assert numbers("--since", "2026-01-01T08:00:00Z") == [1, 2, 3]
+    assert numbers("--since", "2026-01-01T08:00:01") == [2, 3]
+    assert numbers("--since", "2026-01-01T09:30:00+02:00") == [1, 2, 3]
+    assert numbers("--since", "2026-01-01T09:30:00+01:00") == [2, 3]
+    assert numbers("-n", "1", "--outcome", "refused", "--since", "1d") == [2]
+    assert "--since 2999-01-01T00:00:00.000000Z" in cli("audit", "--since", "2999-01-01").out
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--since", "yesterday", "--since 'yesterday' is no time. Write how long ago, as 30m"),
+        ("--since", "", "--since '' is no time."),
+        ("--since", "0001-01-01T00:00+14:00", "is no time."),
+        ("--outcome", "denied", "There is no outcome 'denied'. Outcomes: ok, failed, refused."),
+    ],
+    ids=["words", "nothing", "before all times", "outcome"],
+)
+def test_what_cannot_be_asked_for_is_told(cli: Any, option: str, value: str, told: str) -> None:
+    ended = cli("audit", option, value)
+    assert (ended.code, told in ended.err) == (2, True)
+
+
 def test_names_with_control_characters_do_not_reach_the_terminal(cli: Any) -> None:
     cli("call", "\x1b[31mred\nline")
     shown = cli("audit").out

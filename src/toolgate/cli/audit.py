@@ -4,11 +4,13 @@ import json
 import signal
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from toolgate.cli import environment
+from toolgate.cli.keys import DURATION, days
 from toolgate.cli.options import (
     AsJson,
     ConfigFile,
@@ -44,12 +46,27 @@ Who = Annotated[
         help="Only this caller: key or client (id or name), user, grant, agent type or kind.",
     ),
 ]
-Limit = Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of rows.")]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Only rows from then on: so long ago (30m, 12h, 7d), or a time such as "
+        "2026-11-16T08:00, in UTC unless it says otherwise.",
+    ),
+]
+OutcomeName = Annotated[
+    str | None,
+    typer.Option("--outcome", metavar="OUTCOME", help="Only these: ok, failed or refused."),
+]
+Limit = Annotated[
+    int, typer.Option("--limit", "-n", min=1, max=100_000, help="Maximum number of rows.")
+]
 Head = Annotated[
     str | None,
     typer.Option(metavar="HASH", help="A head recorded earlier; check that the chain contains it."),
 ]
 LOOK_SECONDS = 0.5
+SECONDS_IN_A_DAY = 86_400
 BATCH = 1000
 HASH_BYTES = 32
 COLUMNS = ("row", "time", "via", "who", "client", "tool", "ms", "outcome")
@@ -69,6 +86,8 @@ def audit(
     follow: Follow = False,
     tool: ToolName = None,
     principal: Who = None,
+    since: Since = None,
+    outcome: OutcomeName = None,
     limit: Limit = 50,
     config: ConfigFile = None,
     data: DataFolder = None,
@@ -80,9 +99,38 @@ def audit(
         return
     settings = command_settings(ctx, config, data)
     show = _show_json if as_json else _show_lines if follow else _show_table
-    environment.run_async(
-        lambda: _show(settings, {"tool": tool, "principal": principal}, limit, follow, show)
-    )
+    only = {
+        "tool": tool,
+        "principal": principal,
+        "since": _time(since) if since is not None else None,
+        "outcome": _known_outcome(outcome) if outcome is not None else None,
+    }
+    environment.run_async(lambda: _show(settings, only, limit, follow, show))
+
+
+def _time(text: str) -> str:
+    """A time as rows have it."""
+    from toolgate.gate.audit_records import timestamp
+
+    if DURATION.fullmatch(text):
+        return timestamp(seconds=-days(text) * SECONDS_IN_A_DAY)
+    try:
+        given = datetime.fromisoformat(text)
+        given = given if given.tzinfo else given.replace(tzinfo=UTC)
+        return given.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        raise Stop(
+            f"--since {text!r} is no time. Write how long ago, as 30m, 12h or 7d, or a time such "
+            "as 2026-11-16T08:00."
+        ) from None
+
+
+def _known_outcome(text: str) -> str:
+    from toolgate.gate.trail import OUTCOMES
+
+    if text not in OUTCOMES:
+        raise Stop(f"There is no outcome {text!r}. Outcomes: {', '.join(OUTCOMES)}.")
+    return text
 
 
 Row = dict[str, Any]

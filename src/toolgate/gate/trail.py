@@ -2,13 +2,19 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, literal, or_, select
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import clients
 from toolgate.db.tables import audit, keys
 
 Row = dict[str, Any]
+OUTCOMES: dict[str, ColumnElement[bool]] = {
+    "ok": and_(audit.c.decision != "deny", audit.c.error_type.is_(None)),
+    "failed": and_(audit.c.decision != "deny", audit.c.error_type.is_not(None)),
+    "refused": audit.c.decision == "deny",
+}
+"""How calls end, by their names."""
 MOST_IDS = 500
 """Ids in one question: databases have a limit."""
 
@@ -18,6 +24,8 @@ async def rows(
     *,
     tool: str | None = None,
     principal: str | None = None,
+    since: str | None = None,
+    outcome: str | None = None,
     after: int = 0,
     limit: int = 50,
 ) -> list[Row]:
@@ -26,13 +34,18 @@ async def rows(
     Each with the names, as they are known today, of the key and of the OAuth client that acted.
     A principal is named by its id (`key:ID` or `ID`), its user, its agent type or its kind, and
     also by the OAuth client, the key or the grant that acts for it, or that the row is about. A key
-    or a client may be given by its name, too.
+    or a client may be given by its name, too. `since` is a time as rows have it, `outcome` one of
+    `OUTCOMES`.
     """
     statement = select(audit)
     if tool is not None:
         statement = statement.where(audit.c.tool_name == tool)
     if principal is not None:
         statement = statement.where(_is(principal))
+    if since is not None:
+        statement = statement.where(audit.c.created_at >= since)
+    if outcome is not None:
+        statement = statement.where(OUTCOMES[outcome])
     if after:
         following = statement.where(audit.c.seq > after).order_by(audit.c.seq).limit(limit)
         return await database.read(lambda connection: _rows(connection, following))
