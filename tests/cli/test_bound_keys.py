@@ -55,6 +55,47 @@ def test_a_key_is_made_and_listed_with_what_it_is_bound_to(cli: Any, key: Made) 
     assert "Bound to  task t2" in told
 
 
+def test_a_key_shows_its_user_in_json(cli: Any, key: Made) -> None:
+    assert key.shown["user_id"] == "alice"
+    plain = cli("keys", "create", "--role", "user", "--user", "u1", "--json")
+    assert (plain.json["user_id"], plain.err) == ("u1", "")
+
+
+@pytest.mark.parametrize("option", ["--user", "--expires"])
+@pytest.mark.parametrize("value", ["", "  "], ids=["empty", "blank"])
+def test_an_option_without_a_value_makes_no_key(cli: Any, option: str, value: str) -> None:
+    refused = cli("keys", "create", "--agent", "pm", option, value)
+    assert refused.code == 2
+    assert option in refused.err
+    assert cli("keys", "list", "--json").json == []
+
+
+def test_a_worker_without_a_task_is_warned_of(cli: Any) -> None:
+    for bound in ([], ["--project", "p1"]):
+        made = cli("keys", "create", "--agent", "worker", *bound, "--json")
+        assert made.code == 0
+        told = "Warning: a worker's key without --task or --job reaches no task.\n"
+        assert made.err.startswith(told)
+    for bound in (["--task", "t1"], ["--job", "j1"]):
+        assert "reaches no task" not in cli("keys", "create", "--agent", "worker", *bound).err
+
+
+def test_ids_that_a_pack_does_not_know_yet_are_warned_of(
+    cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_PACKS__ENABLED", "orchestrator")
+    assert cli("db", "upgrade").code == 0
+    user = "--json", '{"user_id": "alice", "display_name": "Alice"}'
+    assert cli("call", "operator.user.create", *user).code == 0
+    bound = ("--user", "alice", "--task", "null")
+    made = cli("keys", "create", "--agent", "pm", *bound, "--json")
+    assert made.json["task_id"] == "null"
+    assert made.err == "Warning: there is no task null in pack orchestrator yet.\n"
+    carol = cli("keys", "create", "--agent", "pm", "--user", "carol")
+    assert carol.err == "Warning: there is no user carol in pack orchestrator yet.\n"
+    assert cli("keys", "create", "--role", "user", "--user", "carol").err == ""
+
+
 @pytest.mark.parametrize("option", ["--project", "--task", "--job"])
 def test_only_the_key_of_an_agent_can_be_bound(cli: Any, option: str) -> None:
     refused = cli("keys", "create", "--role", "admin", option, "x")

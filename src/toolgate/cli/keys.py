@@ -7,13 +7,14 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
-from toolgate.cli.output import definitions, say, say_json, strong, table
+from toolgate.cli.output import definitions, note, say, say_json, strong, table, warning
 from toolgate.cli.principals import key_state
 from toolgate.cli.problems import Stop
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
     from toolgate.identity.keys import NewKey, Note
+    from toolgate.settings import Settings
 
 RoleName = Annotated[
     str | None, typer.Option("--role", metavar="ROLE", help="public, user or admin.")
@@ -70,22 +71,30 @@ def create(
 ) -> None:
     """Create a key for a role or an agent type. It is shown once; only its hash is stored.
 
-    An agent whose key is bound to a project, task or job finds no other.
+    An agent whose key is bound to a project, task or job finds no other. A worker without a task
+    or job finds none.
     """
     bound = _bound_ids(agent, project=project, task=task, job=job)
+    _check_id("user", user)
     options = _role_or_agent(role, agent) | {
         "bound": bound,
         "user_id": user,
         "name": _check_name(name),
-        "days": days(expires) if expires else None,
+        "days": None if expires is None else days(expires),
     }
     settings = command_settings(ctx, config, data)
-    new_key = environment.run_on_database(settings, lambda database: _create(database, options))
+    ids = bound | ({} if user is None else {"user_id": user})
+
+    async def make(database: "Database") -> "tuple[NewKey, list[str]]":
+        new_key = await _create(database, options)
+        return new_key, [] if agent is None else await _warnings(database, settings, agent, ids)
+
+    new_key, warnings = environment.run_on_database(settings, make)
+    for one in warnings:
+        note(f"{warning('Warning:')} {one}")
     if as_json:
         label = {"name": new_key.name} if new_key.name else {}
-        return say_json(
-            {"id": new_key.id, "key": new_key.key, "role": new_key.role} | label | bound
-        )
+        return say_json({"id": new_key.id, "key": new_key.key, "role": new_key.role} | label | ids)
     whose = f"{new_key.role}, user {user}" if user else new_key.role
     details = {
         "Key": strong(new_key.key),
@@ -113,9 +122,32 @@ def _bound_ids(agent: str | None, **options: str | None) -> dict[str, str]:
             continue
         if agent is None:
             raise Stop(f"--{option} is for the key of an agent. Use --agent (pm, pa, worker).")
-        if not value.strip() or len(value) > LONGEST_ID or not value.isprintable():
-            raise Stop(f"--{option} takes an id of 1 to {LONGEST_ID} printable characters.")
+        _check_id(option, value)
     return {f"{option}_id": value for option, value in options.items() if value is not None}
+
+
+def _check_id(option: str, value: str | None) -> None:
+    if value is None:
+        return
+    if not value.strip() or len(value) > LONGEST_ID or not value.isprintable():
+        raise Stop(f"--{option} takes an id of 1 to {LONGEST_ID} printable characters.")
+
+
+async def _warnings(
+    database: "Database", settings: "Settings", agent: str, ids: dict[str, str]
+) -> list[str]:
+    """For what the key of an agent is of no use, as things are."""
+    from toolgate.app import offers_of
+
+    idle = agent == "worker" and not {"task_id", "job_id"} & {*ids}
+    found = ["a worker's key without --task or --job reaches no task."] if idle else []
+    for offer in offers_of(settings):
+        if (ask := offer.unknown_ids) is not None:
+            unknown = await database.read(lambda one, ask=ask: ask(one, ids))
+            named = ((name.removesuffix("_id"), ids[name]) for name in unknown)
+            pack = offer.pack.name
+            found += [f"there is no {kind} {id_} in pack {pack} yet." for kind, id_ in named]
+    return found
 
 
 def _bound_text(row: dict[str, Any]) -> str:

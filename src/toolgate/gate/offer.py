@@ -2,11 +2,13 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
+
+from sqlalchemy import Connection
 
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
@@ -63,6 +65,13 @@ Raises `NotForDemo` where it cannot.
 """
 
 
+UnknownIds = Callable[[Connection, Mapping[str, str]], Sequence[str]]
+"""Of ids by their names (`user_id`, `task_id`, …), the names of those it has no record of.
+
+A name that says nothing to the pack is none of its business.
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Offer(Generic[World, Settings]):
     """Everything that a pack brings in."""
@@ -91,6 +100,8 @@ class Offer(Generic[World, Settings]):
     """The argument that an HTTP request fills in from its headers."""
     access: AccessCheck[World] | None = None
     """Its own say on a call of its tools, once the arguments are known."""
+    unknown_ids: UnknownIds | None = None
+    """Asked about the ids of an agent's new key, so that whoever makes it can be warned."""
 
 
 AnyOffer = Offer[Any, Any]

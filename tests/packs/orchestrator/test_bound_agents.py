@@ -16,7 +16,8 @@ from tests.packs.orchestrator.calls import (
     result,
 )
 
-from toolgate.gate.principal import Principal
+from toolgate.gate.principal import AgentType, Principal, of_agent
+from toolgate.packs.orchestrator.sql.known_ids import unknown_ids
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio
@@ -72,6 +73,26 @@ async def test_a_bound_manager_without_a_user_reaches_no_user(kit: Kit) -> None:
         "not_found",
         "access_denied",
     )
+
+
+@pytest.mark.parametrize("user", [None, "alice"], ids=["no user", "user"])
+async def test_a_worker_without_task_and_job_reaches_no_task(kit: Kit, user: str | None) -> None:
+    worker = of_agent(AgentType.WORKER, "worker", user)
+    for unbound in (worker, replace(worker, bound={"project_id": WEBSITE})):
+        for tool in ("artifact.list", "skills.list", "help.get"):
+            error = await refused(kit, tool, unbound, task_id=BUILD)
+            assert (error["type"], error["message"]) == ("not_found", "Task not found"), tool
+    for own in ({"task_id": BUILD}, {"job_id": BUILDING}):
+        await result(kit, "artifact.list", replace(worker, bound=own), task_id=BUILD)
+
+
+async def test_the_ids_of_a_key_are_known_where_there_are_records_of_them(kit: Kit) -> None:
+    known = {"user_id": "alice", "project_id": WEBSITE, "task_id": BUILD, "job_id": BUILDING}
+    read = kit.app.gate.database.read
+    assert await read(lambda one: unknown_ids(one, known | {"node_id": "x"})) == []
+    for odd in ("x", BUILD.upper().replace("0", "F"), "long" * 32):
+        others = dict.fromkeys(known, odd)
+        assert await read(lambda one, ids=others: unknown_ids(one, ids)) == list(known)
 
 
 async def test_a_key_of_one_job_does_not_move_its_task(kit: Kit) -> None:

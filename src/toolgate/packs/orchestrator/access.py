@@ -4,7 +4,7 @@ Admins reach all. A project manager without a user runs the whole system: it rea
 nothing that is a user's: no project, no preferences of users and groups. Everybody else reaches
 what its user does: the tasks that the user created, those of the user's projects, and these
 projects. A key that is bound to a task, job or project reaches no other, and of projects only that
-of its task.
+of its task. A worker is there for one task: without a bound task or job it reaches none.
 
 A role in a project lets its holder change what belongs to the project, or only read it. Whoever
 created a task may change it, whatever the role.
@@ -29,6 +29,8 @@ class Viewer:
     task_id: str | None
     project_id: str | None
     job_id: str | None
+    no_tasks: bool = False
+    """Whether it is a worker that nobody gave a task."""
 
 
 def viewer_of(principal: Principal) -> Viewer:
@@ -43,6 +45,7 @@ def viewer_of(principal: Principal) -> Viewer:
         task_id=bound.get("task_id"),
         project_id=bound.get("project_id"),
         job_id=bound.get("job_id"),
+        no_tasks=principal.agent_type is AgentType.WORKER and not {"task_id", "job_id"} & {*bound},
     )
 
 

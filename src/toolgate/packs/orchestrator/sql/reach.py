@@ -67,6 +67,8 @@ def reached_projects(viewer: Viewer) -> ColumnElement[bool]:
 
 def reached_tasks(viewer: Viewer) -> ColumnElement[bool]:
     """Of table `tasks`."""
+    if viewer.no_tasks:
+        return false()
     if viewer.all_tasks:
         reached: ColumnElement[bool] = true()
     elif viewer.user_id is None:
@@ -107,7 +109,7 @@ IDS = ("user_id", "task_id", "project_id", "job_id")
 def shape_of(viewer: Viewer) -> tuple[bool, ...]:
     """Callers of one shape are asked about with one statement."""
     bound = (getattr(viewer, name) is not None for name in IDS)
-    return (viewer.all_tasks, viewer.is_admin, *bound)
+    return (viewer.all_tasks, viewer.no_tasks, viewer.is_admin, *bound)
 
 
 def with_parameters(viewer: Viewer) -> Viewer:
