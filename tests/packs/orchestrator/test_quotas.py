@@ -1,13 +1,11 @@
 """What a scope, a key's history and a task may hold is bounded, and told with the numbers."""
 
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import func, insert, select
 from tests.packs.orchestrator.calls import BUILD, PM, refused, result
-from tests.statements import noted_statements
 
 from toolgate.packs.orchestrator.sql.tables import history, preferences
 from toolgate.testing import Kit, opened_kit
@@ -42,26 +40,6 @@ async def store(kit: Kit, number: int, size: int) -> None:
         for one in range(number)
     ]
     await kit.app.gate.database.write(lambda one: one.execute(insert(preferences), rows))
-
-
-async def test_preferences_that_are_too_large_together_are_not_read(kit: Kit) -> None:
-    await store(kit, 30, MIB)
-    await refused(kit, "db.preference.effective", PM, task_id=BUILD)  # all is loaded once
-    tracemalloc.start()
-    with noted_statements() as statements:
-        error = await refused(kit, "db.preference.effective", PM, task_id=BUILD)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert error["type"] == "size_limit_exceeded"
-    assert str(4 * MIB) in error["message"]
-    assert peak < 2 * MIB
-    assert len({one for one in statements if "orchestrator_" in one}) == 1
-
-
-async def test_what_fits_is_read_whole(kit: Kit) -> None:
-    await store(kit, 3, MIB)
-    found = await result(kit, "db.preference.effective", PM, task_id=BUILD)
-    assert [len(found["effective"][f"bulk.k{one}"]) for one in range(3)] == [MIB - 2] * 3
 
 
 async def test_a_value_of_a_preference_has_64_kib(kit: Kit) -> None:

@@ -33,7 +33,7 @@ class ScopeQuota:
 
 
 PREFERENCE_QUOTA = ScopeQuota(1_000, 512 * 1024)
-"""Of each scope: those of a task, project, user, group and the system fit one answer together."""
+"""Of each scope: those of a task, a project, a user and the system fit one answer together."""
 MOST_PREFERENCE_BYTES = 64 * 1024
 KEPT_VERSIONS = 100
 """Of each key, in the history."""
@@ -77,6 +77,23 @@ class Layer:
     scope_type: ScopeType
     scope_id: str
     record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedScope:
+    """A scope whose preferences did not all fit an answer."""
+
+    scope_type: ScopeType
+    scope_id: str
+    keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The preferences that decide about a task, weakest first, and what was left out."""
+
+    found: Sequence[Layer]
+    omitted: Sequence[OmittedScope]
 
 
 class Records(Protocol):

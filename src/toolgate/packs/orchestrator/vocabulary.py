@@ -31,6 +31,9 @@ ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)
 STRENGTH: Mapping[str, int] = {"system": 0, "group": 1, "user": 2, "project": 3, "task": 4}
 """Which scope's preference wins."""
 
+RESERVED_PREFERENCES = ("standards", "security", "model_routing", "agents")
+"""Namespaces whose keys the system defines; a team's own keys are custom.ORGANIZATION.…"""
+
 TASK_MOVES: Mapping[TaskStatus, tuple[TaskStatus, ...]] = {
     "pending": ("running", "canceled", "superseded"),
     "running": ("completed", "failed", "canceled", "superseded"),

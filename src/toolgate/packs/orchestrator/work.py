@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
-from toolgate.packs.orchestrator.records import Layer
+from toolgate.packs.orchestrator.records import Layers
 from toolgate.packs.orchestrator.vocabulary import JobStatus, ScopeType, TaskStatus
 
 Row = Mapping[str, Any]
@@ -100,9 +100,10 @@ class Work(Protocol):
         """
         ...
 
-    async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
-        """Every preference that applies to a task, weakest first; None without such a task.
+    async def layers(self, viewer: Viewer, task_id: str, *, sources: bool) -> Layers | None:
+        """The preferences that win, or are to be reported, for a task; None without such a task.
 
-        Those of its user and groups only for that user, and for callers without one.
+        Those of its user and groups only for that user, and for callers without one. What does not
+        fit one answer is left out, of groups first; an answer with sources holds less.
         """
         ...

@@ -1,6 +1,6 @@
 """Projects, tasks and jobs in the gate's database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -22,8 +22,8 @@ from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.access import Viewer, read_only_role
 from toolgate.packs.orchestrator.folding import folded
-from toolgate.packs.orchestrator.records import Layer
-from toolgate.packs.orchestrator.sql.layers import layers_of
+from toolgate.packs.orchestrator.records import Layers
+from toolgate.packs.orchestrator.sql.layers import layers_of, read_layers
 from toolgate.packs.orchestrator.sql.reach import (
     parameters_of,
     reached_projects,
@@ -208,9 +208,11 @@ class SqlWork:
         values = {**parameters_of(viewer), "scope_id": scope_id}
         return await self._database.look_up(statement, values)
 
-    async def layers(self, viewer: Viewer, task_id: str) -> Sequence[Layer] | None:
-        """Every preference that applies to a task, weakest first; None without such a task."""
-        return await layers_of(self._database, viewer, task_id)
+    async def layers(self, viewer: Viewer, task_id: str, *, sources: bool) -> Layers | None:
+        """The preferences that apply to a task, weakest first; None without such a task."""
+        wanted = layers_of(viewer, task_id, sources=sources)
+        rows = await self._database.read(lambda one: one.execute(wanted).all(), quick=True)
+        return read_layers(rows) if rows else None
 
     async def _first(self, wanted: "Select[*tuple[Any, ...]]") -> Row | None:
         row = await self._database.read(

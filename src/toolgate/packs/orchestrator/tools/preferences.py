@@ -27,13 +27,11 @@ from toolgate.packs.orchestrator.tools.values import (
     check_writable,
     next_cursor,
 )
-from toolgate.packs.orchestrator.vocabulary import ScopeType
+from toolgate.packs.orchestrator.vocabulary import RESERVED_PREFERENCES, ScopeType
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("preferences", ORCHESTRATOR)
 
-RESERVED = ("standards", "security", "model_routing", "agents")
-"""Namespaces whose keys the system defines; a team's own keys are custom.ORGANIZATION.…"""
 LISTING = "db.preference.list"
 
 Ctx = Context[OrchestratorWorld]
@@ -125,6 +123,14 @@ class Invalid(Source):
     reason: str = Field(description="Why.")
 
 
+class Omitted(Output):
+    """A scope whose preferences did not all fit."""
+
+    scope_type: ScopeType = Field(description="The scope.")
+    scope_id: str | None = Field(description="Its id; null for the system.")
+    keys: int = Field(description="How many of its values would have won, and were left out.")
+
+
 class Effective(Output):
     """What applies to a task."""
 
@@ -135,6 +141,11 @@ class Effective(Output):
         "in effective is hidden by a null there.",
     )
     invalid: list[Invalid] = Field(description="Preferences whose value is not of their type.")
+    omitted: list[Omitted] = Field(
+        default_factory=list[Omitted],
+        description="Scopes whose preferences were left out since the answer would be too large; "
+        "their keys have no value here. List them with db.preference.list.",
+    )
 
 
 @family.tool(
@@ -272,12 +283,14 @@ async def effective(ctx: Ctx, args: OfTask) -> Effective:
     """Work out what applies to a task: task before project, user, group and system.
 
     Null at a stronger scope hides weaker values. Values that contradict their type are skipped.
-    What another user and that user's groups prefer is left out: it is for that user alone.
+    What another user and that user's groups prefer is left out: it is for that user alone. Where
+    many groups prefer more than fits one answer, the last of it is left out and told.
     """
-    layers = await ctx.world.work.layers(viewer_of(ctx.principal), args.task_id)
+    viewer, sources = viewer_of(ctx.principal), args.include_sources
+    layers = await ctx.world.work.layers(viewer, args.task_id, sources=sources)
     if layers is None:
         raise NotFound("Task not found")
-    found = effective_of(layers)
+    found = effective_of(layers.found)
     invalid = [
         Invalid(
             key=one.record.key,
@@ -288,18 +301,23 @@ async def effective(ctx: Ctx, args: OfTask) -> Effective:
         )
         for one in found.invalid
     ]
-    if not args.include_sources:
-        return Effective(effective=found.values, invalid=invalid)
-    sources = [
-        Source(
-            key=key,
-            scope_type=one.scope_type,
-            scope_id=one.scope_id or None,
-            version=one.record.version,
-        )
-        for key, one in found.sources.items()
-    ]
-    return Effective(effective=found.values, sources=sources, invalid=invalid)
+    more: dict[str, Any] = {}
+    if args.include_sources:
+        more["sources"] = [
+            Source(
+                key=key,
+                scope_type=one.scope_type,
+                scope_id=one.scope_id or None,
+                version=one.record.version,
+            )
+            for key, one in found.sources.items()
+        ]
+    if layers.omitted:
+        more["omitted"] = [
+            Omitted(scope_type=one.scope_type, scope_id=one.scope_id or None, keys=one.keys)
+            for one in layers.omitted
+        ]
+    return Effective(effective=found.values, invalid=invalid, **more)
 
 
 def place_of(args: InScope) -> Place:
@@ -326,7 +344,7 @@ async def _reaches(ctx: Ctx, place: Place) -> bool:
 
 async def _writable(ctx: Ctx, args: ByKey) -> Place:
     """The scope, if the caller may write there."""
-    check_writable(args.key, ctx.principal, RESERVED)
+    check_writable(args.key, ctx.principal, RESERVED_PREFERENCES)
     place = place_of(args)
     if place.scope_type == "system":
         check_system_writable(ctx.principal)
