@@ -342,3 +342,16 @@ async def test_an_id_in_a_condition_may_be_written_in_capitals(kit: Kit) -> None
     await rule(kit, effect="deny", resource_pattern="db.task.get", **only_it)
     await refused(kit, "db.task.get", PM, task_id=BUILD)
     await result(kit, "db.task.get", PM, task_id=SORT)
+
+
+@pytest.mark.parametrize("value", [5, 5.0, 2.5], ids=["integer", "decimal", "fraction"])
+async def test_numbers_are_compared_by_value_and_not_with_booleans(kit: Kit, value: float) -> None:
+    only_it = {"conditions": {"arguments": {"value": [value, 1]}}}
+    await rule(kit, effect="deny", resource_pattern="db.preference.create", **only_it)
+    new = {"scope_type": "task", "scope_id": BUILD, "value_type": "number"}
+    for given in (value, float(value), 1, 1.0):
+        error = await refused(kit, "db.preference.create", PM, **new, key="a", value=given)
+        assert error["type"] == "access_denied", given
+    await result(kit, "db.preference.create", PM, **new, key="a", value=6)
+    flag = {**new, "value_type": "boolean"}
+    await result(kit, "db.preference.create", PM, **flag, key="b", value=True)

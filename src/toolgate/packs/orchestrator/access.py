@@ -4,13 +4,14 @@ Admins reach all. A project manager without a user runs the whole system: it rea
 nothing that is a user's: no project, no preferences of users and groups. Everybody else reaches
 what its user does: the tasks that the user created, those of the user's projects, and these
 projects. A key that is bound to a task, job or project reaches no other, and of projects only that
-of its task. A worker is there for one task: without a bound task or job it reaches none.
+of its task; without a user, it reaches just these. A worker is there for one task: without a bound
+task or job it reaches none.
 
 A role in a project lets its holder change what belongs to the project, or only read it. Whoever
 created a task may change it, whatever the role.
 
 Who acts is the caller's user. A task only gives the context: whoever reaches it does not become its
-owner.
+owner. Admins, and a project manager whose key has neither a user nor a bound id, act for the owner.
 """
 
 from dataclasses import dataclass, replace
@@ -32,6 +33,11 @@ class Viewer:
     no_tasks: bool = False
     """Whether it is a worker that nobody gave a task."""
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether there is one task, project or job that it is for."""
+        return not (self.task_id is None and self.project_id is None and self.job_id is None)
+
 
 def viewer_of(principal: Principal) -> Viewer:
     """The caller's reach."""
@@ -52,10 +58,12 @@ def viewer_of(principal: Principal) -> Viewer:
 def acting_viewer(principal: Principal, owner: str | None) -> Viewer:
     """The caller as the user who acts on a task, with that user's reach and no more.
 
-    It is the caller's user; for an admin, or without one, the task's owner.
+    It is the caller's user; for those who run the whole system, the task's owner. A key that is
+    bound and has no user acts as nobody: it was made for that task, and not for its owner.
     """
     viewer = viewer_of(principal)
-    user = owner if viewer.user_id is None else viewer.user_id
+    for_owner = viewer.is_admin or (viewer.all_tasks and not principal.bound)
+    user = owner if for_owner else viewer.user_id
     return replace(viewer, all_tasks=False, is_admin=False, user_id=user)
 
 

@@ -41,7 +41,7 @@ MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCI
 """Python alone would take many more spellings."""
 
 Subject = tuple[SubjectType, str]
-Scalar = str | int | bool
+Scalar = str | int | float | bool
 
 
 def _moment(value: str) -> str:
@@ -85,8 +85,13 @@ class Conditions(Input):
 
 
 def _is_one_of(given: Any, values: Sequence[Scalar]) -> bool:
-    """Compared with their types: 1 is not true. Tools take ids in capitals, and so do rules."""
-    return any(type(given) is type(value) and _plain(given) == _plain(value) for value in values)
+    """Compared with their types: 1 is not true, but it is 1.0. Ids may be in capitals."""
+    return any(_kind(given) == _kind(value) and _plain(given) == _plain(value) for value in values)
+
+
+def _kind(value: object) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "number" if is_number else type(value).__name__
 
 
 def _plain(value: Any) -> Any:

@@ -78,6 +78,6 @@ class Paged(Input):
 
 
 class ForTaskOwner(Input):
-    """For which task; a caller without a user acts for the user who created it."""
+    """For which task; an admin, or who runs the whole system, acts for the user who created it."""
 
     task_id: TaskId = Field(description="The task that this is for, a UUID.")

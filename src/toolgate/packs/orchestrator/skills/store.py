@@ -25,7 +25,8 @@ class NewSkill:
     content: str
     scope: SkillScope
     scope_id: str
-    owner_id: str
+    owner_id: str | None
+    """None for one that an admin made for everybody, on a task without a user."""
     by: str
 
 

@@ -46,18 +46,14 @@ def layers_of(viewer: Viewer, task_id: str, *, sources: bool) -> "Select[*tuple[
     stored = ("value", "value_type", "version", "updated_at", "updated_by")
     return select(
         *(listed.c[name] for name in names), *(columns[name] for name in stored)
-    ).select_from(
-        listed.outerjoin(preferences, and_(same, listed.c.used <= MOST_EFFECTIVE_BYTES))
-    )
+    ).select_from(listed.outerjoin(preferences, and_(same, listed.c.used <= MOST_EFFECTIVE_BYTES)))
 
 
 def read_layers(rows: Sequence[Any]) -> Layers:
     """The preferences of these rows, weakest first."""
     found = [_layer(row) for row in rows if row.value is not None]
     left_out = Counter(
-        (row.scope_type, row.scope_id)
-        for row in rows
-        if row.key is not None and row.value is None
+        (row.scope_type, row.scope_id) for row in rows if row.key is not None and row.value is None
     )
     omitted = [
         OmittedScope(scope_type, scope_id, keys)

@@ -51,7 +51,8 @@ def reached_projects(viewer: Viewer) -> ColumnElement[bool]:
     if viewer.is_admin:
         reached: ColumnElement[bool] = true()
     elif viewer.user_id is None:
-        reached = false()
+        # A key without a user reaches just what it is bound to.
+        reached = true() if viewer.is_bound else false()
     else:
         reached = projects.c.id.in_(projects_of(viewer.user_id))
     if viewer.project_id is not None:

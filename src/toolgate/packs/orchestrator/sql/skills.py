@@ -154,23 +154,24 @@ def _keep_version(connection: Connection, row: Row, by: str) -> None:
 
 
 def _entitled(viewer: Viewer) -> ColumnElement[bool]:
-    """Whose skills a user reads; of a task without a user, everybody's only."""
+    """Whose skills a user reads; without one, everybody's and those of the bound task's project."""
     scopes = _scopes(viewer).subquery()
     inside = and_(scopes.c.scope == skills.c.scope, scopes.c.scope_id == skills.c.scope_id)
     return exists(select(literal(1)).select_from(scopes).where(inside))
 
 
-def _scopes(viewer: Viewer) -> "CompoundSelect[str, str] | Select[str, str]":
+def _scopes(viewer: Viewer) -> "CompoundSelect[str, str]":
     """The scopes whose skills a user reads, each with its id."""
     everybody = _scope("global", literal(""))
+    of_projects = _scope("project", projects.c.id).where(reached_projects(viewer))
     user_id = viewer.user_id
     if user_id is None:
-        return everybody
+        return union_all(everybody, of_projects)
     return union_all(
         everybody,
         _scope("user", literal(user_id)),
         _scope("group", members.c.group_id).where(members.c.user_id == user_id),
-        _scope("project", projects.c.id).where(reached_projects(viewer)),
+        of_projects,
     )
 
 

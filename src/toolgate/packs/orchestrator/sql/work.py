@@ -1,6 +1,6 @@
 """Projects, tasks and jobs in the gate's database."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (

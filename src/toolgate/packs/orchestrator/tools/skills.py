@@ -7,7 +7,14 @@ from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD
 from toolgate.gate.context import Context
-from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, PolicyViolation, Problem
+from toolgate.gate.errors import (
+    Forbidden,
+    GateError,
+    InvalidArguments,
+    NotFound,
+    PolicyViolation,
+    Problem,
+)
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Target
 from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
@@ -148,8 +155,8 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
     """
     task = await _task(ctx, args.task_id)
     owner = _acting(ctx, task).user_id
-    if owner is None:
-        raise NotFound(NO_TASK)
+    if owner is None and not _is_admins(ctx, args.scope):
+        raise _no_user(ctx)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
     await check_texts(ctx.world.content_audit, args.name, args.content)
     made = await ctx.world.skills.create(
@@ -177,7 +184,8 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
 async def list_(ctx: Ctx, args: Listed) -> SkillList:
     """List the skills that your user reads, without their texts, the last changed first.
 
-    Without a user of your own, those that the task's user reads.
+    Without a user of your own, those that the task's user reads; a key that is bound to a task and
+    has no user reads those for everybody and for the task's project.
     """
     acting = _acting(ctx, await _task(ctx, args.task_id))
     listing = (LISTING, acting.user_id, args.scope, args.owner)
@@ -300,12 +308,29 @@ async def _changeable(ctx: Ctx, args: BySkill) -> tuple[Row, Row]:
     row = await ctx.world.skills.get(acting, args.skill_id)
     if row is None:
         raise NotFound(NO_SKILL)
-    if row["owner_id"] != acting.user_id and Role.ADMIN not in ctx.principal.roles:
+    is_own = acting.user_id is not None and row["owner_id"] == acting.user_id
+    if not is_own and Role.ADMIN not in ctx.principal.roles:
         message = "A skill can be changed by its owner or an admin only."
         raise Forbidden(message, rule="skill-owner")
     if row["scope"] == "project":
         await _is_in_scope(ctx, acting, "project", row["scope_id"])
     return task, row
+
+
+def _is_admins(ctx: Ctx, scope: SkillScope) -> bool:
+    """Whether it is a skill for everybody by an admin, which needs no owner."""
+    return scope == "global" and Role.ADMIN in ctx.principal.roles
+
+
+def _no_user(ctx: Ctx) -> GateError:
+    """Why there is nobody whose skill it would be."""
+    if ctx.principal.bound and Role.ADMIN not in ctx.principal.roles:
+        message = "A skill belongs to a user, and this key has none. Use a key with --user."
+        return Forbidden(message, rule="skill-owner")
+    message = "task_id names a task without a user, and a skill belongs to one. Name another task"
+    if Role.ADMIN in ctx.principal.roles:
+        message += ", or use scope global"
+    return InvalidArguments([Problem("task_id", "value", message)])
 
 
 async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -> str:
@@ -318,7 +343,7 @@ async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -
             raise Forbidden(message, rule="global-skill")
         return ""
     if user is None:
-        raise NotFound(f"This task has no user, so no {scope} of a user.")
+        raise _no_user(ctx)
     if scope == "user":
         if given not in (None, user):
             raise NotFound(f"There is no user {given!r} for this call.")
