@@ -1,14 +1,20 @@
 """JSON with very many values stops everybody while it is parsed, so there is a bound to them."""
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from tests.transports.conftest import Web
+from tests.gate.tools import a_tool, offer
+from tests.transports.conftest import Web, opened_web
+from tests.transports.mcp_requests import MODERN, tool_call
 
+from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments
-from toolgate.transports.asgi import MOST_VALUES, parse_json
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Input, Output, ToolLimits
+from toolgate.transports.asgi import FEW, LARGE, MOST_VALUES, parse_json
 
 pytestmark = pytest.mark.anyio
 
@@ -51,7 +57,18 @@ SAME = [
     b'"\\u0000"',
     b"1" * 30,
     b"-9007199254740993",
+    b"1" * 309,
+    b"9" * 309,
+    b"1" * 310,
+    b"-%b" % (b"1" * 310),
+    b"[[%b]]" % (b"1" * 1000),
+    b"1" * 4300,
     b"1" * 5000,
+    b"%d" % (2**1024 - 2**970 - 1),
+    b"%d" % (2**1024 - 2**970),
+    b"%d" % -(2**1024 - 2**970),
+    b"1.7976931348623157e308",
+    b"1.7976931348623159e308",
     b"1" * 400 + b".5",
     b"1.5e3",
     b"-0",
@@ -83,6 +100,27 @@ def test_beside_a_long_text_a_value_is_what_it_is_elsewhere(value: bytes, text: 
     )
 
 
+IN_TEXT = b'["%b"]' % (b"[[]]," * 60_000)
+
+
+@pytest.mark.parametrize("separator", [b"[[]],", b"1,", b'"",', b'"a,b",'])
+def test_a_body_that_is_larger_for_a_file_holds_few_values(
+    separator: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_: bytes) -> Any:
+        raise AssertionError("to parse it takes long")
+
+    body = b'[%b"%b"]' % (separator * (FEW + 1), b"A" * LARGE)
+    assert len(parse_json(body)) == FEW + 2
+    monkeypatch.setattr(orjson, "loads", never)
+    with pytest.raises(InvalidArguments, match=r"more than 1000 values .*limits\.body_bytes"):
+        parse_json(body, with_file=True)
+
+
+def test_such_a_file_may_be_any_text() -> None:
+    assert parse_json(IN_TEXT, with_file=True) == ["[[]]," * 60_000]
+
+
 @pytest.mark.parametrize("body", [MANY, MANY[:-1]], ids=["valid", "cut"])
 def test_no_garbage_is_looked_for_while_many_values_are_parsed(body: bytes) -> None:
     looks: list[str] = []
@@ -101,6 +139,39 @@ def test_no_garbage_is_looked_for_while_many_values_are_parsed(body: bytes) -> N
     finally:
         gc.callbacks.remove(note)
     assert gc.isenabled()
+
+
+class Items(Input):
+    items: list[str]
+
+
+class Same(Output):
+    items: list[str]
+
+
+async def give_back(ctx: Context[None], args: Items) -> Same:
+    return Same(items=args.items)
+
+
+@pytest.mark.parametrize("way", ["http", "rpc", "mcp"])
+@pytest.mark.parametrize("number", [FEW // 2, 2 * FEW], ids=["few", "many"])
+async def test_every_transport_takes_few_values_beside_a_file(
+    tmp_path: Path, way: str, number: int
+) -> None:
+    taking = ToolLimits(body_bytes=4 * LARGE)
+    tool = a_tool("take", give_back, takes=Items, gives=Same, role=Role.ADMIN, limits=taking)
+    settings = {"limits__body_bytes": LARGE, "limits__attachment_bytes": 4 * LARGE}
+    items = [*["1"] * number, "A" * 2 * LARGE]
+    async with opened_web(tmp_path, offer(tool), **settings) as web, web.client() as client:
+        if way == "http":
+            answer = await client.post("/v1/tools/take", json={"items": items})
+        elif way == "rpc":
+            message = {"jsonrpc": "2.0", "id": 1, "method": "take", "params": {"items": items}}
+            answer = await client.post("/rpc", json=message)
+        else:
+            answer = await tool_call(MODERN, "take", {"items": items}).send(client)
+    assert ("more than 1000 values" in answer.text) == (number > FEW), answer.text[:300]
+    assert ("A" * LARGE in answer.text) == (number < FEW)
 
 
 @pytest.mark.parametrize("path", ["/v1/tools/list_collections", "/rpc", "/mcp"])

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping
 from contextlib import contextmanager
-from math import isinf
 from typing import Any, cast
 
 import orjson
@@ -37,8 +36,10 @@ LONG_NUMBER = re.compile(rb"[0-9]{%d}" % LONG)
 LARGE, FEW = 65536, 1000
 MOST_VALUES = 200_000
 """In one body. Each takes fifty times the memory of its bytes, and a moment in which nobody else is
-answered; a file is one value."""
+answered; a file is one value, so a body that may be larger than others for one holds `FEW`."""
 LEAST_ROUNDED = 2.0**63
+LEAST_INFINITE = 2**1024 - 2**970
+"""From here on a number is rounded to infinity, and the quick parser refuses it."""
 MOST_LENGTH_DIGITS = 20
 """In a `Content-Length`, as many as 64 bits can have."""
 MOST_NESTED = 100
@@ -210,11 +211,11 @@ async def _rest_of_body(message: Message, receive: Receive, most: int) -> bytes:
     raise ClientGone
 
 
-def parse_json(body: bytes) -> Any:
-    """The body as JSON; integers keep every digit."""
+def parse_json(body: bytes, *, with_file: bool = False) -> Any:
+    """The body as JSON; integers keep every digit. `with_file` if it is over the usual limit."""
     try:
         if len(body) > LARGE:
-            return _parse_large(body)
+            return _parse_large(body, with_file)
         found = orjson.loads(body)  # says what is valid: UTF-8, whole characters, finite numbers
         if body.count(b"[") + body.count(b"{") > MOST_NESTED:
             _check_depth(found)
@@ -228,11 +229,13 @@ def parse_json(body: bytes) -> Any:
         ) from None
 
 
-def _parse_large(body: bytes) -> Any:
+def _parse_large(body: bytes, with_file: bool) -> Any:
     """The same for a body that may hold very many values, or one that is very long."""
     separators = _separators(body)
-    if separators > MOST_VALUES and _has_many_values(body):
-        message = f"The request body has more than {MOST_VALUES} values. Send fewer at once"
+    most = FEW if with_file else MOST_VALUES
+    if separators > most and _has_many_values(body, most):
+        size = " and is over limits.body_bytes" if with_file else ""
+        message = f"The request body has more than {most} values{size}. Send fewer at once"
         raise InvalidArguments([Problem("body", "range", message)])
     if separators < FEW:
         return _parse_file(body)
@@ -254,17 +257,18 @@ def _parse_file(body: bytes) -> Any:
     """
     found = from_json(body, allow_inf_nan=False, cache_strings="none")
     _check_depth(found)
-    if any(isinstance(one, float) and isinf(one) for one in few_values(found) or ()):
+    numbers = (one for one in few_values(found) or () if isinstance(one, int | float))
+    if any(abs(one) >= LEAST_INFINITE for one in numbers):
         raise ValueError("a number is too large")
     return found
 
 
-def _has_many_values(body: bytes) -> bool:
-    """Whether there are too many, told from the bytes; those within texts do not count."""
+def _has_many_values(body: bytes, most: int) -> bool:
+    """Whether there are more, told from the bytes; those within texts do not count."""
     plain = body.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in body else body
-    if plain.count(b'"') > 4 * MOST_VALUES:  # a name and a text for each
+    if plain.count(b'"') > 4 * most:  # a name and a text for each
         return True
-    return _separators(b"".join(plain.split(b'"')[::2])) > MOST_VALUES
+    return _separators(b"".join(plain.split(b'"')[::2])) > most
 
 
 def _separators(text: bytes) -> int:

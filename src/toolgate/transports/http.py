@@ -62,7 +62,8 @@ class ToolRoutes:
         try:
             usual = self._gate.limits.settings.body_bytes
             body = await read_body(scope, receive, scope.get(BODY_LIMIT, usual))
-            arguments = parse_json(body) if body.strip() else None
+            with_file = len(body) > usual
+            arguments = parse_json(body, with_file=with_file) if body.strip() else None
             del body  # a large one is not to stay in memory beside what was in it
         except GateError as unreadable:
             arguments = unreadable

@@ -57,8 +57,9 @@ class Rpc:
         try:
             usual = self._gate.limits.settings.body_bytes
             body = await read_body(scope, receive, scope.get(BODY_LIMIT, usual))
-            message = parse_json(body)
-            if len(body) > usual and not takes(self._gate, _method(message), len(body)):
+            with_file = len(body) > usual
+            message = parse_json(body, with_file=with_file)
+            if with_file and not takes(self._gate, _method(message), len(body)):
                 raise too_large(usual)
             del body  # a large one is not to stay in memory beside what was in it
         except GateError as problem:

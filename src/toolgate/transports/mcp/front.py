@@ -118,7 +118,7 @@ class Front:
             body = await self._body(scope, receive)
             routing = self._routing(scope)
             size, usual = len(body), self._gate.limits.settings.body_bytes
-            message = _message(routing, body)
+            message = _message(routing, body, with_file=size > usual)
             if size > LARGE and (problem := refusal_of_large(message)):
                 raise _too_large(problem, id_of(message))
             if size > usual:
@@ -260,13 +260,13 @@ def _too_large(problem: TooLarge, id: Id | None = None) -> RequestRefused:
     return RequestRefused(problem, failure(id, INVALID_REQUEST, problem.message))
 
 
-def _message(routing: Routing, body: bytes) -> Any:
+def _message(routing: Routing, body: bytes, *, with_file: bool) -> Any:
     """The message in a body that is JSON, and said to be."""
     if not routing.is_json:
         wrong = UnsupportedMediaType(NOT_JSON)
         raise RequestRefused(wrong, failure(None, wrong.rpc, wrong.message))
     try:
-        return parse_json(body)
+        return parse_json(body, with_file=with_file)
     except InvalidArguments as problem:
         response = failure(None, PARSE_ERROR, f"Parse error: {problem.message}")
         raise RequestRefused(problem, response) from None
