@@ -60,7 +60,7 @@ class Ended(NamedTuple):
     rule: str
     error_type: str | None
     ids: Mapping[str, str] | None
-    """That the arguments name, by column."""
+    """That the arguments name, and what else was found about the caller, by column."""
     nanoseconds: int
     """When it was."""
     seconds: float

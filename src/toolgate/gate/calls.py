@@ -1,7 +1,6 @@
 """A call: what a transport hands to the gate, what its handler is given, what the audit is told."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +34,9 @@ class Call:
     attachments: Delivery = Delivery.INLINE
     request: RequestHeaders | None = None
     """The HTTP request to a tool's own route, which may fill in an argument."""
-    ids: Mapping[str, str] | None = None
-    """The scope ids that the arguments name, for the audit; known once they are parsed."""
+    ids: dict[str, str] | None = None
+    """What the audit is told beside what it knows of the caller, by column: the scope ids that the
+    arguments name, and what a pack's access check has found."""
     refused_by: str | None = None
     """The rule of the error that it was refused with."""
 

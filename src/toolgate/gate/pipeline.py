@@ -209,7 +209,8 @@ async def prepare(call: Call, tool: AnyTool) -> Any:
         call.ids = tool.scope.audit_ids(args)
         args = tool.scope.narrow(args, call.principal)
     if tool.access is not None:
-        request = AccessRequest(call.principal, tool.name, args, call.ids or {})
+        call.ids = call.ids or {}
+        request = AccessRequest(call.principal, tool.name, args, call.ids)
         if rule := await tool.access(tool.world, request):
             raise Forbidden("Access rules do not allow this call.", rule=rule)
     return args

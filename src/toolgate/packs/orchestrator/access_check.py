@@ -20,10 +20,16 @@ from toolgate.packs.orchestrator.world import OrchestratorWorld
 async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
     """The rule that refuses the call, or None; admins are not subject to access rules."""
     _check_texts(request.arguments)
+    named = _named_scopes(request.arguments)
+    if named:
+        request.note_ids(task_id=named.get("task"), project_id=named.get("project"))
     principal = request.principal
     if principal.agent_type is None:
         return None
     types = await world.access_rules.subject_types()
+    if principal.user_id is not None:
+        own = await world.access_rules.memberships_of(principal.user_id)
+        request.note_memberships(own.groups, own.roles)
     subjects: set[Subject] = {
         ("system", ""),
         ("agent", principal.agent_type.value),
@@ -101,8 +107,8 @@ async def _places(world: OrchestratorWorld, request: AccessRequest, acting: View
 
 def _named_scopes(arguments: Any) -> dict[str, str]:
     """The scope that the arguments of a preference or a skill name."""
-    kind = getattr(arguments, "scope_type", None) or getattr(arguments, "scope", None)
-    scope_id = getattr(arguments, "scope_id", None)
+    given = vars(arguments)
+    kind, scope_id = given.get("scope_type") or given.get("scope"), given.get("scope_id")
     return {kind: scope_id} if kind is not None and scope_id else {}
 
 

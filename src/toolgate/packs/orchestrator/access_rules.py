@@ -172,6 +172,15 @@ def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
     return NO_RULE
 
 
+@dataclass(frozen=True, slots=True)
+class Memberships:
+    """Where a user belongs, as the audit is told."""
+
+    groups: Sequence[str]
+    roles: Sequence[str]
+    """The roles it has in projects, by itself or through a group."""
+
+
 class AccessRules(Protocol):
     """The rules in force, and what they need to know of a caller."""
 
@@ -184,9 +193,13 @@ class AccessRules(Protocol):
         ...
 
     async def groups_of(self, user_id: str) -> Sequence[str]:
-        """The groups of a user."""
+        """The groups of a user, as they are now."""
+        ...
+
+    async def memberships_of(self, user_id: str) -> Memberships:
+        """The groups and roles of a user, as this worker knows them; kept in memory."""
         ...
 
     async def changed(self, tx: Transaction) -> None:
-        """Let every worker read the rules again, once the transaction is committed."""
+        """Let every worker read rules and memberships again, once this is committed."""
         ...

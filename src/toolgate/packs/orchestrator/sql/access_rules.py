@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from sqlalchemy import Connection, and_, exists, or_, select
+from sqlalchemy import Connection, and_, exists, literal, or_, select, union_all
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
@@ -15,11 +15,12 @@ from toolgate.gate.live_switches import count_change
 from toolgate.packs.orchestrator.access_rules import (
     SUBJECT_TYPES,
     AccessRule,
+    Memberships,
     Subject,
     SubjectType,
     rule_of,
 )
-from toolgate.packs.orchestrator.sql.tables import access_rules, members
+from toolgate.packs.orchestrator.sql.tables import access_rules, bindings, members
 
 SOURCE = "orchestrator.access_rules"
 """Whose changes these are, in the gate's table of switches."""
@@ -36,6 +37,7 @@ class _Known:
     about: dict[frozenset[Subject], Sequence[AccessRule]] = field(
         default_factory=dict[frozenset[Subject], "Sequence[AccessRule]"]
     )
+    memberships: dict[str, Memberships] = field(default_factory=dict[str, Memberships])
 
 
 class SqlAccessRules:
@@ -66,12 +68,23 @@ class SqlAccessRules:
         return rules
 
     async def groups_of(self, user_id: str) -> Sequence[str]:
-        """The groups of a user."""
+        """The groups of a user, as they are now."""
         wanted = select(members.c.group_id).where(members.c.user_id == user_id)
         return await self._database.read(lambda one: one.scalars(wanted).all(), quick=True)
 
+    async def memberships_of(self, user_id: str) -> Memberships:
+        """The groups and roles of a user, as this worker knows them; kept in memory."""
+        known = self._known.memberships
+        found = known.get(user_id)
+        if found is None:
+            found = await self._database.read(lambda one: _memberships(one, user_id), quick=True)
+            if len(known) >= MOST_CALLERS:
+                known.clear()
+            known[user_id] = found
+        return found
+
     async def changed(self, tx: Transaction) -> None:
-        """Let every worker read the rules again, once the transaction is committed."""
+        """Let every worker read rules and memberships again, once this is committed."""
         await tx.run(_count)
 
     async def _read(self) -> None:
@@ -100,6 +113,25 @@ def _rows(connection: Connection, subjects: frozenset[Subject]) -> Sequence[Any]
         )
     )
     return connection.execute(select(access_rules).where(wanted)).mappings().all()
+
+
+def _memberships(connection: Connection, user_id: str) -> Memberships:
+    in_groups = select(members.c.group_id).where(members.c.user_id == user_id)
+    columns = bindings.c
+    held = or_(
+        and_(columns.subject_type == "user", columns.subject_id == user_id),
+        and_(columns.subject_type == "group", columns.subject_id.in_(in_groups)),
+    )
+    rows = connection.execute(
+        union_all(
+            select(literal(True), members.c.group_id).where(members.c.user_id == user_id),
+            select(literal(False), columns.role).where(held).distinct(),
+        )
+    ).all()
+    return Memberships(
+        sorted(name for is_group, name in rows if is_group),
+        sorted(name for is_group, name in rows if not is_group),
+    )
 
 
 def _count(connection: Connection) -> None:

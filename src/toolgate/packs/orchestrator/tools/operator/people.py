@@ -219,6 +219,7 @@ async def add_member(ctx: Ctx, args: Membership) -> Member:
     await needed(ctx, "group", id=args.group_id)
     row = {"user_id": args.user_id, "group_id": args.group_id}
     await ctx.world.administration.create(ctx.tx, "member", row)
+    await ctx.world.access_rules.changed(ctx.tx)
     return Member(**row)
 
 
@@ -235,6 +236,7 @@ async def remove_member(ctx: Ctx, args: Membership) -> Removed:
     row = {"user_id": args.user_id, "group_id": args.group_id}
     if not await ctx.world.administration.delete(ctx.tx, "member", row):
         raise NotFound(f"{args.user_id!r} is not in group {args.group_id!r}.")
+    await ctx.world.access_rules.changed(ctx.tx)
     return Removed()
 
 

@@ -189,6 +189,7 @@ async def set_binding(ctx: Ctx, args: Assignment) -> Binding:
     store = ctx.world.administration
     if await store.create(ctx.tx, "role_binding", row) is None:
         await store.update(ctx.tx, "role_binding", key, {"role": args.role})
+    await ctx.world.access_rules.changed(ctx.tx)
     return shown(Binding, row)
 
 
@@ -204,6 +205,7 @@ async def remove_binding(ctx: Ctx, args: Holder) -> Removed:
     """Take the role of a user or group in a project away; agents that work for it lose it too."""
     if not await ctx.world.administration.delete(ctx.tx, "role_binding", args.model_dump()):
         raise NotFound(f"{args.subject_id!r} has no role in project {args.project_id!r}.")
+    await ctx.world.access_rules.changed(ctx.tx)
     return Removed()
 
 
