@@ -35,7 +35,10 @@ MOST_NAME = 128
 
 def printable(name: str) -> str:
     """A name that a stranger made up, fit for every database and every terminal."""
-    return "".join(one if one.isprintable() else "?" for one in name[:MOST_NAME])
+    short = name[:MOST_NAME]
+    if short.isprintable():
+        return short
+    return "".join(one if one.isprintable() else "?" for one in short)
 
 
 class GateError(Exception):

@@ -113,7 +113,7 @@ def test_a_row_has_a_limited_number_of_groups() -> None:
     ids=["task", "project", "user", "system", "admin"],
 )
 async def test_the_scope_of_a_preference_is_in_the_row(
-    kit: Kit, who: Principal, scope: dict[str, str], task: str | None, project: str | None
+    kit: Kit, who: Principal, scope: dict[str, Any], task: str | None, project: str | None
 ) -> None:
     await kit.call(READ, who, **scope)
     row = await last_row(kit)

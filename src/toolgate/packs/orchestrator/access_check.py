@@ -5,6 +5,7 @@ from typing import Any
 
 from toolgate.gate.access_checks import AccessRequest
 from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.tool import Input
 from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
 from toolgate.packs.orchestrator.access_rules import (
     INVOKE,
@@ -105,7 +106,7 @@ async def _places(world: OrchestratorWorld, request: AccessRequest, acting: View
     return places
 
 
-def _named_scopes(arguments: Any) -> dict[str, str]:
+def _named_scopes(arguments: Input) -> dict[str, str]:
     """The scope that the arguments of a preference or a skill name."""
     given = vars(arguments)
     kind, scope_id = given.get("scope_type") or given.get("scope"), given.get("scope_id")
