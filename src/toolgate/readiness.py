@@ -51,8 +51,8 @@ class Readiness:
                 running[task].is_silent()
         broken = [part for part in self._parts if part.problem is not None]
         if broken:
-            why = "; ".join(f"{part.check.part}: {part.problem}" for part in broken)
-            self._log.record("not ready: %s", why)
+            why = dict.fromkeys(f"{part.check.part}: {part.problem}" for part in broken)
+            self._log.record("not ready: %s", "; ".join(why))
         else:
             self._log.end("ready again")
         return sorted({part.check.part for part in broken})

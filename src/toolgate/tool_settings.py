@@ -2,9 +2,12 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 
 from limits.errors import ConfigurationError
 
+from toolgate import packs
 from toolgate.gate.arguments import nearest
 from toolgate.gate.catalogue import Catalogue
 from toolgate.gate.limits import Limits
@@ -56,12 +59,18 @@ def policy_of(settings: Settings, catalogue: Catalogue) -> Policy:
     of_packs = [(offer, pack_rules(offer)) for offer in catalogue.offers]
     confined = [rule for _, rules in of_packs for rule in rules]
     policy = Policy([*rules_of(built_in_rules()), *confined, *rules_of(own)], switches)
+    words = replace(policy.vocabulary, elsewhere=partial(_pack_to_enable, settings))
     for offer, rules in of_packs:
         if offer.complete:
             refuse(unknown_names(rules, policy.vocabulary, offer.tools))
     if not catalogue.changing:
-        refuse(unknown_names(rules_of(own), policy.vocabulary, catalogue))
+        refuse(unknown_names(rules_of(own), words, catalogue))
     return policy
+
+
+def _pack_to_enable(settings: Settings, tool: str) -> str | None:
+    pack = packs.disabled_pack_of(tool, settings.packs.enabled)
+    return f"It is in pack {pack}, which is not enabled (setting packs.enabled)." if pack else None
 
 
 class RuleWarnings:

@@ -264,3 +264,25 @@ def test_a_traceback_is_printed_at_level_debug_alone(
     assert "the words of the error" in ended.err
     monkeypatch.setenv("TOOLGATE_LOG__LEVEL", "info")
     assert "Traceback" not in cli("call", "it_fails").err
+
+
+@pytest.mark.usefixtures("data")
+def test_a_tool_that_is_hidden_is_told_how_to_find_out(cli: Any) -> None:
+    ended = cli("call", "get_document", "--as", "user")
+    assert (ended.code, "Unknown tool: get_document" in ended.out) == (3, True)
+    told = "The tool exists, but not for user: `toolgate why user get_document` says why."
+    assert told in ended.err
+
+
+@pytest.mark.usefixtures("data")
+def test_who_gives_a_file_with_an_at_sign_is_told_that_it_is_not_read(cli: Any) -> None:
+    ended = cli("call", "query_collection", "collection=users", "filters=@filters.json")
+    assert ended.code == 2
+    assert '@ reads no file here. Write filters="$(base64 -w0 FILE)", or use --json -.' in ended.err
+
+
+@pytest.mark.usefixtures("data")
+def test_why_with_its_arguments_the_wrong_way_round_is_told_the_right_one(cli: Any) -> None:
+    ended = cli("why", "get_document", "user")
+    assert ended.code == 2
+    assert "The principal comes first: `toolgate why user get_document`." in ended.err

@@ -96,6 +96,24 @@ async def test_a_switch_is_no_reason_to_read_the_rules_or_to_warn_again(
         assert ["later.on" in one for one in caplog.messages] == [True]
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        'forbid (principal, action, resource == Tool::"artifact.put");',
+        'forbid (principal, action, resource) when { resource.name == "artifact.put" };',
+    ],
+    ids=["head", "condition"],
+)
+async def test_a_tool_of_a_pack_that_is_not_enabled_is_told_as_such(
+    tmp_path: Path, rule: str
+) -> None:
+    with pytest.raises(BadPolicy) as refused:
+        async with opened_kit(tmp_path, policy__folder=rule_folder(tmp_path, rule)):
+            pass
+    told = '"artifact.put". It is in pack orchestrator, which is not enabled (setting packs.enab'
+    assert told in str(refused.value)
+
+
 async def test_a_rules_id_is_its_own(tmp_path: Path) -> None:
     text = '@id("admin-everything")\nforbid (principal, action, resource);'
     with pytest.raises(BadPolicy) as refused:

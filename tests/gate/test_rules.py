@@ -221,6 +221,10 @@ def test_a_scope_that_can_never_fit_is_told(scope: str, says: str) -> None:
         ("permit (principal, action);", "lacks resource. Write (principal, action, resource)."),
         ("permit (user, action, resource);", "user cannot stand in the head of a rule. Write ("),
         ('permit (principal, action == "call", resource);', 'such as Action::"call" or Tool::'),
+        (
+            'permit (principal == "alice", action, resource);',
+            'cannot name a single caller ("alice"). Compare principal.roles, principal.agent_type',
+        ),
         ("permit (principal, action, resource)", "the rule has no end. Write ; after it."),
     ],
 )

@@ -1,5 +1,6 @@
 """`toolgate call`: one call through the gate, in this process."""
 
+import re
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -48,6 +49,9 @@ Save = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Overwrite the file where an attachment goes.")
 ]
+
+NAMES_FILE = re.compile(r"\A[^=]+=@")
+"""How other programs are told to read a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +124,11 @@ async def _call(settings: "Settings", options: CallOptions) -> "tuple[Outcome, E
                     report=report,
                 )
             )
-        return outcome, _exit_code(app, outcome, who, options.tool)
+        return outcome, _exit_code(app, outcome, who, options)
 
 
-def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> ExitCode:
+def _exit_code(app: "App", outcome: "Outcome", who: "Principal", options: CallOptions) -> ExitCode:
+    name, principal = options.tool, options.principal
     from toolgate.gate.errors import Forbidden, InvalidArguments, Unauthenticated, UnknownTool
 
     match outcome.error:
@@ -132,11 +137,16 @@ def _exit_code(app: "App", outcome: "Outcome", who: "Principal", name: str) -> E
         case Forbidden() | Unauthenticated():
             return ExitCode.REFUSED
         case UnknownTool() if app.gate.catalogue.find(name):
+            step = f"`toolgate why {principal} {name}` says why"
+            note(f"The tool exists, but not for {principal}: {step}.")
             return ExitCode.REFUSED
         case UnknownTool():
             note(hint_for(name, app.gate.visible(who), app.settings))
             return ExitCode.USAGE
         case InvalidArguments():
+            if files := [one for one in options.pairs if NAMES_FILE.search(one)]:
+                key = files[0].partition("=")[0]
+                note(f'@ reads no file here. Write {key}="$(base64 -w0 FILE)", or use --json -.')
             return ExitCode.USAGE
         case _:
             return ExitCode.FAILED

@@ -114,6 +114,8 @@ async def _answer(
     from toolgate.gate.policy import SWITCHED_OFF
 
     async with opened(settings, existing=True) as app:
+        if app.gate.catalogue.find(principal) and not app.gate.catalogue.find(name):
+            raise Stop(f"The principal comes first: `toolgate why {name} {principal}`.")
         who = await principal_named(principal, app.keys)
         tool = tool_named(app.gate.catalogue, name, settings)
         explanation = await explained(app, who, tool, arguments)

@@ -23,6 +23,8 @@ TYPES = {
     TOOL: "the tool",
 }
 COMPARED = re.compile(r'(\w+\.\w+)\s*(==|!=)\s*("(?:\\.|[^"\\])*")', re.DOTALL)
+NAMES_CALLER = re.compile(r'\bprincipal\s*(?:==|!=|in)\s*("(?:\\.|[^"\\])*")', re.DOTALL)
+KINDS = "Compare principal.roles, principal.agent_type or principal.kind under `when`."
 Match = re.Match[str]
 Wording = Callable[[Match], str]
 
@@ -43,6 +45,8 @@ def reword(error: str, rule: str, words: Vocabulary) -> tuple[str | None, str] |
         for match in COMPARED.finditer(rule):
             if match[1] in words.sets:
                 return re.escape(match[0]), _compared_set(match)
+    if named := NAMES_CALLER.search(rule):
+        return re.escape(named[0]), f"a rule cannot name a single caller ({named[1]}). {KINDS}"
     for pattern, wording in WORDINGS.items():
         if match := re.search(pattern, error):
             word = match.groupdict().get("word")

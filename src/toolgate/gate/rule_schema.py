@@ -4,8 +4,8 @@ Entities, the keys of remembered decisions, the Cedar schema that rules are chec
 the reference page are all made from the attributes, so one is there in all of them or in none.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolgate.gate.attributes import Attribute
@@ -60,6 +60,8 @@ class Vocabulary:
     variables: Mapping[str, Mapping[str, Attribute[Any]]]
     """The attributes by the variable that a rule reads them from."""
     values: KnownValues
+    elsewhere: Callable[[str], str | None] = field(default=lambda _: None, compare=False)
+    """What to say of a tool that there would be with other settings."""
 
     @property
     def sets(self) -> set[str]:

@@ -17,13 +17,12 @@ import orjson
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.offer import AnyOffer
-from toolgate.gate.rule_messages import nearest, reword
+from toolgate.gate.rule_messages import KINDS, nearest, reword
 from toolgate.gate.rule_schema import (
     ACTIONS,
     CALLER,
     PRINCIPAL,
     TOOL,
-    KnownValues,
     Vocabulary,
 )
 from toolgate.gate.tool import OF_TOOL
@@ -307,15 +306,16 @@ def _never_true(rule: Rule, tree: Any, words: Vocabulary) -> Iterator[str]:
                     yield _no_attribute(rule, words, variable, attribute)
             case "entity" | "__entity", {"type": "Principal", "id": id_}:
                 if id_ != CALLER:
-                    yield f"{rule.place()}: a rule cannot name a single caller ({id_})."
+                    yield f"{rule.place()}: a rule cannot name a single caller ({id_}). {KINDS}"
             case "entity" | "__entity", {"type": "Tool", "id": id_} if tools and id_ not in tools:
                 place = rule.place(re.escape(f'"{id_}"'))
-                yield f'{place}: there is no tool "{id_}". {nearest(id_, tools)}'
+                near = words.elsewhere(id_) or nearest(id_, tools)
+                yield f'{place}: there is no tool "{id_}". {near}'
             case _:
-                yield from _unknown_values(rule, name, node, words.values)
+                yield from _unknown_values(rule, name, node, words)
 
 
-def _unknown_values(rule: Rule, name: str, node: Any, known: KnownValues) -> Iterator[str]:
+def _unknown_values(rule: Rule, name: str, node: Any, known: Vocabulary) -> Iterator[str]:
     if name == "like":
         pattern = "".join(_of_pattern(one)[1] for one in node["pattern"])
         fits = re.compile("".join(_of_pattern(one)[0] for one in node["pattern"]), re.DOTALL)
@@ -335,19 +335,19 @@ def _unless_known(
     rule: Rule,
     attribute: Any,
     values: Iterable[Any],
-    known: KnownValues,
+    words: Vocabulary,
     fits: Callable[[str], object] | None = None,
 ) -> Iterator[str]:
     match attribute:
-        case {".": {"left": {"Var": variable}, "attr": name}} if (variable, name) in known:
-            there = known[variable, name]
+        case {".": {"left": {"Var": variable}, "attr": name}} if (variable, name) in words.values:
+            there = words.values[variable, name]
         case _:
             return
     for value in values:
         if isinstance(value, str) and not any(fits(x) if fits else x == value for x in there):
             place = rule.place(re.escape(f'"{value}"'))
             never = f"{variable}.{name} is never {'like ' if fits else ''}"
-            yield f'{place}: {never}"{value}". {nearest(value, there)}'
+            yield f'{place}: {never}"{value}". {words.elsewhere(value) or nearest(value, there)}'
 
 
 def _nodes(tree: Any) -> Iterator[tuple[str, Any]]:
