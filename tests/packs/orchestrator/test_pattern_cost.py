@@ -90,6 +90,10 @@ REPEATED = {
     "keys": "-----BEGIN ",
     "headers": "authorization: basic ",
     "sk": "sk-",
+    "aws": "aws ",
+    "secrets": "secret aB3",
+    "passwords": "password=",
+    "bearers": "bearer a1",
     "toolgate": "tg_0123456789abcdef_",
 }
 

@@ -13,6 +13,7 @@ from toolgate.gate.fields import Whole
 from toolgate.gate.scope import Scoped
 from toolgate.gate.tool import Input, Pack
 from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.unseen_text import hidden_characters_in
 
 ORCHESTRATOR = Pack(
     "orchestrator", STATUS, "Tasks, projects, preferences and tools of a team of agents."
@@ -50,6 +51,14 @@ def _without_secret(value: str, info: ValidationInfo) -> str:
     return value
 
 
+def _without_hidden(value: str, info: ValidationInfo) -> str:
+    if hidden := hidden_characters_in(value):
+        told = {"field": info.field_name, "hidden": hidden}
+        message = "{field} holds characters that nobody sees ({hidden}). Leave them out"
+        raise PydanticCustomError(TOLD_FORMAT, message, told)
+    return value
+
+
 def secret_message(field: str, secret: str) -> str:
     """What is said of a text that holds a secret."""
     return KEPT_AS_IT_STANDS.format(field=field, secret=secret)
@@ -63,7 +72,12 @@ ProjectId = Annotated[Uuid, Scoped("project")]
 WithoutSecret = AfterValidator(_without_secret)
 """Of a short text that is kept and that others read; it is searched on the event loop."""
 Line = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_line)]
-Reason = Annotated[str, Field(min_length=1, max_length=MOST_REASON), WithoutSecret]
+Reason = Annotated[
+    str,
+    Field(min_length=1, max_length=MOST_REASON),
+    AfterValidator(_without_hidden),
+    WithoutSecret,
+]
 Cursor = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 NextCursor = Annotated[str, Field(description="Where the next page begins; absent at the end.")]
 

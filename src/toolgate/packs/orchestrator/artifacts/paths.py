@@ -10,12 +10,17 @@ from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT
-from toolgate.packs.orchestrator.unseen_text import unseen_in
+from toolgate.packs.orchestrator.pack import WithoutSecret
+from toolgate.packs.orchestrator.unseen_text import FILLERS, unseen_in
 
 MOST_BYTES = 1024
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 AFTER_SURROGATES, BEFORE_SURROGATES = 0xE000, 0xD7FF
 LAST = 0x10FFFF
+LOOK_EMPTY = re.compile(
+    rf"[\u2800{FILLERS}]|(?:^|(?<=[\x00-\x7f]))[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+"""A variation selector after an emoji chooses its shape."""
 
 
 def path_problem(path: str) -> str | None:
@@ -43,6 +48,10 @@ def new_path_problem(path: str) -> str | None:
             f"must not have the character {unseen}: what is not seen, or turns text round, lets "
             "one path look like another"
         )
+    if LOOK_EMPTY.search(path):
+        return "must not have fillers or variation selectors: they let one path look like another"
+    if any(part != part.strip() for part in path.split("/")):
+        return "must not have spaces at the ends of its parts"
     return None
 
 
@@ -75,7 +84,7 @@ def _checked(value: str, info: ValidationInfo, problem: str | None) -> str:
 
 PATH_SCHEMA = WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_BYTES})
 Path = Annotated[str, Field(min_length=1), AfterValidator(_path), PATH_SCHEMA]
-NewPath = Annotated[str, Field(min_length=1), AfterValidator(_new_path), PATH_SCHEMA]
+NewPath = Annotated[str, Field(min_length=1), AfterValidator(_new_path), WithoutSecret, PATH_SCHEMA]
 """Stricter than what is read: what an older version stored stays within reach."""
 Prefix = Annotated[
     str, AfterValidator(_prefix), WithJsonSchema({"type": "string", "maxLength": MOST_BYTES})

@@ -8,6 +8,7 @@ from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.pack import secret_message
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
+from toolgate.packs.orchestrator.unseen_text import is_blank
 
 MOST_BYTES = 256 * 1024
 
@@ -16,6 +17,8 @@ async def check_texts(audit: ContentAudit, name: str | None, content: str | None
     """Raise where a name or text is not to be stored; None is not looked at."""
     if content is not None:
         _check_size(content)
+        if await examine(len(content), lambda: is_blank(content)):
+            _refuse("value", "content must have something to read: nothing of it is seen")
         if secret := await _secret_in(content):
             _refuse("secret", secret_message("content", secret))
     for field, text in (("name", name), ("content", content)):

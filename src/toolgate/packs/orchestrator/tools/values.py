@@ -17,6 +17,7 @@ from toolgate.packs.orchestrator.pack import Paged, Reason
 from toolgate.packs.orchestrator.records import Change, Page, Record, fits
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.tools.json_values import size_of
+from toolgate.packs.orchestrator.tools.kept_values import check_characters
 from toolgate.packs.orchestrator.vocabulary import ValueType
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -122,7 +123,7 @@ async def check_value(
     nullable: bool,
     most_bytes: int = MOST_VALUE_BYTES,
 ) -> None:
-    """Raise where a value is not of its type, too large, or a secret."""
+    """Raise where a value is not of its type, too large, a secret, or holds what nobody sees."""
     if not (nullable and value is None) and not fits(value, value_type):
         _refuse("type", f"value must be of value_type {value_type}; it is {_type_of(value)}")
     size = size_of("value", value)
@@ -130,6 +131,7 @@ async def check_value(
         raise TooLarge(
             f"value has {size} bytes as JSON; at most {most_bytes} are stored. Send less."
         )
+    await examine(size, lambda: check_characters("value", value))
     if secret := await examine(size, lambda: secret_in(key, value)):
         _refuse(
             "secret",

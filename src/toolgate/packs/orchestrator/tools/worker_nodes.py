@@ -136,7 +136,7 @@ async def register(ctx: Ctx, args: Registration) -> Standing:
     An operator made the node and its key before.
     """
     await check_object("metadata", args.metadata, MOST_METADATA_BYTES)
-    check_secret("display_name", args.display_name)
+    await _check_name(ctx, args.display_name)
     change = NodeChange(
         display_name=args.display_name,
         worker_api_target_url=args.worker_api_target_url,
@@ -245,6 +245,14 @@ def _standing(ctx: Ctx, row: Row | None) -> dict[str, Any]:
         "refresh_config_requested": is_refresh_requested(row),
         "heartbeat_seconds": ctx.world.liveness.heartbeat_seconds,
     }
+
+
+async def _check_name(ctx: Ctx, name: str | None) -> None:
+    """Raise where agents would read a node's name as an order, or find a secret in it."""
+    check_secret("display_name", name)
+    if name is not None and (found := await ctx.world.content_audit.read(name)):
+        message = f"display_name is refused ({found.category}: {found.text!r}). Choose another"
+        raise InvalidArguments([Problem("display_name", "value", message)])
 
 
 def _check_listed(field: str, listed: Sequence[Available]) -> None:

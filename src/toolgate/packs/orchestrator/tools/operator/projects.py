@@ -10,6 +10,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
+from toolgate.packs.orchestrator.tools.kept_values import check_kept
 from toolgate.packs.orchestrator.tools.operator.lists import (
     Ctx,
     Handle,
@@ -101,6 +102,7 @@ class Bindings(Output):
 )
 async def create(ctx: Ctx, args: NewProject) -> Project:
     """Create a project. Nobody has a role in it yet: `operator.role_binding.set` gives one."""
+    await check_kept(display_name=args.display_name, description=args.description)
     project = await ctx.world.administration.create(
         ctx.tx,
         "project",
@@ -132,6 +134,7 @@ async def update(ctx: Ctx, args: ProjectChange) -> Project:
     if not values:
         message = "one of display_name, description and is_active must be given"
         raise InvalidArguments([Problem("arguments", "missing", message)])
+    await check_kept(display_name=args.display_name, description=args.description)
     new = {**await needed(ctx, "project", id=args.project_id), **values}
     values["folded"] = _folded(new["slug"], new["display_name"], new["description"])
     key = {"id": args.project_id}

@@ -14,6 +14,7 @@ from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.tools.json_values import Json
+from toolgate.packs.orchestrator.tools.kept_values import check_kept
 from toolgate.packs.orchestrator.tools.operator.lists import (
     Ctx,
     Handle,
@@ -120,6 +121,7 @@ async def create_task(ctx: Ctx, args: NewTask) -> Task:
     Canceling one that it depends on cancels it too. It cannot depend on one that is failed,
     canceled or superseded.
     """
+    await check_kept(prompt=args.prompt, acceptance_criteria=args.acceptance_criteria)
     store = ctx.world.administration
     if args.user_id is not None:
         await needed(ctx, "user", id=args.user_id)
@@ -178,6 +180,7 @@ async def list_tasks(ctx: Ctx, args: TasksListed) -> Tasks:
 )
 async def summarize(ctx: Ctx, args: Summary) -> Task:
     """Store what came of a task, for those who read it later."""
+    await check_kept(summary=args.summary)
     await needed(ctx, "task", id=args.task_id)
     values = {"summary": args.summary}
     key = {"id": args.task_id}
@@ -194,6 +197,7 @@ async def summarize(ctx: Ctx, args: Summary) -> Task:
 )
 async def create_job(ctx: Ctx, args: NewJob) -> Job:
     """Create a job of a task that is not closed, queued until a node takes it."""
+    await check_kept(payload=args.payload)
     if not await ctx.world.work.keep_open(ctx.tx, args.task_id):
         raise NotFound(f"There is no task {args.task_id!r}.")
     row = {"id": str(uuid.uuid4()), "status": "queued", **args.model_dump()}
