@@ -160,7 +160,7 @@ async def _worlds(
     for offer, site in sites:
         if offer.open is not None:
             section = settings.section(offer.pack.name)
-            with packs.blame(offer.pack.name, "be opened"):
+            with packs.attribute_errors(offer.pack.name, "be opened"):
                 world = await stack.enter_async_context(opening(offer, site, section))
             worlds[offer.pack.name] = OpenPack(world, _separate_targets(site))
     return worlds

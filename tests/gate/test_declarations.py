@@ -46,7 +46,12 @@ def plain(ctx: Context[Any], args: NoArguments) -> Output:
 @pytest.mark.parametrize(
     ("name", "handler", "more", "told"),
     [
-        ("zoo task", good, {}, "'zoo task' is no tool's name: letters, digits, _ . - only."),
+        (
+            "zoo task",
+            good,
+            {},
+            "'zoo task' is not a valid tool name: use letters, digits, `_`, `.` and `-`.",
+        ),
         ("zoo", plain, {}, "zoo: its handler must be `async def`."),
         ("zoo", silent, {}, "zoo: its handler needs a docstring, the description."),
         ("zoo", good, {"seconds": 0}, "zoo: seconds must be more than 0."),

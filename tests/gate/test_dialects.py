@@ -99,7 +99,7 @@ EVERY_ERROR = [
     Expected(Forbidden("Not you."), "Not you.", "access_denied", 403, "FORBIDDEN", -32101),
     Expected(
         ToolDisabled("put"),
-        "put is switched off by an operator. Do without it for now.",
+        "put is switched off by an operator.",
         "tool_disabled",
         403,
         "FORBIDDEN",
@@ -116,7 +116,7 @@ EVERY_ERROR = [
     Expected(
         OutcomeUnknown("put", "r1"),
         "The database did not confirm what put wrote: it may or may not be stored. "
-        "Look before you ask again. Audit id: r1",
+        "Check before retrying. Audit id: r1",
         "outcome_unknown",
         504,
         "SERVER_ERROR",
@@ -125,7 +125,7 @@ EVERY_ERROR = [
     Expected(
         StoppedWrite("mail", "r1"),
         "mail took too long and was stopped: what it does may have been done. "
-        "Look before you ask again. Audit id: r1",
+        "Check before retrying. Audit id: r1",
         "timeout",
         504,
         "SERVER_ERROR",

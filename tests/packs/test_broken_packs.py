@@ -75,7 +75,7 @@ def test_the_message_names_pack_file_and_line(told: tuple[str, str]) -> None:
     assert message.startswith(f"Pack 'zoo' ({module}:OFFER) cannot be loaded: ")
     assert words in message
     assert ".." not in message.replace("...", "")
-    assert message.endswith("take it out of the setting packs.enabled.")
+    assert message.endswith("Fix it, or remove it from packs.enabled.")
 
 
 @pytest.mark.parametrize(

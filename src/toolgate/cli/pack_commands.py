@@ -73,7 +73,7 @@ def _command(offer: "AnyOffer", markup: Any) -> Any:
     from toolgate import packs
 
     try:
-        with packs.blame(offer.pack.name, f"bring its commands ({offer.commands})"):
+        with packs.attribute_errors(offer.pack.name, f"bring its commands ({offer.commands})"):
             return _group(offer, markup)
     except packs.BrokenPack as broken:
         return _broken_command(offer.pack.name, broken)

@@ -182,9 +182,7 @@ class ToolDisabled(Forbidden):
     kind = "tool_disabled"
 
     def __init__(self, name: str, *, rule: str | None = None) -> None:
-        super().__init__(
-            f"{printable(name)} is switched off by an operator. Do without it for now.", rule=rule
-        )
+        super().__init__(f"{printable(name)} is switched off by an operator.", rule=rule)
 
 
 class PolicyViolation(Forbidden):
@@ -274,8 +272,8 @@ class OutcomeUnknown(GateError):
 
     def __init__(self, tool: str, audit_id: str) -> None:
         super().__init__(
-            f"The database did not confirm what {tool} wrote: it may or may not be stored. Look "
-            f"before you ask again. Audit id: {audit_id}"
+            f"The database did not confirm what {tool} wrote: it may or may not be stored. Check "
+            f"before retrying. Audit id: {audit_id}"
         )
 
 
@@ -286,8 +284,8 @@ class StoppedWrite(TimedOut):
 
     def __init__(self, tool: str, audit_id: str) -> None:
         super().__init__(
-            f"{tool} took too long and was stopped: what it does may have been done. Look before "
-            f"you ask again. Audit id: {audit_id}"
+            f"{tool} took too long and was stopped: what it does may have been done. Check before "
+            f"retrying. Audit id: {audit_id}"
         )
 
 

@@ -258,5 +258,5 @@ def _timeout_error(error: TimeoutError, call: Call) -> GateError:
     if isinstance(error, ServerStopping):
         return Unavailable("The server is stopping and could not finish this. Try again.")
     return TimedOut(
-        f"{printable(call.tool)} took too long and was stopped. Ask for less, or again."
+        f"{printable(call.tool)} took too long and was stopped. Request less, or retry."
     )

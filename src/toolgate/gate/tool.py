@@ -340,7 +340,9 @@ class Family:
     ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
         """Declare the decorated handler as a tool of this family."""
         if not NAME.fullmatch(name):
-            raise BadDeclaration(f"{name!r} is no tool's name: letters, digits, _ . - only.")
+            raise BadDeclaration(
+                f"{name!r} is not a valid tool name: use letters, digits, `_`, `.` and `-`."
+            )
         role, effect = _member(name, "role", Role, role), _member(name, "effect", Effect, effect)
         writes = frozenset(_member(name, "writes", Target, one) for one in writes)
         if seconds is not None and seconds <= 0:

@@ -37,13 +37,13 @@ class BrokenPack(BadSettings):
         package = dict(sources()).get(name, "not installed")
         what = f"{_place(name, problem)}{type(problem).__name__}: {str(problem).rstrip('.')}"
         super().__init__(
-            f"Pack {name!r} ({package}) cannot {failing}: {what}. Mend it, or take it out of the "
-            "setting packs.enabled."
+            f"Pack {name!r} ({package}) cannot {failing}: {what}. Fix it, or remove it from "
+            "packs.enabled."
         )
 
 
 @contextmanager
-def blame(name: str, failing: str) -> Generator[None]:
+def attribute_errors(name: str, failing: str) -> Generator[None]:
     """Raise `BrokenPack` where a pack of another package fails by itself."""
     try:
         yield
@@ -105,7 +105,7 @@ def offers(names: Iterable[str] | None = None) -> "tuple[AnyOffer, ...]":
 
     loaded: list[AnyOffer] = []
     for name in dict.fromkeys(DEFAULT if names is None else names):
-        with blame(name, "be loaded"):
+        with attribute_errors(name, "be loaded"):
             offer = _offer(name)
             check_offer(offer, loaded)
         loaded.append(offer)

@@ -65,6 +65,6 @@ async def get(ctx: Context[OrchestratorWorld], args: Question) -> HelpPage:
     if found is None:
         what = args.topic or args.path
         if args.topic is not None and ctx.world.tools.is_off(ctx.principal, args.topic):
-            raise NotFound(f"{args.topic} is switched off by an operator. Do without it for now.")
+            raise NotFound(f"{args.topic} is switched off by an operator.")
         raise NotFound(f"There is no help on {what!r}. Leave it out to see what there is.")
     return HelpPage(path=found[0], content=found[1])

@@ -208,7 +208,7 @@ def _check_tool(ctx: Ctx, key: str, name: str) -> None:
         near = nearest(name, names)
         hint = f"Did you mean {near}?" if near else "`toolgate tools` lists them."
         field = "value" if key == DISABLED else "key"
-        message = f"{field} names the tool {shorten(name)}, which there is not. {hint}"
+        message = f"{field} names an unknown tool, {shorten(name)}. {hint}"
         raise InvalidArguments([Problem(field, "value", message)])
 
 
