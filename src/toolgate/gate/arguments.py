@@ -17,6 +17,7 @@ from toolgate.gate.errors import (
     TooLarge,
 )
 
+MOST_ARGUMENTS = 1000
 MOST_PROBLEMS = 100
 MOST_SHOWN = 100
 MOST_BITS = 63
@@ -42,6 +43,9 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
     values: Any = arguments
     if not isinstance(arguments, dict):
         values = _as_object(values)
+    if len(values) > MOST_ARGUMENTS:  # each that is unknown is a problem, which takes its time
+        message = f"there are {len(values)} arguments, over the limit of {MOST_ARGUMENTS}"
+        raise InvalidArguments([Problem(WHOLE, "range", message)])
     if tool.limits.body_bytes is not None:
         _check_size(tool.name, values, tool.limits.body_bytes)
     try:
