@@ -46,6 +46,8 @@ MOST_NESTED = 100
 """Levels; an answer that repeats a value has to fit the 254 that the serialiser takes."""
 JSON = (b"content-type", b"application/json")
 PRINCIPAL = "toolgate.principal"
+UNAUTHENTICATED = "toolgate.unauthenticated"
+"""Set where a request was refused because it brought no credential that is good."""
 REQUEST_ID = "toolgate.request_id"
 REQUEST_ID_HEADER = b"x-request-id"
 HEADERS = "toolgate.headers"

@@ -27,6 +27,7 @@ from toolgate.transports.asgi import (
     REQUEST_ID,
     REQUEST_ID_HEADER,
     SEND,
+    UNAUTHENTICATED,
     ASGIApp,
     ClientGone,
     CredentialEnded,
@@ -234,6 +235,8 @@ class Edge:
         *,
         actor: Actor = UNKNOWN_ACTOR,
     ) -> None:
+        scope[UNAUTHENTICATED] = True
+        scope.pop(PRINCIPAL, None)  # it may have been good when the request began
         peer = self._peer(scope)
         problem = refuse_unauthenticated(self._gate, scope, refused, rule, peer, actor=actor)
         if credential_of(scope) is None:

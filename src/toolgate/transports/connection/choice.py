@@ -79,6 +79,7 @@ class _Heads:
     """Knows every head that it is asked for, once a request was seen."""
 
     seen = False
+    principal = None
 
     def recall(self, key: Any) -> "_Heads | None":
         return self if self.seen else None

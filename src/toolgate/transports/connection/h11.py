@@ -30,6 +30,8 @@ class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVar
         elif phase is Phase.BODY and is_new:
             self._expect(phase, self._limits.body_seconds)
         self._phase = phase
+        if before is Phase.BODY and phase is Phase.IDLE and self.cycle.response_complete:
+            self._expect_next()
         return is_new or phase is Phase.BODY  # h11 itself limits what stands between its parts
 
     @property

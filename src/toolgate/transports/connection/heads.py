@@ -149,6 +149,8 @@ class UnknownCredential:
     key: "RawKey"
     pattern: Head
     credential: str
+    principal: Principal | None = None
+    """The caller, once known."""
 
     def respond(self, _: "UnknownCredential", body: bytes) -> Pending:
         """Answer a request once the caller is known."""
@@ -157,6 +159,7 @@ class UnknownCredential:
     async def _respond(self, body: bytes) -> JsonResponse | None:
         authenticate = self.pattern.authenticate
         head = await authenticate(self) if authenticate else None
+        self.principal = head.principal if head else None
         pending = head.respond(head, body) if head and head.respond else None
         return pending if pending is None or isinstance(pending, JsonResponse) else await pending
 

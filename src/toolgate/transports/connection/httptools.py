@@ -6,7 +6,7 @@ from typing import Any
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from toolgate.transports.asgi import body_length
+from toolgate.transports.asgi import Scope, body_length
 from toolgate.transports.connection.limited import NO_TUNNEL, TOO_LARGE, TOO_LONG, Limited, Phase
 
 MAX_PIPELINED = 16
@@ -62,6 +62,11 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
             self.pipeline.popleft()
             self.cycle = self.pipeline[0][0] if self.pipeline else self._running  # pyright: ignore[reportAttributeAccessIssue]
             self._phase = Phase.IDLE
+
+    @property
+    def _answered(self) -> Scope:
+        """Not `scope`: that is of the request which was read last, or has only begun."""
+        return {} if self._running is None else self._running.scope  # pyright: ignore[reportReturnType]
 
     @property
     def _has_unanswered(self) -> bool:
@@ -160,3 +165,5 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
         self.headers = []
         self._progress = True
         self._phase = Phase.IDLE
+        if self.cycle.response_complete:
+            self._expect_next()

@@ -16,7 +16,15 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from toolgate.gate.failures import origin
 from toolgate.transports.asgi import LARGE, Scope
-from toolgate.transports.connection.heads import KNOWN_HEADS, RAW_HEAD, Heads, JsonResponse, Pending
+from toolgate.transports.connection.heads import (
+    KNOWN_HEADS,
+    RAW_HEAD,
+    Head,
+    Heads,
+    JsonResponse,
+    Pending,
+    UnknownCredential,
+)
 from toolgate.transports.connection.httptools import LimitedHttpTools
 from toolgate.transports.connection.limited import Phase
 
@@ -44,8 +52,8 @@ class Connection(LimitedHttpTools):
         self._peer: Hashable = None
         self._raw_key: Hashable = None
         """The key of the head that is about to be parsed."""
-        self._is_known = False
-        """Whether the last head was known with its credential."""
+        self._asked: Head | UnknownCredential | None = None
+        """What is known of the last request that may be answered here."""
         self._incomplete: list[bytes] = []
         """A known request whose body is not complete yet."""
         self._missing = 0
@@ -91,9 +99,9 @@ class Connection(LimitedHttpTools):
         self._raw_key = key = (self._peer, raw)
         missing = end + length - len(data)
         known: Any = heads.recall(key)
-        self._is_known = known is not None
         if known is None and not missing:  # a stranger's body is not waited for here
             known = heads.without_credential(key)
+        self._asked = known
         if not known or not known.respond or length > MAX_HELD or missing < 0:
             return False
         if missing:
@@ -157,8 +165,8 @@ class Connection(LimitedHttpTools):
         )
         self.server_state.total_requests += 1
         self._deadline = self.loop.time() + self._keep_alive
-        if not self._authenticated:
-            self._note_credential()
+        if self._caller is None:
+            self._set_caller(self.caller)
         if self._closing:
             self.transport.close()
 
@@ -174,9 +182,16 @@ class Connection(LimitedHttpTools):
         super().refuse(status, message)
 
     @property
-    def has_credentials(self) -> bool:
-        """Whether a credential that was sent here was accepted."""
-        return self._is_known or super().has_credentials
+    def caller(self) -> str | None:
+        """Whose credential was accepted here; None for a stranger."""
+        if self._caller is None and self._asked is not None and self._asked.principal is not None:
+            return self._asked.principal.id
+        return super().caller
+
+    def _set_caller(self, caller: str | None) -> None:
+        if caller is None:
+            self._asked = None
+        super()._set_caller(caller)
 
     @property
     def _has_request(self) -> bool:

@@ -14,7 +14,7 @@ import orjson
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from toolgate.sections import LimitSettings
-from toolgate.transports.asgi import BODY_LIMIT, MORE_SECONDS, PRINCIPAL, Scope
+from toolgate.transports.asgi import BODY_LIMIT, MORE_SECONDS, PRINCIPAL, UNAUTHENTICATED, Scope
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 from toolgate.transports.connection.tcp import acknowledged_bytes
 
@@ -88,7 +88,8 @@ class Limited(asyncio.Protocol):
         self._keep_alive = max(self.timeout_keep_alive, KEEP_ALIVE_SECONDS)
         self._deadline = math.inf
         """When the client must have sent what is expected; the table looks every second."""
-        self._authenticated = False
+        self._caller: str | None = None
+        """Whose credential was accepted last; None if none was, or the last one was refused."""
         self._unparsed = 0
         """Bytes of a head, or between parts of a body, that have not led anywhere yet."""
         self._body_left = 0
@@ -212,11 +213,13 @@ class Limited(asyncio.Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the next request, but not for long."""
-        if not self._authenticated and self.has_credentials:
-            self._note_credential()
+        scope = self._answered
+        if UNAUTHENTICATED in scope:
+            self._set_caller(None)
+        elif self._caller is None and PRINCIPAL in scope:
+            self._set_caller(scope[PRINCIPAL].id)
         if self._phase in (Phase.IDLE, Phase.REFUSED) or self._is_discarding:
-            seconds = self._keep_alive if self._authenticated else self.timeout_keep_alive
-            self._deadline = self.loop.time() + seconds
+            self._expect_next()
         self._discarded = 0
         cast(Any, super()).on_response_complete()
         if self._unread and not self._has_enough and not self.transport.is_closing():
@@ -224,9 +227,15 @@ class Limited(asyncio.Protocol):
             self.flow.resume_reading()
             Limited.data_received(self, b"")
 
-    def _note_credential(self) -> None:
-        self._authenticated = True
-        self._table.has_credentials(self)
+    def _expect_next(self) -> None:
+        """Keep a client's connection for its next request, but for nobody's rest of a body."""
+        stays = self._caller is not None and self._phase is Phase.IDLE
+        self._deadline = self.loop.time() + (self._keep_alive if stays else self.timeout_keep_alive)
+
+    def _set_caller(self, caller: str | None) -> None:
+        if caller != self._caller:
+            self._caller = caller
+            self._table.set_caller(self, caller)
 
     def timeout_keep_alive_handler(self) -> None:
         """Leave it to the table, which knows all deadlines; uvicorn has a timer for this one."""
@@ -234,9 +243,21 @@ class Limited(asyncio.Protocol):
     # What the table asks
 
     @property
+    def caller(self) -> str | None:
+        """Whose credential was accepted here; None for a stranger."""
+        if self._caller is None and (principal := self._answered.get(PRINCIPAL)) is not None:
+            return principal.id
+        return self._caller
+
+    @property
     def has_credentials(self) -> bool:
-        """Whether a credential that was sent here was accepted."""
-        return self._authenticated or (self.scope is not None and PRINCIPAL in self.scope)  # pyright: ignore[reportUnnecessaryComparison]
+        """Whether it is no stranger's."""
+        return self.caller is not None
+
+    @property
+    def _answered(self) -> Scope:
+        """The request that is being answered, or was answered last."""
+        return self.scope or {}
 
     @property
     def _noted(self) -> Scope:
@@ -271,8 +292,8 @@ class Limited(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is between requests."""
-        return self._phase is Phase.IDLE and not self._has_request
+        """Whether it is between requests, or sends the rest of one that has its answer."""
+        return not self._has_request and (self._phase is Phase.IDLE or self._is_discarding)
 
     def check_deadline(self, now: float) -> None:
         """Close if what is expected did not come in time, or the answers are not taken."""

@@ -2,14 +2,16 @@
 
 Every process may open a limited number of files, and a connection is one. Before that limit is
 reached, connections that have not sent a good credential are closed, the oldest first, so that
-health checks and clients with credentials always get in.
+health checks and clients with credentials always get in. Where all have sent one, idle ones go,
+then those whose requests are not complete: who has a key must not lock others out either.
 """
 
 import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from toolgate.sections import LimitSettings
@@ -32,8 +34,8 @@ class Closable(Protocol):
     """A connection as the table sees it."""
 
     @property
-    def has_credentials(self) -> bool:
-        """Whether a credential that was sent here was accepted."""
+    def caller(self) -> str | None:
+        """Whose credential was accepted here; None for a stranger."""
         ...
 
     @property
@@ -56,6 +58,33 @@ class Closable(Protocol):
         """Close at once."""
 
 
+@dataclass(slots=True)
+class _Place:
+    """Whose a connection is."""
+
+    peer: str | None
+    """None for a peer that is not counted."""
+    caller: str | None = None
+    """None for a stranger."""
+
+
+class _Groups(dict[str, dict[Closable, None]]):
+    """Connections that have something in common, each group the oldest first; none is empty."""
+
+    def put(self, name: str | None, connection: Closable) -> None:
+        """Enter a connection, unless it belongs to no group."""
+        if name is not None:
+            self.setdefault(name, {})[connection] = None
+
+    def take(self, name: str | None, connection: Closable) -> None:
+        """Take a connection out, if it is there."""
+        group = self.get(name) if name is not None else None
+        if group is not None:
+            group.pop(connection, None)
+            if not group:
+                del self[name]  # pyright: ignore[reportArgumentType]
+
+
 class ConnectionTable:
     """Knows every open connection, closes those that are late and those that are too many."""
 
@@ -70,14 +99,19 @@ class ConnectionTable:
         """Whom an address stands for; None for one that stands for many."""
         self.capacity = limits.connections or default_capacity(open_files())
         self.share = max(1, self.capacity // 2)
-        """How many of them one peer may have without credentials."""
+        """How many of them one peer may have without credentials; a caller that has more with them
+        gives some up before other callers do."""
         self._clock = clock
-        self._open: dict[Closable, str | None] = {}
-        """Every connection, the oldest first, and its peer; None for a peer that is not counted."""
+        self._open: dict[Closable, _Place] = {}
+        """Every connection, the oldest first."""
         self._unauthenticated: dict[Closable, None] = {}
         """Those without credentials."""
-        self._of_peer: dict[str, dict[Closable, None]] = {}
+        self._of_peer = _Groups()
         """Those without credentials, by peer."""
+        self._of_caller = _Groups()
+        """Those with credentials."""
+        self._greedy: str | None = None
+        """The caller that was last seen to have more than its share; there is one at most."""
         self._full = ThrottledLog(logger, clock=clock)
         self._crowded = ThrottledLog(logger, clock=clock)
         self._refused = RequestLog()
@@ -93,26 +127,36 @@ class ConnectionTable:
             return False
         if len(self._open) >= self.capacity and not self._make_room():
             return False
-        self._open[connection] = peer
+        self._open[connection] = _Place(peer)
         self._unauthenticated[connection] = None
-        if peer is not None:
-            self._of_peer.setdefault(peer, {})[connection] = None
+        self._of_peer.put(peer, connection)
         return True
 
     def remove(self, connection: Closable) -> None:
         """Forget a connection that is closed."""
-        if connection in self._open:
-            self.has_credentials(connection)
-            del self._open[connection]
+        place = self._open.pop(connection, None)
+        if place is not None:
+            self._leave_groups(connection, place)
 
-    def has_credentials(self, connection: Closable) -> None:
-        """Note that a connection is a stranger's no more."""
+    def set_caller(self, connection: Closable, caller: str | None) -> None:
+        """Note whose connection this is; None once its credential is good no more."""
+        place = self._open.get(connection)
+        if place is None:
+            return
+        self._leave_groups(connection, place)
+        place.caller = caller
+        if caller is None:
+            self._unauthenticated[connection] = None
+            self._of_peer.put(place.peer, connection)
+        else:
+            self._of_caller.put(caller, connection)
+            if len(self._of_caller[caller]) > self.share:
+                self._greedy = caller
+
+    def _leave_groups(self, connection: Closable, place: _Place) -> None:
         self._unauthenticated.pop(connection, None)
-        peer = self._open.get(connection)
-        if peer is not None and (others := self._of_peer.get(peer)) is not None:
-            others.pop(connection, None)
-            if not others:
-                del self._of_peer[peer]
+        self._of_peer.take(place.peer, connection)
+        self._of_caller.take(place.caller, connection)
 
     def sweep(self, now: float) -> None:
         """Close what is late; called every second with the event loop's time."""
@@ -161,26 +205,34 @@ class ConnectionTable:
     def _make_room(self) -> bool:
         self._calm_at = self._clock() + CALM_SECONDS
         self._full.record(
-            "All %d connections are taken (setting limits.connections); "
-            "the oldest without credentials are closed, then the oldest that are idle.",
+            "All %d connections are taken (setting limits.connections); the oldest without "
+            "credentials are closed, then the oldest that are idle, then those that send slowly.",
             self.capacity,
         )
         if self._drop_first(self._unauthenticated):
             return True
-        return self._drop_first(one for one in self._open if one.is_idle)
+        greedy = self._of_caller.get(self._greedy or "", {})
+        if len(greedy) > self.share and self._drop_idle_or_late(greedy):
+            return True
+        return self._drop_idle_or_late(self._open)
+
+    def _drop_idle_or_late(self, candidates: Collection[Closable]) -> bool:
+        """Close the first that is between requests, else the first that is within one."""
+        idle = (one for one in candidates if one.is_idle)
+        return self._drop_first(idle) or self._drop_first(candidates)
 
     def _drop_first(self, candidates: Iterable[Closable]) -> bool:
         """Close the first of these that can be closed."""
-        known: list[Closable] = []
+        known: list[tuple[Closable, str]] = []
         found = None
         for one in candidates:
-            if one in self._unauthenticated and one.has_credentials:
-                known.append(one)
+            if one in self._unauthenticated and (caller := one.caller) is not None:
+                known.append((one, caller))
             elif not one.is_answering:
                 found = one
                 break
-        for one in known:
-            self.has_credentials(one)
+        for one, caller in known:
+            self.set_caller(one, caller)
         if found is None:
             return False
         self.remove(found)

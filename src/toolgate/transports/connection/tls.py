@@ -59,7 +59,7 @@ class Handshake(SSLProtocol):
     asyncio's own TLS, also where the event loop has another: that one cannot be extended.
     """
 
-    has_credentials = False
+    caller = None
     is_answering = False
     is_idle = False
 
