@@ -35,7 +35,7 @@ class Cursors:
         """The cursor of a list, identified by `listing`, after the row at `position`."""
         content = orjson.dumps(list(position))
         signed_content = self._signature(listing, content) + content
-        return base64.urlsafe_b64encode(signed_content).rstrip(b"=").decode()
+        return _text(signed_content)
 
     def read(self, listing: Sequence[Any], cursor: str | None) -> list[Any] | None:
         """The position that a cursor of this list names; None without one."""
@@ -47,6 +47,8 @@ class Cursors:
             )
         except (binascii.Error, ValueError):
             _refuse(cursor)
+        if _text(signed_content) != cursor:  # other spellings of the same bytes
+            _refuse(cursor)
         signature, content = signed_content[:SIGNATURE_BYTES], signed_content[SIGNATURE_BYTES:]
         if not hmac.compare_digest(signature, self._signature(listing, content)):
             _refuse(cursor)
@@ -55,6 +57,10 @@ class Cursors:
     def _signature(self, listing: Sequence[Any], content: bytes) -> bytes:
         signed = orjson.dumps(list(listing)) + b"\n" + content
         return hmac.digest(self._key, signed, hashlib.sha256)[:SIGNATURE_BYTES]
+
+
+def _text(signed_content: bytes) -> str:
+    return base64.urlsafe_b64encode(signed_content).rstrip(b"=").decode()
 
 
 def _refuse(cursor: str) -> NoReturn:

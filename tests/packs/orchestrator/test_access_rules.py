@@ -355,3 +355,15 @@ async def test_numbers_are_compared_by_value_and_not_with_booleans(kit: Kit, val
     await result(kit, "db.preference.create", PM, **new, key="a", value=6)
     flag = {**new, "value_type": "boolean"}
     await result(kit, "db.preference.create", PM, **flag, key="b", value=True)
+
+
+async def test_a_rule_that_would_never_apply_is_refused(kit: Kit) -> None:
+    between = {"not_before": "2026-06-30T00:00:00Z", "not_after": "2026-01-01T00:00:00Z"}
+    rule = {"effect": "deny", "resource_pattern": "db.*"}
+    never = "conditions.not_before is after not_after, so the rule would never apply"
+    error = await refused(kit, "operator.access_rule.create", **rule, conditions=between)
+    assert (error["type"], never in error["message"]) == ("invalid_arguments", True)
+    made = await result(kit, "operator.access_rule.create", **rule)
+    change = {"rule_id": made["id"], "conditions": between}
+    error = await refused(kit, "operator.access_rule.update", **change)
+    assert never in error["message"]

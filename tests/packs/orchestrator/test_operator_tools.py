@@ -177,6 +177,25 @@ async def test_a_job_is_leased_for_a_time_and_ends_with_its_result(
     assert again["type"] == "conflict"
 
 
+async def test_a_payload_that_is_too_large_is_told_so(kit: Kit) -> None:
+    outcome = await kit.call("operator.job.create", task_id=PUBLISH, payload="x" * 1024 * 1024)
+    assert outcome.error is not None
+    assert outcome.error.status == 413
+    error = outcome.body["error"]
+    assert error["type"] == "size_limit_exceeded"
+    assert error["message"].startswith("payload has 1048578 bytes as JSON; at most 1048576")
+
+
+async def test_a_user_whose_default_project_is_taken_is_refused_with_a_way_out(kit: Kit) -> None:
+    taken = {"slug": "default-zed", "display_name": "Zed's"}
+    made = await result(kit, "operator.project.create", **taken)
+    user = {"user_id": "zed", "display_name": "Zed"}
+    error = await refused(kit, "operator.user.create", **user)
+    assert "delete that project with operator.project.delete" in error["message"]
+    await result(kit, "operator.project.delete", project_id=made["id"])
+    assert (await result(kit, "operator.user.create", **user))["id"] == "zed"
+
+
 async def test_a_new_job_is_queued(kit: Kit) -> None:
     made = await result(kit, "operator.job.create", task_id=PUBLISH, payload={"steps": ["a"]})
     assert (made["status"], made["payload"]) == ("queued", {"steps": ["a"]})

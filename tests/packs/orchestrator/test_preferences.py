@@ -256,3 +256,15 @@ def test_the_effective_value_is_that_of_a_naive_model(rows: list[tuple[Any, ...]
         for one in layers
     )
     assert orjson.dumps(found.values)
+
+
+@pytest.mark.anyio
+async def test_the_id_of_a_task_may_be_in_capitals(kit: Kit) -> None:
+    task = (await result(kit, "operator.task.create", prompt="Write."))["id"]
+    place = {"scope_type": "task", "scope_id": task.upper()}
+    value = {"key": "custom.tone", "value": "dry", "value_type": "string"}
+    made = await result(kit, "db.preference.create", **place, **value)
+    assert made["scope_id"] == task
+    (listed,) = (await result(kit, "db.preference.list", **place))["entries"]
+    assert listed == made
+    assert await result(kit, "db.preference.get", **place, key="custom.tone") == made

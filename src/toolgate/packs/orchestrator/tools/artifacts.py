@@ -122,7 +122,7 @@ class ArtifactList(Output):
 @family.tool(
     "artifact.put",
     role=Role.ADMIN,
-    effect=Effect.WRITE,
+    effect=Effect.DESTROY,  # what it replaces is gone
     writes=[Target.TABLES],  # the blob alone is nothing: the reaper removes it
     idempotent=True,
     body_bytes=BODY_BYTES,
@@ -133,8 +133,7 @@ class ArtifactList(Output):
 async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
     """Store a file of a task, in the place of the one that is there at this path.
 
-    Whoever reads at the same time gets the old file or the new one, whole. For small texts that
-    only you need, use memory instead.
+    Whoever reads at the same time gets the old file or the new one, whole.
     """
     if await ctx.world.work.task_to_change(viewer_of(ctx.principal), args.task_id) is None:
         raise NotFound(NO_TASK)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import AfterValidator, JsonValue, ValidationInfo
 
-from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.errors import InvalidArguments, Problem, TooLarge
 
 MOST_BYTES = 1024 * 1024
 
@@ -23,8 +23,9 @@ def _check(value: Any, info: ValidationInfo) -> Any:
     field = info.field_name or "arguments"
     size = size_of(field, value)
     if size > MOST_BYTES:
-        message = f"{field} has {size} bytes as JSON; at most {MOST_BYTES} are stored"
-        raise InvalidArguments([Problem(field, "size", message)])
+        raise TooLarge(
+            f"{field} has {size} bytes as JSON; at most {MOST_BYTES} are stored. Send less."
+        )
     return value
 
 

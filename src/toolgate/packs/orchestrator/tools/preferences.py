@@ -328,7 +328,9 @@ def place_of(args: InScope) -> Place:
         return Place("system", "")
     if args.scope_id is None:
         _refuse("missing", "scope_id required when scope_type is not system")
-    return Place(args.scope_type, args.scope_id or "")
+    scope_id = args.scope_id or ""
+    is_uuid = args.scope_type in ("project", "task")  # the only ids that are taken in capitals
+    return Place(args.scope_type, scope_id.lower() if is_uuid else scope_id)
 
 
 def _refuse(rule: str, message: str) -> None:

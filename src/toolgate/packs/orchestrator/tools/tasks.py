@@ -96,7 +96,7 @@ async def get_task(ctx: Ctx, args: ByTask) -> Task:
 @family.tool(
     "db.task.update_status",
     role=Role.ADMIN,
-    effect=Effect.WRITE,
+    effect=Effect.DESTROY,  # a task that is closed, and the jobs canceled with it, stay so
     writes=[Target.TABLES],
     title="Update a task's status",
     not_found=NO_TASK,

@@ -230,6 +230,11 @@ async def _check_subject(ctx: Ctx, subject_type: SubjectType, subject_id: str) -
 
 
 def _stored(conditions: Conditions | None) -> dict[str, Any] | None:
+    if conditions:
+        first, last = conditions.not_before, conditions.not_after
+        if first is not None and last is not None and first > last:
+            message = "conditions.not_before is after not_after, so the rule would never apply"
+            raise InvalidArguments([Problem("conditions", "value", message)])
     return conditions.model_dump(exclude_none=True) if conditions else None
 
 

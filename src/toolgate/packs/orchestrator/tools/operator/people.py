@@ -121,7 +121,10 @@ async def create_user(ctx: Ctx, args: NewUser) -> Subject:
         "default_of": args.user_id,
     }
     if await store.create(ctx.tx, "project", project) is None:
-        raise Conflict(f"There is a project {slug!r} already. Rename it, or choose another id.")
+        raise Conflict(
+            f"There is a project {slug!r} already, and its slug never changes. Choose another id, "
+            "or delete that project with operator.project.delete."
+        )
     return shown(Subject, user)
 
 
