@@ -36,6 +36,16 @@ async def test_what_was_meant_is_named(tmp_path: Path, name: str, near: str) -> 
         assert await told(kit, name) == f"Unknown tool: {name}. Did you mean {near!r}?"
 
 
+async def test_a_tool_that_is_switched_off_is_named_to_those_who_would_see_it(
+    tmp_path: Path,
+) -> None:
+    async with opened_kit(tmp_path, plugins=offer(HIDDEN, SEEN)) as kit:
+        kit.app.gate.policy.disable(frozenset(["ledger.close"]))
+        near = "Unknown tool: ledger.closse. Did you mean 'ledger.{}'?"
+        assert await told(kit, "ledger.closse") == near.format("close")
+        assert await told(kit, "ledger.closse", USER) == near.format("clone")
+
+
 async def test_a_name_like_none_gets_no_suggestion(tmp_path: Path) -> None:
     async with opened_kit(tmp_path) as kit:
         for name in ("no_such_tool", "x", "", "g" * 5000):

@@ -141,7 +141,10 @@ def _exit_code(app: "App", outcome: "Outcome", who: "Principal", options: CallOp
             note(f"The tool exists, but not for {principal}: {step}.")
             return ExitCode.REFUSED
         case UnknownTool():
-            note(hint_for(name, app.gate.visible(who), app.settings))
+            decide = app.gate.policy.decide
+            decided = [(tool, decide(who, tool)) for tool in app.gate.catalogue]
+            known = [tool for tool, decision in decided if decision.visible or decision.off]
+            note(hint_for(name, known, app.settings))
             return ExitCode.USAGE
         case InvalidArguments():
             if files := [one for one in options.pairs if NAMES_FILE.search(one)]:

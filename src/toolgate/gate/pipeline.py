@@ -151,10 +151,14 @@ class Gate:
         return Forbidden(message, rule=decision.rule)
 
     def _visible_names(self, principal: Principal) -> list[str]:
-        """The tools to look among for what a caller may have meant: none that it cannot see."""
+        """The tools to look among for what a caller may have meant: none that it cannot see.
+
+        One that is switched off is no secret: its own answer says so.
+        """
         if principal.kind is Kind.ANONYMOUS or len(self.catalogue) > MOST_COMPARED:
             return []
-        return [tool.name for tool in self.visible(principal)]
+        decided = [(tool.name, self.policy.decide(principal, tool)) for tool in self.catalogue]
+        return [name for name, decision in decided if decision.visible or decision.off]
 
     def note_uncounted(self, call: Call, error: GateError) -> None:
         """Audit a list that was one too many, or could not be counted, like a call that was."""
