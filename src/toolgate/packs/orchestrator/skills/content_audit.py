@@ -18,6 +18,7 @@ from toolgate.packs.orchestrator.skills.plain_text import (
     plain_lines,
     rotated_back,
     with_letters,
+    without_markup,
 )
 
 MOST_SHOWN = 200
@@ -33,6 +34,11 @@ NEGATION = re.compile(
     r"|(?:let|allow) (?:[\w']{1,20} ){1,4}(?:make|have|tell|trick|talk) you (?:to |into )?)?$"
 )
 """It counts directly before the verb, or before a row of verbs that ends in "or"."""
+CONDITION = re.compile(
+    r"\b(?:why (?:(?:do|did|would|should) (?:you |we )?|(?:you|we) )?|"
+    r"(?:if|unless|whether|until) (?:you|we|i) (?:(?:did|do|have|had|would|should) )?(?:still )?)$"
+)
+"""Before a negation: "why not …" and "if you did not … yet" forbid nothing."""
 SPEAKS_OF = re.compile(
     r"\b(?:inject\w*|attack\w*|phrases?|examples?|e\.g\.|such as|patterns?|detect\w*|suspicious|"
     r"malicious|untrusted|attempts?|refus\w*|reject\w*|flags?|jailbreak\w*|warn\w*|quot\w+|"
@@ -109,13 +115,16 @@ def _readings(text: str) -> Iterator[str]:
     for other in (with_letters(whole), rotated_back(whole)):
         if other is not None:
             yield other
+    if (bare := without_markup(text)) is not None:
+        yield plain(bare)
 
 
 def _is_spoken_of(text: str, found: re.Match[str]) -> bool:
     """Whether the phrase is forbidden there, or quoted as an example, rather than meant."""
     before = text[max(0, found.start() - MOST_BEFORE) : found.start()]
-    if NEGATION.search(before):
-        return True
+    before = without_markup(before) or before
+    if negation := NEGATION.search(before):
+        return CONDITION.search(before, 0, negation.start()) is None
     if not (QUOTED_BEFORE.search(before) and SPEAKS_OF.search(before)):
         return False
     return MEANT_AFTER.match(text, found.end()) is None

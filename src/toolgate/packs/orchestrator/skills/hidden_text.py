@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from toolgate.packs.orchestrator.skills.markdown import COMMENT_START, parsed
+from toolgate.packs.orchestrator.skills.plain_text import without_entities
 from toolgate.packs.orchestrator.unseen_text import hidden_characters_in
 
 MOST_DIRECTIVE = 200
@@ -60,5 +61,7 @@ def _hiding_tags(prose: str) -> Iterator[str]:
         tag = prose[start.start() : position]
         element = NEVER_SHOWN.match(tag)
         never = element is not None and ends.get(element[1].lower(), -1) > position
-        if (never or HIDING.search(tag)) and (shown := SHOWN.match(prose, position)):
+        if (never or HIDING.search(without_entities(tag))) and (
+            shown := SHOWN.match(prose, position)
+        ):
             yield tag + shown[0]

@@ -29,12 +29,15 @@ TOO_LARGE = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9a-fA-F]{7,}+);?")
 MARKUP = re.compile(r"(?<=\w)[*_~`]+(?=\w)|[*~]{1,3}|(?<!\w)_+|_+(?!\w)")
 PHRASES = re.compile(r"[\ufdf0-\ufdfd]")
 """Single characters that stand for Arabic phrases of up to eighteen letters."""
+TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
+LIST_MARK = re.compile(r"^[ \t]{0,12}(?:[-*+]|[0-9]{1,3}[.)])[ \t]{1,4}", re.MULTILINE)
 BROKEN_WORD = re.compile(r"(?<=[a-z])-\n[ \t]*+(?=[a-z])")
 BAR = re.compile(r"(?<!<)\|(?!>)")
 GAPS = re.compile(r"\b(?:[a-z][ .\-_*]){4,}[a-z]\b")
 SPACE = re.compile(r"\s+")
 ENCODED = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,}+={0,2}(?![A-Za-z0-9+/=_-])")
 ENCODED_LINE = re.compile(r"[A-Za-z0-9+/_-]{4,}+={0,2}")
+ENCODED_END = re.compile(r"[A-Za-z0-9+/_-]{1,3}={0,2}")
 HEXADECIMAL = re.compile(r"(?<![0-9a-fA-F])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,:]?){16,}+")
 HEX_DIGITS = re.compile(r"(?:0x|\\x)?([0-9a-fA-F]{2})")
 ROTATED = re.compile(r"vafgehpg|cebzcg|cnffjbeq|perqragvny|frperg|frphevgl|thvqryvar")
@@ -50,7 +53,7 @@ def plain(text: str) -> str:
 
 def plain_lines(text: str) -> str:
     """The same, with its lines and spaces as they are."""
-    latin = _latin(_without_entities(text))
+    latin = _latin(without_entities(text))
     whole = BROKEN_WORD.sub("", BAR.sub(" ", latin))
     return GAPS.sub(lambda gap: re.sub(r"[^a-z]", "", gap[0]), MARKUP.sub("", whole))
 
@@ -75,7 +78,15 @@ def decoded(text: str) -> Iterator[str]:
         yield text
 
 
-def _without_entities(text: str) -> str:
+def without_markup(text: str) -> str | None:
+    """The text without tags and marks of lists; None where it has none."""
+    bare, count = LIST_MARK.subn("", text)
+    bare, tags = TAG.subn("", bare)
+    return bare if count or tags else None
+
+
+def without_entities(text: str) -> str:
+    """The text with the characters that entities stand for."""
     # `unescape` hands digits to `int`, which refuses thousands of them.
     return html.unescape(TOO_LARGE.sub("\ufffd", LEADING_ZEROS.sub(r"\1", text)))
 
@@ -116,6 +127,8 @@ def _encoded_lines(text: str) -> Iterator[str]:
             continue
         if len(block) > 1:
             yield "".join(block)
+        if block and ENCODED_END.fullmatch(bare):
+            yield "".join([*block, bare])
         block = []
 
 
