@@ -93,7 +93,7 @@ EVERY_ERROR = [
     Expected(Unauthenticated("Who?"), "Who?", "unauthenticated", 401, "UNAUTHORIZED", -32100),
     Expected(TokenExpired("Late."), "Late.", "token_expired", 401, "UNAUTHORIZED", -32102),
     Expected(Gone("Deleted."), "Deleted.", "gone", 410, "NOT_FOUND", -32202),
-    Expected(QuotaExceeded("Used up."), "Used up.", "quota_exceeded", 429, "RATE_LIMITED", -32401),
+    Expected(QuotaExceeded("Used up."), "Used up.", "quota_exceeded", 409, "CONFLICT", -32401),
     Expected(ForgeUnavailable("Down."), "Down.", "forge_unavailable", 503, "SERVER_ERROR", -32501),
     Expected(RouteFailed("Bad day."), "Bad day.", "route_failed", 502, "SERVER_ERROR", -32500),
     Expected(Forbidden("Not you."), "Not you.", "access_denied", 403, "FORBIDDEN", -32101),

@@ -244,11 +244,11 @@ class RateLimited(GateError):
 
 
 class QuotaExceeded(GateError):
-    """An allowance is used up; the message says which and until when."""
+    """An allowance is used up; the message says which. Waiting does not help."""
 
     kind = "quota_exceeded"
-    status = 429
-    code = "RATE_LIMITED"
+    status = 409
+    code = "CONFLICT"
     rpc = -32401
 
 

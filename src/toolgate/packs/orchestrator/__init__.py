@@ -12,7 +12,7 @@ from toolgate.packs.orchestrator.artifacts.blob_names import names_of
 from toolgate.packs.orchestrator.artifacts.reaper import Reaper
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
-from toolgate.packs.orchestrator.records import PREFERENCE_QUOTA
+from toolgate.packs.orchestrator.records import PREFERENCE_QUOTA, SETTING_QUOTA
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.sql.access_rules import SqlAccessRules
@@ -59,7 +59,7 @@ async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[Or
         names_of(site.cursors),
     )
     world = OrchestratorWorld(
-        settings=SqlRecords(site.database, settings, changed=hand_over),
+        settings=SqlRecords(site.database, settings, changed=hand_over, quota=SETTING_QUOTA),
         preferences=SqlRecords(site.database, preferences, quota=PREFERENCE_QUOTA),
         work=SqlWork(site.database),
         administration=SqlAdministration(site.database, site.keys),

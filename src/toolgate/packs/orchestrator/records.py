@@ -35,8 +35,11 @@ class ScopeQuota:
 PREFERENCE_QUOTA = ScopeQuota(1_000, 512 * 1024)
 """Of each scope: those of a task, a project, a user and the system fit one answer together."""
 MOST_PREFERENCE_BYTES = 64 * 1024
+SETTING_QUOTA = ScopeQuota(10_000, 16 * 1024 * 1024)
 KEPT_VERSIONS = 100
 """Of each key, in the history."""
+KEPT_CHARACTERS = 8 * 1024 * 1024
+"""Of each place, in the history, whatever the keys; the oldest changes go first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ from toolgate.packs.orchestrator.records import (
     Record,
     ScopeQuota,
 )
+from toolgate.packs.orchestrator.sql.record_history import TRIMMED_EVERY, trim_history
 from toolgate.packs.orchestrator.sql.tables import history
 
 PAGE_BYTES = 1024 * 1024
@@ -266,7 +267,7 @@ class SqlRecords:
         reason: str | None,
     ) -> None:
         """Enter a change into the history, and tell of it."""
-        connection.execute(
+        noted = connection.execute(
             insert(history),
             {
                 "scope_type": place.scope_type,
@@ -281,6 +282,9 @@ class SqlRecords:
             },
         )
         self._forget(connection, place, key, row["version"] - KEPT_VERSIONS)
+        (seq,) = noted.inserted_primary_key or (0,)
+        if seq % TRIMMED_EVERY == 0:
+            trim_history(connection, place)
         if self._changed:
             self._changed(connection, key)
 

@@ -11,6 +11,7 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
+    func,
     insert,
     literal,
     select,
@@ -22,6 +23,7 @@ from sqlalchemy import (
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
+from toolgate.gate.errors import QuotaExceeded
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.skills.store import (
     BY_OPERATOR,
@@ -35,6 +37,8 @@ from toolgate.packs.orchestrator.sql.tables import members, projects, skill_vers
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 
 LISTED = [column for column in skills.c if column.name != "content"]
+MOST_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
+"""Skills of a scope; versions of a skill, and of one that was deleted."""
 VERSIONED = ("version", "name", "content", "scope", "scope_id")
 
 
@@ -93,6 +97,7 @@ class SqlSkills:
         }
 
         def work(connection: Connection) -> Row:
+            _check_room(connection, skill.scope, skill.scope_id)
             connection.execute(insert(skills), row)
             _keep_version(connection, row, skill.by)
             return row
@@ -114,6 +119,8 @@ class SqlSkills:
                 if (value := getattr(change, name)) is not None
             }
             new = {**old, **given, "version": old["version"] + 1, "updated_at": timestamp()}
+            if (new["scope"], new["scope_id"]) != (old["scope"], old["scope_id"]):
+                _check_room(connection, new["scope"], new["scope_id"])
             if _is_lifted(old, new):
                 new["quarantine"] = None
             connection.execute(update(skills).where(skills.c.id == skill_id).values(new))
@@ -129,6 +136,7 @@ class SqlSkills:
             old = _locked(connection, viewer, skill_id)
             if old is not None:
                 connection.execute(delete(skills).where(skills.c.id == skill_id))
+                _forget_versions(connection, skill_id, old["version"] - KEPT_OF_DELETED)
             return old
 
         return await tx.run(work)
@@ -147,10 +155,27 @@ def _is_lifted(old: Row, new: Row) -> bool:
     return old["content"] != new["content"]
 
 
+def _forget_versions(connection: Connection, skill_id: str, version: int) -> None:
+    """Forget this version and older ones."""
+    of_skill = (skill_versions.c.skill_id == skill_id, skill_versions.c.version <= version)
+    connection.execute(delete(skill_versions).where(*of_skill))
+
+
+def _check_room(connection: Connection, scope: str, scope_id: str) -> None:
+    """Raise where a scope has as many skills as it may have."""
+    inside = (skills.c.scope == scope, skills.c.scope_id == scope_id)
+    held = connection.scalar(select(func.count()).select_from(skills).where(*inside)) or 0
+    if held >= MOST_SKILLS:
+        raise QuotaExceeded(
+            f"This scope has {held} skills, and may have {MOST_SKILLS}. Delete some first."
+        )
+
+
 def _keep_version(connection: Connection, row: Row, by: str) -> None:
     kept = {name: row[name] for name in VERSIONED}
     more = {"skill_id": row["id"], "changed_by": by, "changed_at": row["updated_at"]}
     connection.execute(insert(skill_versions), {**kept, **more})
+    _forget_versions(connection, row["id"], row["version"] - KEPT_VERSIONS)
 
 
 def _entitled(viewer: Viewer) -> ColumnElement[bool]:

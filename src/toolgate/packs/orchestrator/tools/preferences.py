@@ -65,7 +65,8 @@ class NewPreference(KeyedValue, ByKey):
     """A preference to be created."""
 
     value: Value = Field(
-        description="The value, of the type that value_type names; null hides weaker scopes'."
+        description="The value, of the type that value_type names, at most 64 KiB as JSON; null "
+        "hides weaker scopes'. A scope holds 1,000 preferences with 512 KiB of values."
     )
 
 

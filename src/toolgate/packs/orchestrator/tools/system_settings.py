@@ -28,6 +28,7 @@ from toolgate.packs.orchestrator.tools.values import (
     KeyedValue,
     Nothing,
     StoredValue,
+    Value,
     check_system_writable,
     check_value,
     check_writable,
@@ -52,6 +53,11 @@ class ByKey(Input):
 
 class NewSetting(KeyedValue, ByKey):
     """A setting to be created."""
+
+    value: Value = Field(
+        description="The value, of the type that value_type names, at most 1 MiB as JSON. All "
+        "settings together have 16 MiB of values."
+    )
 
 
 class ChangedSetting(Expected, NewSetting):

@@ -1,6 +1,6 @@
 """What was before: changes of settings and preferences, versions of skills."""
 
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from pydantic import Field
@@ -16,6 +16,7 @@ from toolgate.packs.orchestrator.work import Row
 
 family = Family("operator_history", ORCHESTRATOR)
 
+ChangeKind = Literal["created", "updated", "deleted"]
 SKILL = "00000000-0000-4000-8000-0000000000d1"
 
 
@@ -45,6 +46,9 @@ class Change(Output):
     """One change of a setting or preference."""
 
     version: int = Field(description="The version that it made.")
+    change: ChangeKind = Field(
+        description="What was done: null is a value too, and tells nothing of it."
+    )
     old: Any = Field(description="The value before; null before it was created.")
     new: Any = Field(description="The value after; null after it was deleted.")
     changed_by: str = Field(description="Who changed it.")
@@ -86,7 +90,7 @@ class Versions(Output):
     example={"key": "models.cache.max_bytes"},
 )
 async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
-    """Show the last hundred changes of a system setting, oldest first."""
+    """Show the last changes of a system setting, a hundred at most, oldest first."""
     where = {"scope_type": SETTING, "scope_id": "", "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
     return Changes(entries=[_change(row) for row in rows], **more)
@@ -100,7 +104,7 @@ async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
     example={"scope_type": "system", "key": "language.preferred"},
 )
 async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
-    """Show the last hundred changes of a preference, oldest first."""
+    """Show the last changes of a preference, a hundred at most, oldest first."""
     where = {"scope_type": args.scope_type, "scope_id": args.scope_id, "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
     return Changes(entries=[_change(row) for row in rows], **more)
@@ -114,7 +118,7 @@ async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
     example={"skill_id": SKILL},
 )
 async def skill(ctx: Ctx, args: SkillHistory) -> Versions:
-    """Show every version of a skill, oldest first, also of one that was deleted."""
+    """Show the last 20 versions of a skill, oldest first; 5 of one that was deleted."""
     rows, more = await listed(ctx, "skill_version", args, {"skill_id": args.skill_id})
     return Versions(entries=[shown(Version, row) for row in rows], **more)
 
@@ -123,4 +127,6 @@ def _change(row: Row) -> Change:
     values = {
         name: None if row[name] is None else orjson.loads(row[name]) for name in ("old", "new")
     }
-    return shown(Change, {**row, **values})
+    before, after = row["old"] is not None, row["new"] is not None
+    change = ("updated" if before else "created") if after else "deleted"
+    return shown(Change, {**row, **values, "change": change})

@@ -1,0 +1,82 @@
+"""What is kept of records that are gone, or were otherwise before, is bounded."""
+
+import pytest
+from sqlalchemy import func, select
+from tests.packs.orchestrator.calls import BUILD, PM, PM_OF_ALICE, refused, result
+
+from toolgate.packs.orchestrator.sql import record_history, skills
+from toolgate.packs.orchestrator.sql.tables import history, skill_versions
+from toolgate.testing import Kit
+
+pytestmark = pytest.mark.anyio
+
+OF_TASK = {"scope_type": "task", "scope_id": BUILD}
+SYSTEM = {"scope_type": "system"}
+
+
+async def test_the_history_of_a_scope_is_bounded_whatever_its_keys(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_history, "KEPT_CHARACTERS", 20_000)
+    value = {"value": "x" * 1_000, "value_type": "string"}
+    await result(kit, "db.preference.create", PM, **SYSTEM, key="other", **value)
+    for number in range(40):
+        key = {**OF_TASK, "key": f"k{number}"}
+        await result(kit, "db.preference.create", PM, **key, **value)
+        await result(kit, "db.preference.delete", PM, **key)
+    held = select(
+        func.count(), func.sum(func.length(func.coalesce(history.c.old, history.c.new)))
+    ).where(history.c.scope_id == BUILD)
+    rows, characters = await kit.app.gate.database.read(lambda one: one.execute(held).one())
+    assert 16 <= rows <= 16 + record_history.TRIMMED_EVERY
+    assert characters <= 20_000 + record_history.TRIMMED_EVERY * 1_200
+    last = await result(kit, "operator.preference.history", **OF_TASK, key="k39")
+    assert [one["change"] for one in last["entries"]] == ["created", "deleted"]
+    other = await result(kit, "operator.preference.history", **SYSTEM, key="other")
+    assert len(other["entries"]) == 1, "another scope's history is its own"
+
+
+async def test_the_history_tells_null_from_deletion(kit: Kit) -> None:
+    key = {**OF_TASK, "key": "a", "value_type": "string"}
+    await result(kit, "db.preference.create", PM, **key, value="x")
+    await result(kit, "db.preference.update", PM, **key, value=None)
+    await result(kit, "db.preference.delete", PM, **OF_TASK, key="a")
+    await result(kit, "db.preference.create", PM, **key, value=None)
+    told = (await result(kit, "operator.preference.history", **OF_TASK, key="a"))["entries"]
+    assert [(one["change"], one["old"], one["new"]) for one in told] == [
+        ("created", None, "x"),
+        ("updated", "x", None),
+        ("deleted", None, None),
+        ("created", None, None),
+    ]
+
+
+async def test_a_skill_has_its_last_versions_and_a_deleted_one_fewer(kit: Kit) -> None:
+    made = await result(kit, "skills.create", PM_OF_ALICE, task_id=BUILD, content="# x")
+    which = {"task_id": BUILD, "skill_id": made["id"]}
+    for number in range(skills.KEPT_VERSIONS + 2):
+        await result(kit, "skills.update", PM_OF_ALICE, **which, content=f"# {number}")
+    numbers = select(skill_versions.c.version).where(skill_versions.c.skill_id == made["id"])
+    database = kit.app.gate.database
+    kept = await database.read(lambda one: sorted(one.scalars(numbers)))
+    assert kept == list(range(4, skills.KEPT_VERSIONS + 4))
+    await result(kit, "skills.delete", PM_OF_ALICE, **which)
+    assert await database.read(lambda one: sorted(one.scalars(numbers))) == kept[-5:]
+
+
+async def test_a_scope_has_so_many_skills(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skills, "MOST_SKILLS", 2)
+    new = {"task_id": BUILD, "content": "# x"}
+    await result(kit, "skills.create", PM_OF_ALICE, **new)  # beside the one of the demo data
+    error = await refused(kit, "skills.create", PM_OF_ALICE, **new)
+    assert error["type"] == "quota_exceeded"
+    assert "This scope has 2 skills, and may have 2." in error["message"]
+    await result(kit, "skills.create", PM_OF_ALICE, **new, scope="project")
+
+
+async def test_a_quota_that_is_used_up_is_no_matter_of_waiting(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skills, "MOST_SKILLS", 0)
+    refusal = await kit.call("skills.create", PM_OF_ALICE, task_id=BUILD, content="# x")
+    assert (refusal.error_type, refusal.status) == ("quota_exceeded", 409)
