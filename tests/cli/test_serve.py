@@ -203,7 +203,7 @@ def test_documents_of_others_are_left_alone_by_the_demo(
 def test_a_key_is_made_used_and_revoked(cli: Any, process: Any, served: Any) -> None:
     with served("--demo") as running:
         made = process("keys", "create", "--role", "user", "--user", "u1", "--json").json
-        assert set(made) == {"id", "key", "role"}
+        assert set(made) == {"id", "key", "role", "user_id"}
         assert made["role"] == "user"
         assert running.call("list_collections", key=made["key"])[0] == 200
         assert running.call("get_document", key=made["key"])[0] == 404
