@@ -16,9 +16,11 @@ from toolgate.gate.errors import (
     Problem,
     TooLarge,
 )
+from toolgate.gate.validation_errors import errors_of, first_errors
 
 MOST_ARGUMENTS = 1000
 MOST_PROBLEMS = 100
+MOST_NAMED = 10
 MOST_SHOWN = 100
 MOST_BITS = 63
 MOST_COUNTED = 4 * 1024 * 1024
@@ -57,17 +59,23 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
 def _parse_without_nulls(tool: AnyTool, values: dict[str, Any], invalid: ValidationError) -> Any:
     """The arguments without nulls that mean nothing, if that helps; else every problem is told."""
     try:
-        errors = invalid.errors(include_url=False)
+        errors = first_errors(invalid, tool.input, values, tool.world)
     except UnicodeEncodeError:
         raise _not_unicode() from None
     if (fewer := _without_nulls(tool, values, errors)) is not None:
         return parse(tool, fewer)
     fields = tool.input.model_fields
     problems = [_problem(one, fields) for one in errors[:MOST_PROBLEMS]]
-    if len(errors) > MOST_PROBLEMS:
-        more = f"and {len(errors) - MOST_PROBLEMS} more problems"
-        problems.append(Problem("arguments", "value", more))
-    raise InvalidArguments(problems) from None
+    if more := invalid.error_count() - len(problems):
+        problems.append(Problem(WHOLE, "value", f"and {more} more problems"))
+    raise InvalidArguments(problems if errors else [_too_many(more, values)]) from None
+
+
+def _too_many(number: int, arguments: dict[str, Any]) -> Problem:
+    """That more is wrong than can be told, and which arguments can hold that much."""
+    large = [shorten(name) for name, one in arguments.items() if isinstance(one, list | dict)]
+    where = f" in {', '.join(large[:MOST_NAMED])}" if large else ""
+    return Problem(WHOLE, "value", f"there are {number} problems{where}, too many to name each")
 
 
 def _check_size(tool: str, arguments: dict[str, Any], most_bytes: int) -> None:
@@ -111,7 +119,9 @@ def _without_nulls(
 
 def problem_of(invalid: ValidationError) -> str:
     """The first problem of something else than arguments, without a word of what it holds."""
-    first = invalid.errors(include_url=False, include_input=False)[0]
+    if not (errors := errors_of(invalid)):
+        return f"it has {invalid.error_count()} problems"
+    first = errors[0]
     _, words = _WORDS.get(first["type"], ("value", _says("is not valid")))
     return f"{dotted_path(first['loc']) or 'it'} {words(first)}"
 

@@ -17,6 +17,7 @@ from toolgate.db.outages import describe, is_outage
 from toolgate.gate import context
 from toolgate.gate.context import NotAWrite
 from toolgate.gate.errors import BadResult, GateError
+from toolgate.gate.validation_errors import errors_of
 from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ def _wrong_fields(error: ValidationError) -> str:
     last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
     made = last[0].f_locals.get("self") if last else None
     known = type(made).model_fields if isinstance(made, BaseModel) else {}
-    wrong = [(one["loc"][0], one["type"]) for one in error.errors() if one["loc"]]
+    wrong = [(one["loc"][0], one["type"]) for one in errors_of(error) if one["loc"]]
     return ", ".join(f"field {name} ({kind})" for name, kind in wrong if name in known)
 
 
