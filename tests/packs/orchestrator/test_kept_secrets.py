@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import insert, select
-from tests.packs.orchestrator.calls import BUILD, ID, PM, refused, result
+from tests.packs.orchestrator.calls import BUILD, BUILDING, ID, PM, refused, result
 
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.sql.tables import history, skill_versions, skills, tasks
@@ -29,6 +29,7 @@ KEPT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "criteria": ("operator.task.create", "acceptance_criteria", {"prompt": "x"}),
     "summary": ("operator.task.summarize", "summary", {"task_id": BUILD}),
     "payload": ("operator.job.create", "payload", {"task_id": BUILD}),
+    "result": ("operator.job.finish", "result", {"job_id": BUILDING, "status": "completed"}),
     "project-name": ("operator.project.create", "display_name", {"slug": "x"}),
     "project-description": (
         "operator.project.update",
@@ -68,6 +69,18 @@ async def test_a_secret_is_refused_and_not_told_back(kit: Kit, name: str) -> Non
             lambda one, column=column: one.execute(select(column)).scalars().all()
         )
         assert STRIPE not in str(kept)
+
+
+@pytest.mark.anyio
+async def test_a_job_whose_result_is_refused_still_runs(kit: Kit) -> None:
+    told = {"steps": [{"log": f"pushed with {STRIPE}"}]}
+    end = {"job_id": BUILDING, "status": "completed"}
+    error = await refused(kit, "operator.job.finish", **end, result=told)
+    assert (error["type"], STRIPE in str(error)) == ("invalid_arguments", False)
+    job = await result(kit, "db.job.get", job_id=BUILDING)
+    assert (job["status"], job["result"]) == ("running", None)
+    ended = await result(kit, "operator.job.finish", **end, result={"log": "pushed with env:KEY"})
+    assert ended["result"] == {"log": "pushed with env:KEY"}
 
 
 @pytest.mark.anyio

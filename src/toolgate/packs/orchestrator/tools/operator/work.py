@@ -264,6 +264,7 @@ def _check_free(job: Row, node_id: str) -> None:
 )
 async def finish(ctx: Ctx, args: End) -> Job:
     """End a running job, and keep what the node gave back."""
+    await check_kept(result=args.result)
     viewer = viewer_of(ctx.principal)
     moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status)
     if moved is None:
