@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 from sqlalchemy import update
-from tests.packs.orchestrator.calls import ABSENT, BUILD, SORT, SORTING, refused, result
+from tests.packs.orchestrator.calls import ABSENT, BUILD, BUILDING, SORT, SORTING, refused, result
 
 from toolgate.packs.orchestrator.sql import work as sql_work
 from toolgate.packs.orchestrator.sql.tables import tasks
@@ -42,6 +42,32 @@ async def test_the_node_that_holds_a_lease_gets_it_for_longer(kit: Kit) -> None:
     longer = await leased(kit, FIRST, seconds=3600)
     assert longer["lease_expires_at"] > job["lease_expires_at"]
     assert (longer["started_at"], longer["status"]) == (job["started_at"], "running")
+
+
+async def test_a_job_that_runs_on_a_node_without_a_lease_is_that_nodes(kit: Kit) -> None:
+    job = await result(kit, "db.job.get", job_id=BUILDING)
+    running = {"status": "running", "node_id": FIRST, "lease_expires_at": None}
+    assert {name: job[name] for name in running} == running
+    error = await refused(kit, "operator.job.lease", job_id=BUILDING, node_id=SECOND)
+    assert (error["type"], error["details"]["node_id"]) == ("conflict", FIRST)
+    assert f"runs on node {FIRST!r}, without a lease" in error["message"]
+    assert await result(kit, "db.job.get", job_id=BUILDING) == job
+    own = await result(kit, "operator.job.lease", job_id=BUILDING, node_id=FIRST)
+    assert own["lease_expires_at"] is not None
+    assert own["started_at"] == job["started_at"]
+
+
+async def test_a_job_that_was_set_running_by_hand_is_leased_once_it_is_queued_again(
+    kit: Kit,
+) -> None:
+    move = {"job_id": SORTING}
+    await result(kit, "db.job.update_status", **move, status="running")
+    error = await refused(kit, "operator.job.lease", **move, node_id=FIRST)
+    assert error["type"] == "conflict"
+    assert "runs without a node, without a lease" in error["message"]
+    for status in ("lease_expired", "queued"):
+        await result(kit, "db.job.update_status", **move, status=status)
+    assert (await leased(kit, FIRST))["node_id"] == FIRST
 
 
 async def test_a_job_is_not_leased_to_a_node_that_there_is_not(kit: Kit) -> None:

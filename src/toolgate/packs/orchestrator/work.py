@@ -65,6 +65,15 @@ class Work(Protocol):
         """
         ...
 
+    async def lease_job(
+        self, tx: Transaction, viewer: Viewer, job_id: str, node_id: str, until: str
+    ) -> Row | None:
+        """Let a node run a queued job until a moment, or run it for longer where it runs there.
+
+        Raises `Conflict` for one that runs elsewhere, with or without a lease, or has ended.
+        """
+        ...
+
     async def keep_open(self, tx: Transaction, task_id: str) -> bool:
         """Whether there is such a task; nobody closes it before the transaction ends.
 

@@ -122,22 +122,31 @@ class SqlWork:
         """Give a job another status; raises `Conflict` for a move that there is not."""
 
         def work(connection: Connection) -> Row | None:
-            wanted = _job(viewer, job_id).add_columns(
-                written_tasks(viewer).label(WRITABLE), tasks.c.status.label("task_status")
-            )
-            found = _locked(connection, wanted.with_for_update(of=jobs))
-            now = timestamp()
+            found, now = _job_to_change(connection, viewer, job_id), timestamp()
             row = None if found is None else as_of(found, now)
             if found is None or row is None or row["status"] == to:
                 return row
-            _check_move("job", row["status"], to, JOB_MOVES)
-            if to not in ENDED:
-                _check_open(row["task_status"])
-            changed = {"status": to, "updated_at": now, **_times(to, row, now)}
-            same = and_(jobs.c.id == job_id, jobs.c.status == found["status"])
-            if not connection.execute(update(jobs).where(same).values(changed)).rowcount:
-                raise Conflict("The job was changed just now. Read it again.")
-            return {**row, **changed}
+            return {**row, **_store_job(connection, found, _job_move(row, to, now))}
+
+        return await tx.run(work)
+
+    async def lease_job(
+        self, tx: Transaction, viewer: Viewer, job_id: str, node_id: str, until: str
+    ) -> Row | None:
+        """Let a node run a job until a moment; raises `Conflict` for one that runs elsewhere."""
+
+        def work(connection: Connection) -> Row | None:
+            found, now = _job_to_change(connection, viewer, job_id), timestamp()
+            if found is None:
+                return None
+            row = as_of(found, now)
+            if row["status"] == "running":
+                _check_holder(row, node_id)
+                changed: dict[str, Any] = {"updated_at": now}
+            else:
+                changed = _job_move(row, "running", now)
+            changed |= {"node_id": node_id, "lease_expires_at": until}
+            return {**row, **_store_job(connection, found, changed)}
 
         return await tx.run(work)
 
@@ -232,6 +241,48 @@ def as_of(job: Row, now: str) -> Row:
 def _job(viewer: Viewer, job_id: str) -> "Select[*tuple[Any, ...]]":
     wanted = select(jobs).join(tasks, tasks.c.id == jobs.c.task_id)
     return wanted.where(jobs.c.id == job_id, reached_tasks(viewer))
+
+
+def _job_to_change(connection: Connection, viewer: Viewer, job_id: str) -> Row | None:
+    """A job and the status of its task, locked; raises `Forbidden` where the caller only reads."""
+    wanted = _job(viewer, job_id).add_columns(
+        written_tasks(viewer).label(WRITABLE), tasks.c.status.label("task_status")
+    )
+    return _locked(connection, wanted.with_for_update(of=jobs))
+
+
+def _job_move(row: Row, to: JobStatus, now: str) -> dict[str, Any]:
+    """What a move changes of a job; raises `Conflict` for a move that there is not."""
+    _check_move("job", row["status"], to, JOB_MOVES)
+    if to not in ENDED:
+        _check_open(row["task_status"])
+    return {"status": to, "updated_at": now, **_times(to, row, now)}
+
+
+def _store_job(connection: Connection, found: Row, changed: dict[str, Any]) -> dict[str, Any]:
+    same = and_(jobs.c.id == found["id"], jobs.c.status == found["status"])
+    if not connection.execute(update(jobs).where(same).values(changed)).rowcount:
+        raise Conflict("The job was changed just now. Read it again.")
+    return changed
+
+
+def _check_holder(job: Row, node_id: str) -> None:
+    """Raise where a job runs elsewhere: with a lease, or without one, which nothing ends."""
+    holder, until = job["node_id"], job["lease_expires_at"]
+    if holder == node_id:
+        return
+    where = "without a node" if holder is None else f"on node {holder!r}"
+    how = "without a lease" if until is None else f"leased until {until}"
+    then = (
+        "give it the status lease_expired and then queued with db.job.update_status"
+        if until is None
+        else "wait for the end of the lease and queue it again"
+    )
+    raise Conflict(
+        f"The job runs {where}, {how}. End it with operator.job.finish, or {then}.",
+        node_id=holder,
+        lease_expires_at=until,
+    )
 
 
 def _task_to_change(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":

@@ -24,7 +24,6 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
 )
 from toolgate.packs.orchestrator.tools.tasks import NO_JOB, Job, Task, job_of, task_of
 from toolgate.packs.orchestrator.vocabulary import IN_VAIN, JobStatus, TaskStatus
-from toolgate.packs.orchestrator.work import Row
 
 family = Family("operator_work", ORCHESTRATOR)
 
@@ -223,35 +222,16 @@ async def list_jobs(ctx: Ctx, args: JobsListed) -> Jobs:
 async def lease(ctx: Ctx, args: Lease) -> Job:
     """Let a node run a queued job for some time; past that the lease has expired.
 
-    While a lease is in force, only the node that holds it gets it again, for longer. A job of a
-    closed task runs no more.
+    A job that runs is leased only to the node that it runs on, for longer. One that was given the
+    status running without a lease has no end of it: no other node gets it until it is queued again.
+    A job of a closed task runs no more.
     """
     if await ctx.world.nodes.get(args.node_id) is None:
         raise NotFound(f"There is no node {args.node_id!r}. operator.node.create makes one.")
-    viewer = viewer_of(ctx.principal)
-    moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, "running")
-    if moved is None:
-        raise NotFound(NO_JOB)
-    _check_free(moved, args.node_id)
     until = datetime.fromisoformat(timestamp()) + timedelta(seconds=args.seconds)
-    values = {
-        "node_id": args.node_id,
-        "lease_expires_at": until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-    }
-    key = {"id": args.job_id}
-    return job_of(await ctx.world.administration.update(ctx.tx, "job", key, values))
-
-
-def _check_free(job: Row, node_id: str) -> None:
-    """Raise `Conflict` where another node holds a lease; a job that was queued has none."""
-    until = job["lease_expires_at"]
-    if until is not None and job["node_id"] != node_id:
-        raise Conflict(
-            f"The job runs on node {job['node_id']!r}, leased until {until}. End it with "
-            "operator.job.finish, or wait for the end of the lease and queue it again.",
-            node_id=job["node_id"],
-            lease_expires_at=until,
-        )
+    ends = until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    viewer = viewer_of(ctx.principal)
+    return job_of(await ctx.world.work.lease_job(ctx.tx, viewer, args.job_id, args.node_id, ends))
 
 
 @family.tool(
