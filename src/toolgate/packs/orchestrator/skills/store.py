@@ -1,6 +1,6 @@
 """Skills, as the tools ask for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,12 +17,22 @@ BY_OPERATOR = "quarantined_by_operator"
 Row = Mapping[str, Any]
 
 
+class QuarantinedText(Exception):
+    """A text is not stored: an operator put a skill with it into quarantine."""
+
+    def __init__(self, skill_id: str) -> None:
+        super().__init__(skill_id)
+        self.skill_id = skill_id
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSkill:
     """A skill to be stored."""
 
     name: str
     content: str
+    digest: str
+    """Of the content (`text_digests`)."""
     scope: SkillScope
     scope_id: str
     owner_id: str | None
@@ -36,6 +46,8 @@ class SkillChange:
 
     name: str | None = None
     content: str | None = None
+    digest: str | None = None
+    """Of the content, where there is one."""
     scope: SkillScope | None = None
     scope_id: str | None = None
     by: str
@@ -68,7 +80,7 @@ class Skills(Protocol):
         ...
 
     async def create(self, tx: Transaction, skill: NewSkill) -> Row:
-        """Store a skill with its first version."""
+        """Store a skill with its first version; raises `QuarantinedText`."""
         ...
 
     async def update(
@@ -76,10 +88,26 @@ class Skills(Protocol):
     ) -> Row | None:
         """Store the next version of a skill; None where there is none for this user.
 
-        Another text lifts a quarantine, unless an operator decided on it.
+        Another text lifts a quarantine, unless an operator decided on it. Raises `QuarantinedText`.
         """
         ...
 
     async def delete(self, tx: Transaction, viewer: Viewer, skill_id: str) -> Row | None:
         """Delete a skill and keep its versions; None where there is none for this user."""
+        ...
+
+    async def quarantined_texts(self, digests: Collection[str]) -> Mapping[str, str]:
+        """Of these texts, those that operators put into quarantine: as which skill, by digest."""
+        ...
+
+    async def refuse_text(self, tx: Transaction, digest: str, skill_id: str) -> None:
+        """Let a skill's text be stored no more, as whichever skill."""
+        ...
+
+    async def allow_text(self, tx: Transaction, digest: str) -> None:
+        """Let a text be stored again."""
+        ...
+
+    async def allow_texts_of(self, tx: Transaction, skill_id: str) -> bool:
+        """The same for the texts of a skill that was deleted; False where there are none."""
         ...

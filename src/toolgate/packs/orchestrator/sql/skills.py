@@ -1,6 +1,7 @@
 """Skills in the gate's database."""
 
 import uuid
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -31,6 +32,13 @@ from toolgate.packs.orchestrator.skills.store import (
     Row,
     SkillChange,
     SkillPage,
+)
+from toolgate.packs.orchestrator.sql.quarantined_texts import (
+    add_text,
+    check_text,
+    find_texts,
+    remove_text,
+    remove_texts_of,
 )
 from toolgate.packs.orchestrator.sql.reach import reached_projects
 from toolgate.packs.orchestrator.sql.tables import members, projects, skill_versions, skills
@@ -97,6 +105,7 @@ class SqlSkills:
         }
 
         def work(connection: Connection) -> Row:
+            check_text(connection, skill.digest)
             _check_room(connection, skill.scope, skill.scope_id)
             connection.execute(insert(skills), row)
             _keep_version(connection, row, skill.by)
@@ -113,6 +122,8 @@ class SqlSkills:
             old = _locked(connection, viewer, skill_id)
             if old is None:
                 return None
+            if change.digest is not None:
+                check_text(connection, change.digest)
             given = {
                 name: value
                 for name in ("name", "content", "scope", "scope_id")
@@ -140,6 +151,22 @@ class SqlSkills:
             return old
 
         return await tx.run(work)
+
+    async def quarantined_texts(self, digests: Collection[str]) -> Mapping[str, str]:
+        """Of these texts, those that operators put into quarantine: as which skill, by digest."""
+        return await self._database.read(lambda connection: find_texts(connection, digests))
+
+    async def refuse_text(self, tx: Transaction, digest: str, skill_id: str) -> None:
+        """Let a skill's text be stored no more, as whichever skill."""
+        await tx.run(lambda connection: add_text(connection, digest, skill_id))
+
+    async def allow_text(self, tx: Transaction, digest: str) -> None:
+        """Let a text be stored again."""
+        await tx.run(lambda connection: remove_text(connection, digest))
+
+    async def allow_texts_of(self, tx: Transaction, skill_id: str) -> bool:
+        """The same for the texts of a skill that was deleted; False where there are none."""
+        return await tx.run(lambda connection: remove_texts_of(connection, skill_id))
 
 
 def _locked(connection: Connection, viewer: Viewer, skill_id: str) -> dict[str, Any] | None:

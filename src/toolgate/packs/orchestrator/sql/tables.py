@@ -228,6 +228,16 @@ skill_versions = Table(
     Column("changed_at", Time, nullable=False),
 )
 
+quarantined_texts = Table(
+    "orchestrator_quarantined_texts",
+    metadata,
+    # Of a text that an operator put into quarantine; it outlives the skill.
+    Column("digest", String(64), primary_key=True),
+    Column("skill_id", Id, nullable=False),
+    Column("quarantined_at", Time, nullable=False),
+    Index(None, "skill_id"),
+)
+
 access_rules = Table(
     "orchestrator_access_rules",
     metadata,

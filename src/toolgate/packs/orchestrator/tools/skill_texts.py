@@ -1,6 +1,7 @@
 """A skill's name and text, examined: before they are stored, and when operators look again."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from toolgate.gate.errors import InvalidArguments, PolicyViolation, Problem, TooLarge
@@ -8,6 +9,7 @@ from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.pack import secret_message
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
+from toolgate.packs.orchestrator.skills.store import BY_OPERATOR, QuarantinedText
 from toolgate.packs.orchestrator.unseen_text import is_blank
 
 MOST_BYTES = 256 * 1024
@@ -34,6 +36,18 @@ async def finding_in(audit: ContentAudit, text: str) -> dict[str, str] | None:
     if found := await audit.read(text):
         return {"category": found.category, "triggering_text": found.text}
     return None
+
+
+@contextmanager
+def refused_texts(*, tells_skill: bool) -> Generator[None]:
+    """A text that an operator put into quarantine is refused; admins are told as which skill."""
+    try:
+        yield
+    except QuarantinedText as known:
+        words = "The skill was not stored: an operator put this text into quarantine"
+        how = f"; operator.skill.release lifts it, of skill {known.skill_id}" if tells_skill else ""
+        message = f"{words}, however it is spelled{how} ({BY_OPERATOR})."
+        raise PolicyViolation(message, category=BY_OPERATOR) from None
 
 
 def refusal(found: Mapping[str, Any], words: str) -> PolicyViolation:

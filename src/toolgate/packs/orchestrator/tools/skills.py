@@ -36,7 +36,8 @@ from toolgate.packs.orchestrator.skills.store import (
     SkillChange,
 )
 from toolgate.packs.orchestrator.skills.system_skill import system_content, system_skill
-from toolgate.packs.orchestrator.tools.skill_texts import check_texts, refusal
+from toolgate.packs.orchestrator.skills.text_digests import text_digest
+from toolgate.packs.orchestrator.tools.skill_texts import check_texts, refusal, refused_texts
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -150,8 +151,8 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
     """Store a skill of your user; without one, of the task's.
 
     Text and name are looked at first: hidden text, orders to ignore other instructions, grabs at
-    secrets and credentials are refused, and the error says what was found. Only an admin makes a
-    skill global.
+    secrets and credentials are refused, and the error says what was found; so is a text that an
+    operator put into quarantine. Only an admin makes a skill global.
     """
     task = await _task(ctx, args.task_id)
     owner = _acting(ctx, task).user_id
@@ -159,18 +160,17 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
         raise _no_user(ctx)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
     await check_texts(ctx.world.content_audit, args.name, args.content)
-    made = await ctx.world.skills.create(
-        ctx.tx,
-        NewSkill(
-            name=args.name,
-            content=args.content,
-            scope=args.scope,
-            scope_id=scope_id,
-            owner_id=owner,
-            by=ctx.principal.id,
-        ),
+    new = NewSkill(
+        name=args.name,
+        content=args.content,
+        digest=await text_digest(args.content),
+        scope=args.scope,
+        scope_id=scope_id,
+        owner_id=owner,
+        by=ctx.principal.id,
     )
-    return _info(made)
+    with refused_texts(tells_skill=Role.ADMIN in ctx.principal.roles):
+        return _info(await ctx.world.skills.create(ctx.tx, new))
 
 
 @family.tool(
@@ -248,23 +248,21 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     if args.scope is not None:
         scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
     name = args.name
-    if old["quarantine"] is not None and args.content is not None:
-        if args.content == old["content"]:
+    if args.content is not None:
+        if old["quarantine"] is not None and args.content == old["content"]:
             raise _quarantined(ctx, old["quarantine"], "its text is the same as before")
-        name = name or old["name"]  # it may be why, and is read again with the new text
+        name = name or old["name"]  # it may be why it is in quarantine, by now or by then
     await check_texts(ctx.world.content_audit, name, args.content)
-    changed = await ctx.world.skills.update(
-        ctx.tx,
-        _acting(ctx, task),
-        args.skill_id,
-        SkillChange(
-            name=args.name,
-            content=args.content,
-            scope=args.scope,
-            scope_id=scope_id,
-            by=ctx.principal.id,
-        ),
+    change = SkillChange(
+        name=args.name,
+        content=args.content,
+        digest=None if args.content is None else await text_digest(args.content),
+        scope=args.scope,
+        scope_id=scope_id,
+        by=ctx.principal.id,
     )
+    with refused_texts(tells_skill=Role.ADMIN in ctx.principal.roles):
+        changed = await ctx.world.skills.update(ctx.tx, _acting(ctx, task), args.skill_id, change)
     if changed is None:
         raise NotFound(NO_SKILL)
     return _info(changed)

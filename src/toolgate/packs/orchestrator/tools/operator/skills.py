@@ -9,6 +9,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Reason, Uuid
 from toolgate.packs.orchestrator.skills.store import BY_OPERATOR, Row
+from toolgate.packs.orchestrator.skills.text_digests import text_digest
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, needed
 from toolgate.packs.orchestrator.tools.skill_texts import finding_in
 
@@ -64,18 +65,29 @@ class State(Output):
 async def rescan(ctx: Ctx, args: Paged) -> Rescan:
     """Look at stored skills with the patterns of today, page by page.
 
-    What is found is put into quarantine: nobody reads it until its text is changed.
+    What is found is put into quarantine: nobody reads it until its text is changed. A copy of what
+    an operator put into quarantine is found too, and released by an operator.
     """
     rows, more = await listed(ctx, "skill", args, {})
     # All are read before the first is written: no transaction is open while texts are examined.
+    digests = {row["id"]: await text_digest(row["content"]) for row in rows}
+    refused = {
+        digests[row["id"]]: row["id"]
+        for row in rows
+        if row["quarantine"] is not None and row["quarantine"]["category"] == BY_OPERATOR
+    }
+    refused |= await ctx.world.skills.quarantined_texts([*digests.values()])
     found = [
         (row, noted)
         for row in rows
-        if row["quarantine"] is None and (noted := await _found(ctx, row))
+        if row["quarantine"] is None
+        and (noted := await _found(ctx, row) or _copied(refused.get(digests[row["id"]])))
     ]
     for row, noted in found:
         # Of this version only: a text that was mended meanwhile is not what was looked at.
         await _set(ctx, {"id": row["id"], "version": row["version"]}, noted)
+    for digest, skill_id in refused.items():  # also those of releases that did not keep them
+        await ctx.world.skills.refuse_text(ctx.tx, digest, skill_id)
     findings = [Finding(skill_id=row["id"], name=row["name"], **noted) for row, noted in found]
     return Rescan(scanned=len(rows), quarantined=findings, **more)
 
@@ -90,11 +102,17 @@ async def rescan(ctx: Ctx, args: Paged) -> Rescan:
     example={"skill_id": SKILL, "reason": "It names a server that is gone."},
 )
 async def quarantine(ctx: Ctx, args: Quarantine) -> State:
-    """Keep a skill from its readers until an operator releases it; its owner may mend it."""
-    await needed(ctx, "skill", id=args.skill_id)
+    """Keep a skill from its readers until an operator releases it; its owner may mend it.
+
+    The text that it has now is not stored again as another skill, also once this one is deleted.
+    `operator.skill.rescan` finds the copies that there are.
+    """
+    row = await needed(ctx, "skill", id=args.skill_id)
     await _set(
         ctx, {"id": args.skill_id}, {"category": BY_OPERATOR, "triggering_text": args.reason}
     )
+    digest = await text_digest(row["content"])
+    await ctx.world.skills.refuse_text(ctx.tx, digest, args.skill_id)
     return State(skill_id=args.skill_id, quarantined=True)
 
 
@@ -108,13 +126,28 @@ async def quarantine(ctx: Ctx, args: Quarantine) -> State:
     example={"skill_id": SKILL},
 )
 async def release(ctx: Ctx, args: BySkill) -> State:
-    """Let a skill be read again; one whose text would be refused today stays where it is."""
+    """Let a skill be read and its text be stored again; one that is deleted, the texts it had.
+
+    A skill whose text would be refused today stays where it is.
+    """
+    if await ctx.world.administration.find(ctx.tx, "skill", {"id": args.skill_id}) is None and (
+        await ctx.world.skills.allow_texts_of(ctx.tx, args.skill_id)
+    ):
+        return State(skill_id=args.skill_id, quarantined=False)
     row = await needed(ctx, "skill", id=args.skill_id)
     if found := await _found(ctx, row):
         category, text = found.values()
         raise Conflict(f"It would be refused ({category}: {text!r}). Change its name or text.")
     await _set(ctx, {"id": args.skill_id}, None)
+    await ctx.world.skills.allow_text(ctx.tx, await text_digest(row["content"]))
     return State(skill_id=args.skill_id, quarantined=False)
+
+
+def _copied(skill_id: str | None) -> dict[str, str] | None:
+    """What is noted of a skill that has the text of this one, which is in quarantine."""
+    if skill_id is None:
+        return None
+    return {"category": BY_OPERATOR, "triggering_text": f"It has the text of skill {skill_id}."}
 
 
 async def _found(ctx: Ctx, row: Row) -> dict[str, str] | None:
