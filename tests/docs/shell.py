@@ -39,6 +39,7 @@ SHOWN = "127.0.0.1:8765"
 SERVE = "toolgate serve --demo"
 SAID_SECONDS = 20.0
 KEY = re.compile(r"tg_[0-9a-f]{16}_[0-9a-f]{64}")
+EXPORT = re.compile(r"^\$ export (\w+)=", re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 URL = re.compile(r"(https?)://(127\.0\.0\.1:\d+)\s")
 
@@ -53,7 +54,7 @@ class Shell:
         self._stack = stack
         self._new_postgresql = postgresql
         self._address = SHOWN
-        self._exports: list[str] = []
+        self._exports: dict[str, None] = {}
         self._postgresql: str | None = None
         self._environment = {
             "PATH": f"{BIN}:{os.environ['PATH']}",
@@ -84,14 +85,16 @@ class Shell:
         return self._run([sys.executable, "-c", self._here(text)])
 
     def _console(self, block: Block) -> None:
+        """One shell for each block, which has the variables that those before it exported."""
         lines = [f"{{ {self._here(command)}\n}} >{n}.out 2>{n}.err"
                  for n, (command, _) in enumerate(block.commands)]  # fmt: skip
-        self._run(["bash", "-c", "\n".join([*self._exports, *lines, "true"])], len(lines))
+        before = ". ./exports" if self._exports else "true"
+        self._exports |= dict.fromkeys(EXPORT.findall(block.text))
+        after = f"declare -p {' '.join(self._exports)} >exports" if self._exports else "true"
+        self._run(["bash", "-c", "\n".join([before, *lines, after])], len(lines))
         for n, (command, shown) in enumerate(block.commands):
             real = self._taken(f"{n}.out") + self._taken(f"{n}.err")
             assert fits(shown, real), f"$ {command}\nshown:\n{shown}\nreal:\n{real}"
-            if command.startswith("export "):
-                self._exports.append(self._here(command))
 
     def _here(self, text: str) -> str:
         """The text with this run's key and addresses."""
