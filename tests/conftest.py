@@ -16,6 +16,7 @@ from tests.databases import (
 from tests.patience import DEADLINES, IN_PROCESS, OF_CLIENTS, hold_the_minute, lengthen
 from tests.seaweedfs import s3_server
 from tests.servers import server
+from tests.trust import read_trust_once
 
 __all__ = [
     "anyio_backend",
@@ -37,6 +38,7 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 lengthen(DEADLINES | OF_CLIENTS | IN_PROCESS)
 hold_the_minute()
+read_trust_once()
 
 
 @pytest.fixture(scope="session")

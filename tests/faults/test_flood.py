@@ -1,6 +1,7 @@
 """A real server whose files are few, and strangers who hold connections: silent, or unreading."""
 
 import contextlib
+import functools
 import json
 import resource
 import secrets
@@ -96,6 +97,7 @@ def test_idle_strangers_lock_nobody_out_and_leave_one_line(tmp_path: Path) -> No
         assert [line for line in lines if "connections are taken" in line] == lines[-1:], lines
 
 
+@functools.cache
 def hello() -> bytes:
     """The first message of a client's TLS handshake."""
     sent = ssl.MemoryBIO()
