@@ -46,7 +46,7 @@ PLACES = [
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Data of an earlier start, and compiled modules that all starts share."""
+    """Data of an earlier start."""
     data = tmp_path_factory.mktemp("starting") / "data"
     with served(data):
         pass
@@ -55,7 +55,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "TOOLGATE_ADMIN_KEY": KEY,
         "TOOLGATE_DATA": str(data),
         "PYTHONPATH": str(ROOT),
-        "PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("compiled")),
     }
 
 

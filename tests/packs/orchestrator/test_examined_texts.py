@@ -125,9 +125,10 @@ def test_a_secret_across_the_end_of_a_window_is_found(before: int) -> None:
     assert secret_in("", "x " * (before // 2) + STRIPE + " x" * WINDOW) == "a Stripe key"
 
 
-def test_a_window_ends_no_word() -> None:
+@pytest.mark.parametrize("end", [WINDOW, WINDOW + OVERLAP], ids=["window", "overlap"])
+def test_a_window_ends_no_word(end: int) -> None:
     longer = "AKIA" + "A" * 16 + "B"
-    for before in range(WINDOW - 30, WINDOW + OVERLAP + 5):
+    for before in range(end - 30, end + 5):
         assert secret_in("", " " * before + longer + " " * WINDOW) is None
 
 
