@@ -6,6 +6,7 @@ import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import effort
 
 from toolgate.extend.routes import Address, address_of
 from toolgate.gate.errors import InvalidArguments
@@ -26,7 +27,7 @@ TEMPLATES = st.sampled_from(
 
 
 @given(template=TEMPLATES, a=VALUES, b=VALUES)
-@settings(max_examples=1500)
+@settings(max_examples=effort(300, 1500))
 def test_a_value_never_leaves_its_segment(template: str, a: object, b: object) -> None:
     address = address_of(template, BASE)
     try:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 from sqlalchemy import func, select
+from tests.effort import effort
 from tests.gate.tools import a_tool, offer
 
 from toolgate import packs
@@ -299,7 +300,7 @@ def stored(kit: Kit, portal: Any) -> int:
     return portal.call(kit.app.gate.database.read, lambda c: c.scalar(many))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=effort(40, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=anything | near | aimed.map(Aimed))
 def test_whatever_is_sent_the_answer_is_json_and_no_defect(
     gate: tuple[Kit, Any], arguments: Any
@@ -314,7 +315,7 @@ def test_whatever_is_sent_the_answer_is_json_and_no_defect(
     assert kit.app.settings.appdata.writes or stored(kit, portal) == 0
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=effort(20, 50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.text(max_size=200))
 def test_whatever_name_is_called_the_answer_is_json_and_is_audited(
     gate: tuple[Kit, Any], name: str

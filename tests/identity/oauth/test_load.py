@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import func, make_url, select
 from tests.databases import KINDS
+from tests.effort import effort
 from tests.identity.oauth.crowd import Crowd, Person, gathered
 from tests.patience import PATIENT
 from tests.servers import Server, pause, running_server
@@ -19,9 +20,9 @@ from toolgate.db.oauth_tables import grants, tokens
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
-AT_ONCE = 40
-PEOPLE = {"sqlite": 200, "postgresql": 50}
-KILLED_AMONG = 60
+AT_ONCE = effort(16, 40)
+PEOPLE = {"sqlite": effort(40, 200), "postgresql": effort(20, 50)}
+KILLED_AMONG = effort(24, 60)
 """Fewer do here: what counts are those on their way when the kill comes."""
 WORKERS = 2
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.packs.content.model import Reading, World, compare, opened_gate, thousand_worlds
+from tests.effort import effort
+from tests.packs.content.model import Reading, World, compare, opened_gate, worlds
 from tests.packs.content.worlds import cases
 
 from toolgate.testing import Kit
@@ -19,7 +20,7 @@ def gate(tmp_path: Path, postgres_database: str) -> Iterator[tuple[Kit, Any]]:
 
 
 @pytest.mark.timeout(900)
-@thousand_worlds
+@worlds(effort(40, 1000))
 @given(case=cases)
 def test_the_tools_answer_what_the_lists_say(
     gate: tuple[Kit, Any], case: tuple[World, list[Reading]]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import effort
 from tests.gate.tools import ADMIN, AGENTS, PACKS, a_tool, offer, only_row, shipped_policy, words
 
 from toolgate.gate.catalogue import AnyTool
@@ -222,7 +223,7 @@ switched = st.builds(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=effort(60, 200))
 @given(case=st.builds(Case, principals, tools, switched))
 def test_the_rules_decide_as_their_model_in_python_does(case: Case) -> None:
     decision = shipped_policy(**case.switches).decide(case.principal, case.tool)
