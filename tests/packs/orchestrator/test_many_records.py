@@ -167,12 +167,15 @@ def counted_steps() -> Generator[Steps]:
     def watch(connection: Any, _: Any) -> None:
         connection.set_progress_handler(steps.count, 10)
 
+    def count(_: Any) -> int:
+        return steps.count()
+
     event.listen(Engine, "connect", watch)
     try:
         with pytest.MonkeyPatch.context() as patch:
             # Short reads have a handler of their own, in the place of the one above.
             patch.setattr(short_reads, "STEPS", 10)
-            patch.setattr(short_reads.ShortReads, "_stop", lambda _: steps.count())
+            patch.setattr(short_reads.ShortReads, "_stop", count)
             yield steps
     finally:
         event.remove(Engine, "connect", watch)
