@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
@@ -20,6 +21,7 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import AgentType
 from toolgate.gate.tool import Input
+from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.pack import UUID
 
 logger = logging.getLogger(__name__)
@@ -69,6 +71,11 @@ class Conditions(Input):
     )
     not_before: Moment | None = Field(default=None, description="From this moment on, in UTC.")
     not_after: Moment | None = Field(default=None, description="Until this moment, in UTC.")
+
+    def without(self, argument: str) -> "Conditions":
+        """The same but for what they say of an argument."""
+        left = {name: one for name, one in (self.arguments or {}).items() if name != argument}
+        return self.model_copy(update={"arguments": left})
 
     def hold(self, agent_type: AgentType | None, arguments: Any, now: str) -> bool:
         """Whether all of them are met."""
@@ -173,6 +180,52 @@ def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class DeniedProject:
+    """A project that a rule keeps a caller from reading, or some of its records."""
+
+    project_id: str
+    only: frozenset[str] | None = None
+    """The ids or slugs that the rule names; None where it is about all of the project."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeniedProjects:
+    """What no list shows to a caller."""
+
+    some: Sequence[DeniedProject] = ()
+    every: bool = False
+    """There are too many rules to look at: every project with one that denies anything."""
+
+
+NONE_DENIED = DeniedProjects()
+
+
+def denied_projects(
+    rules: Sequence[AccessRule], attempts: Sequence[Attempt], naming: str
+) -> Sequence[DeniedProject]:
+    """The projects whose own rules refuse one of these attempts, were it about them.
+
+    `naming` is the argument that names one record, which an attempt to list them does not have.
+    """
+    now, denied = timestamp(), list[DeniedProject]()
+    for rule in rules:
+        given = (rule.conditions.arguments or {}).get(naming)
+        rest, project_id = rule.conditions.without(naming), rule.subject[1]
+        for one in attempts:
+            about = SimpleNamespace(**{**vars(one.arguments), "project_id": project_id})
+            if (
+                rule.effect == "deny"
+                and rule.action == one.action
+                and rule.pattern.fullmatch(one.resource)
+                and rest.hold(one.agent_type, about, now)
+            ):
+                only = None if given is None else frozenset(str(_plain(value)) for value in given)
+                denied.append(DeniedProject(project_id, only))
+                break
+    return denied
+
+
+@dataclass(frozen=True, slots=True)
 class Memberships:
     """Where a user belongs, as the audit is told."""
 
@@ -190,6 +243,10 @@ class AccessRules(Protocol):
 
     async def about(self, subjects: frozenset[Subject]) -> Sequence[AccessRule]:
         """The rules about these subjects, in order of rank."""
+        ...
+
+    async def about_projects(self, viewer: Viewer) -> Sequence[AccessRule] | None:
+        """The rules that may deny something in a caller's projects; None where they are many."""
         ...
 
     async def groups_of(self, user_id: str) -> Sequence[str]:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
+from toolgate.packs.orchestrator.access_rules import DeniedProjects
 from toolgate.packs.orchestrator.records import Layers
 from toolgate.packs.orchestrator.vocabulary import JobStatus, ScopeType, TaskStatus
 
@@ -93,9 +94,15 @@ class Work(Protocol):
         ...
 
     async def projects(
-        self, viewer: Viewer, text: str | None, after: str | None, limit: int
+        self,
+        viewer: Viewer,
+        text: str | None,
+        after: str | None,
+        limit: int,
+        *,
+        denied: DeniedProjects,
     ) -> Projects:
-        """Projects by slug, of those that contain a text."""
+        """Projects by slug, of those that contain a text; none that are denied."""
         ...
 
     async def reaches(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:

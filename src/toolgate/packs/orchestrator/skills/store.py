@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
+from toolgate.packs.orchestrator.access_rules import DeniedProjects
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 
 SYSTEM_SKILL = "00000000-0000-4000-8000-000000000001"
@@ -75,8 +76,10 @@ class Skills(Protocol):
         owner: str | None,
         after: tuple[str, str] | None,
         limit: int,
+        *,
+        denied: DeniedProjects,
     ) -> SkillPage:
-        """Skills without their content, the last changed first."""
+        """Skills without their content, the last changed first; none of denied projects."""
         ...
 
     async def create(self, tx: Transaction, skill: NewSkill) -> Row:

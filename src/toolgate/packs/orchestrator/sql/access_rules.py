@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from sqlalchemy import Connection, and_, exists, literal, or_, select, union_all
+from sqlalchemy import Connection, Text, and_, cast, exists, literal, or_, select, union_all
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.epochs import Epoch
 from toolgate.gate.live_switches import count_change
+from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.access_rules import (
     SUBJECT_TYPES,
     AccessRule,
@@ -20,12 +21,16 @@ from toolgate.packs.orchestrator.access_rules import (
     SubjectType,
     rule_of,
 )
-from toolgate.packs.orchestrator.sql.tables import access_rules, bindings, members
+from toolgate.packs.orchestrator.sql.reach import reached_projects
+from toolgate.packs.orchestrator.sql.tables import access_rules, bindings, members, projects
 
 SOURCE = "orchestrator.access_rules"
 """Whose changes these are, in the gate's table of switches."""
 MOST_CALLERS = 10_000
 """Whose rules are kept in memory."""
+MOST_ABOUT_PROJECTS = 500
+"""Rules about a caller's projects that are looked at one by one."""
+NO_CONDITIONS = ("null", "{}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,9 @@ class _Known:
     types: frozenset[SubjectType] = frozenset()
     about: dict[frozenset[Subject], Sequence[AccessRule]] = field(
         default_factory=dict[frozenset[Subject], "Sequence[AccessRule]"]
+    )
+    about_projects: dict[Viewer, Sequence[AccessRule] | None] = field(
+        default_factory=dict[Viewer, "Sequence[AccessRule] | None"]
     )
     memberships: dict[str, Memberships] = field(default_factory=dict[str, Memberships])
 
@@ -66,6 +74,17 @@ class SqlAccessRules:
                 known.about.clear()
             known.about[subjects] = rules
         return rules
+
+    async def about_projects(self, viewer: Viewer) -> Sequence[AccessRule] | None:
+        """The rules that may deny something in a caller's projects; None where they are many."""
+        known = self._known.about_projects
+        if viewer not in known:
+            rows = await self._database.read(lambda one: _rows_about_projects(one, viewer))
+            if len(known) >= MOST_CALLERS:
+                known.clear()
+            many = len(rows) > MOST_ABOUT_PROJECTS
+            known[viewer] = None if many else [rule_of(row) for row in rows]
+        return known[viewer]
 
     async def groups_of(self, user_id: str) -> Sequence[str]:
         """The groups of a user, as they are now."""
@@ -113,6 +132,19 @@ def _rows(connection: Connection, subjects: frozenset[Subject]) -> Sequence[Any]
         )
     )
     return connection.execute(select(access_rules).where(wanted)).mappings().all()
+
+
+def _rows_about_projects(connection: Connection, viewer: Viewer) -> Sequence[Any]:
+    """Those that deny; and those with conditions, since one that cannot be read denies."""
+    columns = access_rules.c
+    conditional = cast(columns.conditions, Text).not_in(NO_CONDITIONS)
+    own = select(projects.c.id).where(reached_projects(viewer))
+    wanted = select(access_rules).where(
+        columns.subject_type == "project",
+        columns.subject_id.in_(own),
+        or_(columns.effect == "deny", conditional),
+    )
+    return connection.execute(wanted.limit(MOST_ABOUT_PROJECTS + 1)).mappings().all()
 
 
 def _memberships(connection: Connection, user_id: str) -> Memberships:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     tuple_,
     union_all,
@@ -26,6 +27,7 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import QuotaExceeded
 from toolgate.packs.orchestrator.access import Viewer
+from toolgate.packs.orchestrator.access_rules import NONE_DENIED, DeniedProjects
 from toolgate.packs.orchestrator.skills.store import (
     BY_OPERATOR,
     NewSkill,
@@ -33,6 +35,7 @@ from toolgate.packs.orchestrator.skills.store import (
     SkillChange,
     SkillPage,
 )
+from toolgate.packs.orchestrator.sql.denied_projects import not_denied
 from toolgate.packs.orchestrator.sql.quarantined_texts import (
     add_text,
     check_text,
@@ -71,12 +74,17 @@ class SqlSkills:
         owner: str | None,
         after: tuple[str, str] | None,
         limit: int,
+        *,
+        denied: DeniedProjects,
     ) -> SkillPage:
         """Skills without their content, the last changed first."""
         # The user's scopes first: only their skills are looked at.
         scopes = _scopes(viewer).cte("scopes")
         inside = and_(skills.c.scope == scopes.c.scope, skills.c.scope_id == scopes.c.scope_id)
         wanted = select(*LISTED).select_from(scopes.join(skills, inside))
+        if denied != NONE_DENIED:
+            shown = not_denied(denied, skills.c.scope_id, skills.c.id)
+            wanted = wanted.where(or_(skills.c.scope != "project", shown))
         if scope is not None:
             wanted = wanted.where(skills.c.scope == scope)
         if owner is not None:

@@ -21,8 +21,10 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.access import Viewer, read_only_role
+from toolgate.packs.orchestrator.access_rules import DeniedProjects
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.records import Layers
+from toolgate.packs.orchestrator.sql.denied_projects import not_denied
 from toolgate.packs.orchestrator.sql.layers import layers_of, read_layers
 from toolgate.packs.orchestrator.sql.reach import (
     parameters_of,
@@ -176,10 +178,17 @@ class SqlWork:
         return await self._first(select(projects).where(one, reached_projects(viewer)))
 
     async def projects(
-        self, viewer: Viewer, text: str | None, after: str | None, limit: int
+        self,
+        viewer: Viewer,
+        text: str | None,
+        after: str | None,
+        limit: int,
+        *,
+        denied: DeniedProjects,
     ) -> Projects:
         """Projects by slug, of those that contain a text."""
-        wanted = select(projects).where(reached_projects(viewer))
+        shown = not_denied(denied, projects.c.id, projects.c.slug)
+        wanted = select(projects).where(reached_projects(viewer), shown)
         if text:
             wanted = wanted.where(projects.c.folded.contains(folded(text), autoescape=True))
         if after is not None:

@@ -12,6 +12,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, ProjectId
+from toolgate.packs.orchestrator.tools.denied_projects import find_denied
 from toolgate.packs.orchestrator.work import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -20,6 +21,7 @@ family = Family("projects", ORCHESTRATOR)
 Ctx = Context[OrchestratorWorld]
 NOT_FOUND = "Project not found"
 LISTING = "db.project.list"
+READING = ("db.project.get", LISTING)
 Text = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 
 
@@ -91,11 +93,13 @@ async def get(ctx: Ctx, args: Which) -> Project:
     "db.project.list", role=Role.ADMIN, effect=Effect.READ, title="List the user's projects"
 )
 async def list_(ctx: Ctx, args: Listed) -> Projects:
-    """List the user's projects by slug, page by page."""
+    """List the user's projects by slug, page by page; none that access rules deny reading."""
     listing = (LISTING, args.q)
     position = ctx.world.cursors.read(listing, args.cursor)
     after = position[0] if position else None
-    found = await ctx.world.work.projects(viewer_of(ctx.principal), args.q, after, args.limit)
+    viewer = viewer_of(ctx.principal)
+    denied = await find_denied(ctx, viewer, args, READING, "slug")
+    found = await ctx.world.work.projects(viewer, args.q, after, args.limit, denied=denied)
     entries = [_project(row) for row in found.rows]
     if not found.more:
         return Projects(entries=entries)

@@ -37,6 +37,7 @@ from toolgate.packs.orchestrator.skills.store import (
 )
 from toolgate.packs.orchestrator.skills.system_skill import system_content, system_skill
 from toolgate.packs.orchestrator.skills.text_digests import text_digest
+from toolgate.packs.orchestrator.tools.denied_projects import find_denied
 from toolgate.packs.orchestrator.tools.skill_texts import check_texts, refusal, refused_texts
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 from toolgate.packs.orchestrator.world import OrchestratorWorld
@@ -46,6 +47,7 @@ family = Family("skills", ORCHESTRATOR)
 Ctx = Context[OrchestratorWorld]
 NO_TASK, NO_SKILL = "Task not found", "Skill not found"
 LISTING = "skills.list"
+READING = ("skills.get", LISTING)
 TASK = "00000000-0000-4000-8000-0000000000b1"
 SKILL = "00000000-0000-4000-8000-0000000000d1"
 
@@ -184,6 +186,7 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
 async def list_(ctx: Ctx, args: Listed) -> SkillList:
     """List the skills that your user reads, without their texts, the last changed first.
 
+    Those of projects where access rules deny reading them are left out.
     Without a user of your own, those that the task's user reads; a key that is bound to a task and
     has no user reads those for everybody and for the task's project.
     """
@@ -191,7 +194,10 @@ async def list_(ctx: Ctx, args: Listed) -> SkillList:
     listing = (LISTING, acting.user_id, args.scope, args.owner)
     position = ctx.world.cursors.read(listing, args.cursor)
     after = (position[0], position[1]) if position else None
-    page = await ctx.world.skills.page(acting, args.scope, args.owner, after, args.limit)
+    denied = await find_denied(ctx, acting, args, READING, "skill_id")
+    page = await ctx.world.skills.page(
+        acting, args.scope, args.owner, after, args.limit, denied=denied
+    )
     entries = [_info(row) for row in page.rows]
     system_too = args.owner is None and args.scope in (None, "global")
     if page.more or (system_too and len(entries) == args.limit):
