@@ -64,7 +64,10 @@ class Artifacts(Protocol):
         ...
 
     async def put(self, tx: Transaction, artifact: NewArtifact) -> StoredArtifact:
-        """Store an artifact, in the place of the one that the task has at this path."""
+        """Store an artifact, in the place of the one that the task has at this path.
+
+        Raises `QuotaExceeded`, also where others took the room since it was checked.
+        """
         ...
 
     async def kept(self, blobs: Sequence[str]) -> set[str]:

@@ -11,7 +11,8 @@ def lock(connection: Connection, *names: str) -> None:
     """Wait for others who locked the same names; held until the transaction ends.
 
     Under READ COMMITTED, statements after this one see what those others stored. On SQLite, who
-    writes is alone. Whoever locks rows too, locks the rows first.
+    writes is alone. Whoever locks rows too, locks them first, or always after this: two that do it
+    in different orders would wait for each other.
     """
     if connection.dialect.name == "postgresql":
         whole = "\0".join((ORCHESTRATOR.name, *names))

@@ -19,6 +19,7 @@ from toolgate.packs.orchestrator.artifacts.store import (
     StoredArtifact,
     TaskQuota,
 )
+from toolgate.packs.orchestrator.sql.advisory_locks import lock
 from toolgate.packs.orchestrator.sql.artifact_tables import artifacts
 from toolgate.packs.orchestrator.sql.reach import reached_tasks
 from toolgate.packs.orchestrator.sql.tables import tasks
@@ -61,14 +62,17 @@ class SqlArtifacts:
         return ArtifactPage([dict(row) for row in shown], more=len(rows) > len(shown))
 
     async def check_room(self, task_id: str, path: str, size: int) -> None:
-        """Raise where a task has no room; calls at the same moment do not see each other."""
+        """Raise where a task has no room; one who puts at the same moment may still take it."""
+        await self._database.read(
+            lambda connection: self._check_room(connection, task_id, path, size), quick=True
+        )
+
+    def _check_room(self, connection: Connection, task_id: str, path: str, size: int) -> None:
         quota = self._quota
         held = select(func.count(), func.coalesce(func.sum(artifacts.c.size_bytes), 0)).where(
             artifacts.c.task_id == task_id, artifacts.c.path != path
         )
-        number, used = await self._database.read(
-            lambda connection: connection.execute(held).one(), quick=True
-        )
+        number, used = connection.execute(held).one()
         if number >= quota.artifacts:
             raise QuotaExceeded(
                 f"The task has {number} other artifacts, and may have {quota.artifacts} in all "
@@ -82,7 +86,11 @@ class SqlArtifacts:
             )
 
     async def put(self, tx: Transaction, artifact: NewArtifact) -> StoredArtifact:
-        """Store an artifact, in the place of the one that the task has at this path."""
+        """Store an artifact, in the place of the one that the task has at this path.
+
+        The room is checked again, as nobody else puts one for this task before the transaction
+        ends.
+        """
         now = timestamp()
         row: dict[str, Any] = {
             "task_id": artifact.task_id,
@@ -97,6 +105,8 @@ class SqlArtifacts:
         }
 
         def work(connection: Connection) -> StoredArtifact:
+            lock(connection, artifacts.name, artifact.task_id)
+            self._check_room(connection, artifact.task_id, artifact.path, artifact.size_bytes)
             here = (artifacts.c.task_id == artifact.task_id, artifacts.c.path == artifact.path)
             locked = select(artifacts).where(*here).with_for_update()
             old = connection.execute(locked).mappings().first()

@@ -35,6 +35,7 @@ from toolgate.packs.orchestrator.records import (
     Record,
     ScopeQuota,
 )
+from toolgate.packs.orchestrator.sql.advisory_locks import lock
 from toolgate.packs.orchestrator.sql.record_history import TRIMMED_EVERY, trim_history
 from toolgate.packs.orchestrator.sql.tables import history
 
@@ -91,17 +92,15 @@ class SqlRecords:
 
         def work(connection: Connection) -> Record:
             old = self._locked(connection, place, key)
-            if old is None and (new := self._insert(connection, place, key, change)):
-                return new
-            # Where nothing was inserted, somebody else was quicker, and what they stored is there.
-            old = old or self._locked(connection, place, key)
             if old is None:
-                raise version_conflict(None)
+                if new := self._insert(connection, place, key, change):
+                    return new
+                # Somebody else was quicker. Its row is not waited for: others who hold it may wait
+                # for the scope, which is ours.
+                old = connection.execute(self._one.statement, self._named(place, key)).first()
+                raise version_conflict(None) if old is None else _exists(key, old.version)
             if not old.deleted:
-                raise Conflict(
-                    f"{key} exists already, with version {old.version}. Update it instead.",
-                    current_version=old.version,
-                )
+                raise _exists(key, old.version)
             return self._store(connection, place, key, old, change)
 
         return await tx.run(work)
@@ -227,12 +226,12 @@ class SqlRecords:
     ) -> None:
         """Raise where a place would hold too much; what gets no larger always fits.
 
-        On PostgreSQL those who write at the same moment do not see each other's records, so a few
-        more may get in.
+        Nobody else adds to the place before the transaction ends.
         """
         quota = self._quota
         if quota is None or (old_size is not None and size <= old_size):
             return
+        lock(connection, self._table.name, place.scope_type, place.scope_id)
         others = (*self._in_place(), ~self._table.c.deleted, self._table.c.key != bindparam("key"))
         held = select(func.count(), func.coalesce(func.sum(self._table.c.size), 0)).where(*others)
         records, used = connection.execute(held, self._named(place, key)).one()
@@ -309,6 +308,13 @@ class SqlRecords:
         if "scope_type" not in self._table.c:
             return {"key": key}
         return {"scope_type": place.scope_type, "scope_id": place.scope_id, "key": key}
+
+
+def _exists(key: str, version: int) -> Conflict:
+    return Conflict(
+        f"{key} exists already, with version {version}. Update it instead.",
+        current_version=version,
+    )
 
 
 def version_conflict(current: int | None) -> Conflict:

@@ -35,6 +35,7 @@ from toolgate.packs.orchestrator.skills.store import (
     SkillChange,
     SkillPage,
 )
+from toolgate.packs.orchestrator.sql.advisory_locks import lock
 from toolgate.packs.orchestrator.sql.denied_projects import not_denied
 from toolgate.packs.orchestrator.sql.quarantined_texts import (
     add_text,
@@ -197,7 +198,8 @@ def _forget_versions(connection: Connection, skill_id: str, version: int) -> Non
 
 
 def _check_room(connection: Connection, scope: str, scope_id: str) -> None:
-    """Raise where a scope has as many skills as it may have."""
+    """Raise where a scope has as many skills as it may have; nobody else adds one meanwhile."""
+    lock(connection, skills.name, scope, scope_id)
     inside = (skills.c.scope == scope, skills.c.scope_id == scope_id)
     held = connection.scalar(select(func.count()).select_from(skills).where(*inside)) or 0
     if held >= MOST_SKILLS:

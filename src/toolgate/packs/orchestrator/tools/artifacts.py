@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.attachments import MEDIA_TYPE, OCTETS, Attachment, Pieces
 from toolgate.gate.context import Context
-from toolgate.gate.errors import Conflict, Gone, NotFound
+from toolgate.gate.errors import Conflict, Gone, NotFound, QuotaExceeded
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
@@ -145,18 +145,20 @@ async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
     blob = ctx.world.blob_names.new()
     if not ctx.dry_run:
         await ctx.world.blobs.put(blob, content.data)
-    stored = await ctx.world.artifacts.put(
-        ctx.tx,
-        NewArtifact(
-            task_id=args.task_id,
-            path=args.path,
-            storage_ref=blob,
-            size_bytes=len(content.data),
-            content_type=args.content_type,
-            checksum_sha256=content.checksum,
-            by=ctx.principal.id,
-        ),
+    new = NewArtifact(
+        task_id=args.task_id,
+        path=args.path,
+        storage_ref=blob,
+        size_bytes=len(content.data),
+        content_type=args.content_type,
+        checksum_sha256=content.checksum,
+        by=ctx.principal.id,
     )
+    try:
+        stored = await ctx.world.artifacts.put(ctx.tx, new)
+    except QuotaExceeded:
+        ctx.world.reaper.remove_later(blob)
+        raise
     if stored.replaced is not None and not ctx.dry_run:
         ctx.world.reaper.remove_later(stored.replaced)
     return ArtifactInfo(**_shown(stored.row))

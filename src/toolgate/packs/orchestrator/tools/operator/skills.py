@@ -86,7 +86,7 @@ async def rescan(ctx: Ctx, args: Paged) -> Rescan:
     for row, noted in found:
         # Of this version only: a text that was mended meanwhile is not what was looked at.
         await _set(ctx, {"id": row["id"], "version": row["version"]}, noted)
-    for digest, skill_id in refused.items():  # also those of releases that did not keep them
+    for digest, skill_id in sorted(refused.items()):  # also of releases without such notes
         await ctx.world.skills.refuse_text(ctx.tx, digest, skill_id)
     findings = [Finding(skill_id=row["id"], name=row["name"], **noted) for row, noted in found]
     return Rescan(scanned=len(rows), quarantined=findings, **more)
