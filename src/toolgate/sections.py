@@ -111,7 +111,8 @@ class LimitSettings(Section):
         default=64 * 1024 * 1024,
         ge=1024,
         description="Bytes of attachments per process that clients have not read yet. One caller "
-        "holds about half of them at most; past it the answer is 429.",
+        "holds about half of them at most; past it the answer is 429. As many of other answers; "
+        "past it the connections that are read slowest are closed.",
     )
     concurrency: int = Field(
         default=64, ge=1, description="Concurrent calls per process; further ones wait."

@@ -21,7 +21,8 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 CAPACITY = 16
 FULL = (
     "All 16 connections are taken (setting limits.connections); the oldest without "
-    "credentials are closed, then the oldest that are idle, then those that send slowly."
+    "credentials are closed, then those that are idle or send slowly, of the caller with the most "
+    "first."
 )
 DOOR = Door()
 

@@ -17,7 +17,16 @@ class LimitedH11(Limited, H11Protocol):  # pyright: ignore[reportIncompatibleVar
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.app: Any = _limited(self.app, self._limits.head_lines)
+        limited = _limited(self.app, self._limits.head_lines)
+
+        async def in_turn(scope: Scope, receive: Receive, send: Send) -> None:
+            if self._caller is None:
+                self._table.note_request(self)
+            must_wait = self.flow.write_paused and self.has_credentials
+            app = self.flow.in_turn(limited) if must_wait else limited
+            await app(scope, receive, send)
+
+        self.app: Any = in_turn
 
     def _parse(self, data: bytes) -> bool:
         before, last = self._phase, self.scope

@@ -30,6 +30,10 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
     """What is said of the bytes behind the last request, once that one has its answer."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if self.flow.write_paused and self.has_credentials:
+            app = self.flow.in_turn(app)
+        if self._caller is None:
+            self._table.note_request(self)
         self._running = cycle
         super()._start_asgi_task(cycle, app)
 

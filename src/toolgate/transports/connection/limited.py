@@ -11,10 +11,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
-from uvicorn.protocols.http.flow_control import FlowControl
 
 from toolgate.sections import LimitSettings
 from toolgate.transports.asgi import BODY_LIMIT, MORE_SECONDS, PRINCIPAL, UNAUTHENTICATED, Scope
+from toolgate.transports.connection.flow import Flow
 from toolgate.transports.connection.table import CONNECTION_TABLE, ConnectionTable
 from toolgate.transports.connection.tcp import acknowledged_bytes
 
@@ -51,17 +51,6 @@ class Phase(Enum):
     """The rest of a body."""
     REFUSED = 4
     """Nothing any more."""
-
-
-class Flow(FlowControl):
-    """Reads no more while enough requests wait, however often uvicorn wants more to be read."""
-
-    enough = False
-
-    def resume_reading(self) -> None:
-        """Read on, unless enough has come."""
-        if not self.enough:
-            super().resume_reading()
 
 
 class Limited(asyncio.Protocol):
@@ -121,6 +110,16 @@ class Limited(asyncio.Protocol):
         """Leave the place to others."""
         super().connection_lost(exc)
         self._table.remove(self)
+
+    def pause_writing(self) -> None:
+        """Note what waits to be read: all that is written now waits with it."""
+        super().pause_writing()
+        self._table.unread.hold(self, self.caller, self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Note that the client has read nearly all of it."""
+        super().resume_writing()
+        self._table.unread.release(self)
 
     def data_received(self, data: bytes) -> None:
         """Hand to the parser no more of a head than a head may have."""

@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from toolgate.sections import LimitSettings
 from toolgate.throttled_log import ThrottledLog
 from toolgate.transports.connection.log import RequestLog
+from toolgate.transports.connection.unread import UnreadAnswers
 
 logger = logging.getLogger(__name__)
 
@@ -101,17 +102,21 @@ class ConnectionTable:
         self.share = max(1, self.capacity // 2)
         """How many of them one peer may have without credentials; a caller that has more with them
         gives some up before other callers do."""
+        self.reserve = max(1, self.capacity // 8)
+        """How many of them are kept for newcomers: else who holds all others, and connects again
+        and again, closes every newcomer's before its first request has come."""
+        self.unread = UnreadAnswers(limits.unsent_attachment_bytes, clock)
         self._clock = clock
         self._open: dict[Closable, _Place] = {}
         """Every connection, the oldest first."""
-        self._unauthenticated: dict[Closable, None] = {}
-        """Those without credentials."""
+        self._newcomers: dict[Closable, None] = {}
+        """Those of which no request has come yet."""
+        self._strangers: dict[Closable, None] = {}
+        """Those whose requests had no credentials."""
         self._of_peer = _Groups()
         """Those without credentials, by peer."""
         self._of_caller = _Groups()
         """Those with credentials."""
-        self._greedy: str | None = None
-        """The caller that was last seen to have more than its share; there is one at most."""
         self._full = ThrottledLog(logger, clock=clock)
         self._crowded = ThrottledLog(logger, clock=clock)
         self._refused = RequestLog()
@@ -125,18 +130,25 @@ class ConnectionTable:
         """Enter a new connection, at the expense of older ones if need be; False if none can go."""
         if peer is not None and self._has_its_share(peer) and not self._make_room_for(peer):
             return False
-        if len(self._open) >= self.capacity and not self._make_room():
+        if len(self._open) >= self.capacity and not self._make_room(peer):
             return False
         self._open[connection] = _Place(peer)
-        self._unauthenticated[connection] = None
+        self._newcomers[connection] = None
         self._of_peer.put(peer, connection)
         return True
 
     def remove(self, connection: Closable) -> None:
         """Forget a connection that is closed."""
+        self.unread.release(connection)
         place = self._open.pop(connection, None)
         if place is not None:
             self._leave_groups(connection, place)
+
+    def note_request(self, connection: Closable) -> None:
+        """Note that a request has come, of a caller that is not known: it is no newcomer's."""
+        if connection in self._newcomers:
+            del self._newcomers[connection]
+            self._strangers[connection] = None
 
     def set_caller(self, connection: Closable, caller: str | None) -> None:
         """Note whose connection this is; None once its credential is good no more."""
@@ -146,15 +158,14 @@ class ConnectionTable:
         self._leave_groups(connection, place)
         place.caller = caller
         if caller is None:
-            self._unauthenticated[connection] = None
+            self._strangers[connection] = None
             self._of_peer.put(place.peer, connection)
         else:
             self._of_caller.put(caller, connection)
-            if len(self._of_caller[caller]) > self.share:
-                self._greedy = caller
 
     def _leave_groups(self, connection: Closable, place: _Place) -> None:
-        self._unauthenticated.pop(connection, None)
+        self._newcomers.pop(connection, None)
+        self._strangers.pop(connection, None)
         self._of_peer.take(place.peer, connection)
         self._of_caller.take(place.caller, connection)
 
@@ -175,6 +186,7 @@ class ConnectionTable:
             self._timer = loop.call_later(SWEEP_SECONDS, tick)
             self.sweep(loop.time())
             self._refused.flush()
+            self.unread.flush()
 
         self._timer = loop.call_later(SWEEP_SECONDS, tick)
 
@@ -202,31 +214,44 @@ class ConnectionTable:
         )
         return self._drop_first(self._of_peer[peer]) or not self._has_its_share(peer)
 
-    def _make_room(self) -> bool:
+    def _make_room(self, peer: str | None) -> bool:
         self._calm_at = self._clock() + CALM_SECONDS
         self._full.record(
             "All %d connections are taken (setting limits.connections); the oldest without "
-            "credentials are closed, then the oldest that are idle, then those that send slowly.",
+            "credentials are closed, then those that are idle or send slowly, of the caller with "
+            "the most first.",
             self.capacity,
         )
-        if self._drop_first(self._unauthenticated):
+        if self._drop_first(self._strangers):
             return True
-        greedy = self._of_caller.get(self._greedy or "", {})
-        if len(greedy) > self.share and self._drop_idle_or_late(greedy):
+        if len(self._newcomers) < self.reserve and self._drop_of_callers():
             return True
-        return self._drop_idle_or_late(self._open)
+        return self._drop_newcomer(peer) or self._drop_of_callers()
 
-    def _drop_idle_or_late(self, candidates: Collection[Closable]) -> bool:
-        """Close the first that is between requests, else the first that is within one."""
-        idle = (one for one in candidates if one.is_idle)
-        return self._drop_first(idle) or self._drop_first(candidates)
+    def _drop_newcomer(self, peer: str | None) -> bool:
+        """Close the oldest; a peer that has many without credentials gives up its own."""
+        own = self._of_peer.get(peer or "", {})
+        has_many = len(own) >= max(1, self.reserve // 2)
+        return (has_many and self._drop_first(own)) or self._drop_first(self._newcomers)
+
+    def _drop_of_callers(self) -> bool:
+        """Close one that is idle, else one within a request; of the caller with the most first."""
+        most = list(max(self._of_caller.values(), key=len, default=()))
+        every = [one for one, place in self._open.items() if place.caller is not None]
+        idle_most, idle = (
+            (one for one in most if one.is_idle),
+            (one for one in every if one.is_idle),
+        )
+        has_too_many = len(most) > self.share
+        order = (idle_most, most, idle, every) if has_too_many else (idle_most, idle, most, every)
+        return any(self._drop_first(candidates) for candidates in order)
 
     def _drop_first(self, candidates: Iterable[Closable]) -> bool:
         """Close the first of these that can be closed."""
         known: list[tuple[Closable, str]] = []
         found = None
         for one in candidates:
-            if one in self._unauthenticated and (caller := one.caller) is not None:
+            if self._open[one].caller is None and (caller := one.caller) is not None:
                 known.append((one, caller))
             elif not one.is_answering:
                 found = one
