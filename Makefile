@@ -21,8 +21,8 @@ test: $(TEST)              ## the whole test suite, on real servers
 steady: $(TEST)            ## the suite TIMES times beside two busy loops: nothing may fail by chance
 	$(BIN)/python -m tests.steady --times $(or $(TIMES),10) --workers $(or $(WORKERS),4)
 
-drill: $(TEST)             ## what takes minutes: a frozen database, kills, many more examples and records
-	$(BIN)/python -m pytest tests/drill -s
+drill: $(TEST)             ## what takes minutes: a frozen database, kills, many more examples and records, the suite without pack WITHOUT
+	WITHOUT=$(or $(WITHOUT),orchestrator) $(BIN)/python -m pytest tests/drill $(wildcard tests/packs/*/drill) -s
 	EFFORT=thorough $(BIN)/python -m pytest $$(grep -rl --include='test_*.py' 'tests\.effort' tests)
 
 check: lint types architecture docs test   ## exactly what CI runs

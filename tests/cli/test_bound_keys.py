@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 from tests.gate.tools import Said, a_tool, offer
+from tests.needed_packs import needs_pack
 
 from toolgate import packs
 from toolgate.gate.scope import Scoped
@@ -80,6 +81,7 @@ def test_a_worker_without_a_task_is_warned_of(cli: Any) -> None:
         assert "reaches no task" not in cli("keys", "create", "--agent", "worker", *bound).err
 
 
+@needs_pack("orchestrator")
 def test_ids_that_a_pack_does_not_know_yet_are_warned_of(
     cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

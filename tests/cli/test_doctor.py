@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.needed_packs import needs_pack
 
 
 def found(report: Any, name: str) -> tuple[str, str]:
@@ -99,6 +100,7 @@ def test_blobs_are_tried_where_they_are(cli: Any, data: Path) -> None:
     assert f"the folder {blobs} cannot be made (Not a directory)" in says
 
 
+@needs_pack("orchestrator")
 def test_a_packs_own_folder_of_blobs_is_tried(
     cli: Any, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +114,7 @@ def test_a_packs_own_folder_of_blobs_is_tried(
     assert found(cli("doctor", "--json"), "blobs")[0] == "fail"
 
 
+@needs_pack("orchestrator")
 def test_a_wrong_place_of_blobs_is_no_fault_of_documents_or_packs(
     cli: Any, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

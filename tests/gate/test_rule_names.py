@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.gate.tools import a_tool, offer, words
+from tests.needed_packs import needs_pack
 
 from toolgate.cli.policy import ENDING
 from toolgate.extend.tools import OWN
@@ -96,6 +97,7 @@ async def test_a_switch_is_no_reason_to_read_the_rules_or_to_warn_again(
         assert ["later.on" in one for one in caplog.messages] == [True]
 
 
+@needs_pack("orchestrator")
 @pytest.mark.parametrize(
     "rule",
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.packs.orchestrator.calls import BUILD
+from tests.needed_packs import needs_pack
 
 from toolgate import packs
 from toolgate.gate.catalogue import AnyTool
@@ -25,6 +25,8 @@ ODD: dict[str, Any] = {
     "not a number": float("nan"),
     "endless": {"a": float("inf")},
 }
+TASK = "00000000-0000-4000-8000-0000000000b1"
+"""A task of the demo data."""
 BASE: dict[str, dict[str, Any]] = {
     "operator.user.create": {"user_id": "carol"},
     "operator.group.create": {"group_id": "writers"},
@@ -37,7 +39,7 @@ def cases(tool: AnyTool) -> list[tuple[str, dict[str, Any]]]:
     """A tool's example with one argument after the other odd."""
     base = {**tool.example, **BASE.get(tool.name, {})}
     if "task_id" in tool.input.model_fields:
-        base.setdefault("task_id", BUILD)
+        base.setdefault("task_id", TASK)
     return [
         (f"{tool.name} {field}: {name}", {**base, field: odd})
         for field in tool.input.model_fields
@@ -62,6 +64,7 @@ async def test_no_odd_value_of_any_argument_is_a_defect(kit: Kit) -> None:
     assert wrong == {}
 
 
+@needs_pack("orchestrator")
 async def test_the_agents_pack_refuses_the_character_nul_on_every_database(kit: Kit) -> None:
     tools = [tool for tool in kit.app.gate.visible(ADMIN) if tool.pack.name == "orchestrator"]
     for tool in tools:

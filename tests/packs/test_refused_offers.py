@@ -18,7 +18,7 @@ from toolgate.identity.oauth.server import ALIASES
 from toolgate.pack import SENTENCE, Family, Offer, Pack, Prompt, Resource, Route, Schema
 from toolgate.settings import read_settings
 
-MIGRATIONS = "toolgate.packs.content.migrations"
+MIGRATIONS = "toolgate.db.migrations.versions"
 PROMPT = Prompt("forecast", "Forecast", "What comes.", (), lambda _: "")
 RESOURCE = Resource(
     uri="weather://now", name="now", title="Now", description="", tool="x", arguments={}

@@ -7,7 +7,6 @@ import pytest
 from tests.transports.conftest import Web
 from tests.transports.mcp_requests import tool_call
 
-from toolgate.packs.content.demo import GARDEN
 from toolgate.transports.asgi import cookies_of
 from toolgate.transports.connection.heads import RAW_HEAD, raw_key_of, split_credential
 
@@ -74,35 +73,6 @@ def test_a_head_that_says_how_the_connection_goes_on_is_never_known(name: bytes)
     scope["headers"].append((name, b"close"))
     scope[RAW_HEAD] = (None, raw + name + b": close\r\n\r\n")
     assert raw_key_of(scope) is None
-
-
-COOKIES: dict[str, list[bytes]] = {
-    "alone": [b"projectId=%s"],
-    "quoted": [b'projectId="%s"'],
-    "among others": [b"_ga=GA1.2.3; projectId=%s; theme=dark"],
-    "after an odd name": [b"a b=1; {json}=2; projectId=%s"],
-    "after a value in JSON": [b'prefs={"a":1,"b":[2]}; projectId=%s'],
-    "after a word": [b"flag; projectId=%s"],
-    "after letters of other scripts": ["stadt=Köln; projectId=%s".encode()],
-    "without spaces": [b"a=1;projectId=%s;b=2"],
-    "with an end": [b"projectId=%s;"],
-    "in a second header": [b"a=1", b"projectId=%s"],
-    "before one with a shorter path": [b"projectId=%s; projectId=other"],
-    "beside a name that ends alike": [b"xprojectId=other; projectId=%s"],
-    "with an open quote before": [b'a="1; projectId=%s'],
-}
-
-
-@pytest.mark.parametrize("what", COOKIES)
-async def test_the_project_is_read_from_a_cookie_as_browsers_send_it(web: Web, what: str) -> None:
-    sent = [("Cookie", one.replace(b"%s", GARDEN.encode())) for one in COOKIES[what]]
-    key = ("Authorization", f"Bearer {web.keys['admin']}")
-    async with web.client(None) as client:
-        headers: Any = [key, *sent]
-        request = httpx2.Request("GET", "http://127.0.0.1/api/entities", headers=headers)
-        answer = await client.send(request)
-    assert answer.status_code == 200, answer.text
-    assert {one["projectId"] for one in answer.json()["data"]} == {GARDEN}
 
 
 def test_quotes_belong_to_a_cookie_only_in_pairs() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.faults.artifact_kills import check_kill
+from tests.packs.orchestrator.artifact_kills import check_kill
 
 
 @pytest.mark.timeout(600)
