@@ -168,10 +168,9 @@ async def _worlds(
 
 def _separate_targets(site: Site) -> frozenset[Target]:
     """What a pack writes that cannot join a transaction of the database."""
-    joins = (
-        {Target.TABLES, Target.DOCUMENTS} if site.documents.joins_transaction else {Target.TABLES}
-    )
-    return frozenset(Target) - joins
+    if site.documents.joins_transaction:
+        return frozenset({Target.OUTSIDE})
+    return frozenset({Target.OUTSIDE, Target.DOCUMENTS})
 
 
 def _assemble(  # noqa: PLR0917 (each is a part of the whole)

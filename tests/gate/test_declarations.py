@@ -71,7 +71,14 @@ def plain(ctx: Context[Any], args: NoArguments) -> Output:
             "zoo",
             good,
             {"effect": Effect.WRITE, "writes": ["table"]},
-            "zoo: writes must be one of: Target.DOCUMENTS, Target.TABLES, Target.OUTSIDE.",
+            "zoo: writes must be one of: Target.DOCUMENTS, Target.TABLES, Target.BLOBS, "
+            "Target.OUTSIDE.",
+        ),
+        (
+            "zoo",
+            good,
+            {"effect": Effect.WRITE, "writes": [Target.BLOBS]},
+            "zoo: a row names its blob, so writes needs Target.TABLES too.",
         ),
         ("zoo", bare, {}, "zoo: annotate args with a class that is an Input."),
         ("zoo", of_dict, {}, "zoo: annotate args with a class that is an Input."),
@@ -85,6 +92,7 @@ def plain(ctx: Context[Any], args: NoArguments) -> Output:
         "role",
         "effect",
         "writes",
+        "blobs alone",
         "bare",
         "of dict",
         "to dict",

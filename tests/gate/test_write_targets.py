@@ -21,11 +21,17 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import Conflict
 from toolgate.gate.tool import Effect, Target
 from toolgate.testing import Kit, opened_kit
+from toolgate.testing.blobs import MemoryBlobs
 
 pytestmark = pytest.mark.anyio
 
 FORBIDDEN = 403
-TARGETS = [some for size in (1, 2, 3) for some in combinations(Target, size)]
+TARGETS = [
+    some
+    for size in range(1, len(Target) + 1)
+    for some in combinations(Target, size)
+    if Target.BLOBS not in some or Target.TABLES in some
+]
 every_target = pytest.mark.parametrize("targets", TARGETS, ids="+".join)
 
 
@@ -36,6 +42,7 @@ class Writer:
         self.targets = targets
         self.then = then
         self.sent = 0
+        self.blobs = MemoryBlobs()
         self.tx: Transaction | None = None
 
     async def __call__(self, ctx: Context[Any], args: Any) -> Said:
@@ -43,6 +50,8 @@ class Writer:
             self.sent += 1
         if Target.DOCUMENTS in self.targets:
             await ctx.world.documents.create(ctx.tx, "apps", {"name": "stored"}, "stored")
+        if Target.BLOBS in self.targets and not ctx.dry_run:
+            await self.blobs.put("a", b"stored")
         if Target.TABLES in self.targets:
             self.tx = ctx.tx
             await ctx.tx.run(insert)
@@ -83,7 +92,12 @@ async def traces(kit: Kit, writer: Writer) -> set[Target]:
     )
     store = kit.app.worlds["orchestrator"].world.documents
     document = await store.get("apps", "stored")
-    found = {Target.TABLES: rows, Target.DOCUMENTS: document, Target.OUTSIDE: writer.sent}
+    found = {
+        Target.TABLES: rows,
+        Target.DOCUMENTS: document,
+        Target.BLOBS: rows and writer.blobs.stored,
+        Target.OUTSIDE: writer.sent,
+    }
     return {target for target, one in found.items() if one}
 
 
@@ -100,6 +114,7 @@ async def check_what_is_written(kit: Kit, writer: Writer, *, dry_run_is: int) ->
     name = called(writer.targets)
     assert (await kit.call(name, ADMIN, dry_run=True)).status == dry_run_is
     assert await traces(kit, writer) == set()
+    assert writer.blobs.stored == {}
     outcome = await kit.call(name)
     assert outcome.error is None, outcome.body
     assert await traces(kit, writer) == set(writer.targets)

@@ -42,6 +42,8 @@ class Target(StrEnum):
     DOCUMENTS = "documents"
     TABLES = "tables"
     """Tables of its own pack."""
+    BLOBS = "blobs"
+    """Blobs of its own pack that rows of these tables name: one without its row is nothing."""
     OUTSIDE = "outside"
     """Beyond our databases: mail, money, another server."""
 
@@ -350,6 +352,10 @@ class Family:
         if bool(writes) == (effect is Effect.READ):
             message = "reads, so it writes nothing" if writes else "writes: say what (`writes=`)"
             raise BadDeclaration(f"{name} {message}.")
+        if Target.BLOBS in writes and Target.TABLES not in writes:
+            raise BadDeclaration(
+                f"{name}: a row names its blob, so writes needs Target.TABLES too."
+            )
 
         def declare(handler: Handler[World, In, Out]) -> Tool[In, Out, World]:
             if not inspect.iscoroutinefunction(handler):

@@ -123,7 +123,7 @@ class ArtifactList(Output):
     "artifact.put",
     role=Role.ADMIN,
     effect=Effect.DESTROY,  # what it replaces is gone
-    writes=[Target.TABLES],  # the blob alone is nothing: the reaper removes it
+    writes=[Target.TABLES, Target.BLOBS],
     idempotent=True,
     body_bytes=BODY_BYTES,
     title="Store an artifact",
