@@ -9,20 +9,24 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.catalogue.refresh import SNAPSHOTS, snapshot
+from tests.catalogue.refresh import PROMISED, place_of, recorded, snapshot
 
 from toolgate import packs
 from toolgate.gate.arguments import parse
 from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateTool
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Role, of_role
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
 
-CATALOGUE = Catalogue(packs.offers())
+OFFERS = packs.offers(packs.SHIPPED)
+CATALOGUE = Catalogue(OFFERS)
 TOOLS = list(CATALOGUE)
-CONTRACT: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parent / "contract.json").read_text(encoding="utf-8")
-)
+CONTRACT: list[dict[str, Any]] = [
+    one
+    for one in json.loads((Path(__file__).parent / "contract.json").read_text(encoding="utf-8"))
+    if one["pack"] in packs.SHIPPED
+]
 Schema = dict[str, Any]
 
 every_tool = pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
@@ -51,12 +55,22 @@ MORE_CALLS: dict[str, list[dict[str, Any]]] = {
         {"collection_name": name} for name in ("apps", "groups", "dataSyncStatus")
     ],
 }
+AFTER = {
+    "operator.user.delete": "operator.user.create",
+    "operator.group.delete": "operator.group.create",
+    "operator.project.delete": "operator.project.create",
+    "operator.job.finish": "operator.job.lease",
+}
+"""Tools whose example does not fit the demo data, but what another tool leaves."""
+CALLER = of_role(Role.ADMIN, "admin", "anna")
 
 
 @pytest.fixture(scope="module")
 async def kit(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit]:
     folder = tmp_path_factory.mktemp("catalogue")
-    async with opened_kit(folder, writes=True, demo_data=True) as opened:
+    async with opened_kit(
+        folder, writes=True, demo_data=True, packs__enabled=packs.SHIPPED
+    ) as opened:
         yield opened
 
 
@@ -88,7 +102,7 @@ def test_a_name_is_one_that_every_client_takes(tool: AnyTool) -> None:
 def test_no_two_tools_share_a_name_in_either_spelling() -> None:
     assert max(Counter(tool.alias for tool in TOOLS).values()) == 1
     with pytest.raises(DuplicateTool, match="rename one"):
-        Catalogue([*packs.offers(), *packs.offers()])
+        Catalogue([*OFFERS, *OFFERS])
 
 
 @every_tool
@@ -197,15 +211,34 @@ def test_the_example_fits_the_input_schema_and_is_accepted(tool: AnyTool) -> Non
     assert example or not tool.input_schema.get("required")
 
 
+def check_answer(tool: AnyTool, outcome: Outcome) -> None:
+    assert outcome.error is None, outcome.body
+    assert json.loads(outcome.raw) == outcome.body
+    body = outcome.attached.body_with("") if outcome.attached else outcome.body
+    Draft202012Validator(tool.output_schema).validate(body)
+
+
 @pytest.mark.anyio
-@every_tool
+@pytest.mark.parametrize(
+    "tool", [one for one in TOOLS if one.name not in AFTER], ids=lambda tool: tool.name
+)
 async def test_answers_fit_the_output_schema(tool: AnyTool, kit: Kit) -> None:
-    validator = Draft202012Validator(tool.output_schema)
+    # Of a pack whose tools change what the examples of others need, nothing is stored.
+    dry_run = bool(tool.writes) and tool.pack.name not in packs.DEFAULT
     for arguments in (dict(tool.example), *MORE_CALLS.get(tool.name, ())):
-        outcome = await kit.send(tool.name, arguments, of_role(Role.ADMIN, "admin", "anna"))
-        assert outcome.error is None, (arguments, outcome.body)
-        validator.validate(outcome.body)
-        assert json.loads(outcome.raw) == outcome.body
+        check_answer(tool, await kit.send(tool.name, arguments, CALLER, dry_run=dry_run))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", [one.name for one in TOOLS if one.name in AFTER])
+async def test_answers_after_another_tool_fit_the_output_schema(name: str, tmp_path: Path) -> None:
+    tool, first = CATALOGUE.find(name), CATALOGUE.find(AFTER[name])
+    assert tool is not None
+    assert first is not None
+    async with opened_kit(tmp_path, demo_data=True, packs__enabled=[tool.pack.name]) as kit:
+        made = (await kit.send(first.name, dict(first.example), CALLER)).body["result"]
+        made_id = {"project_id": made["id"]} if "project_id" in tool.example else {}
+        check_answer(tool, await kit.send(name, {**tool.example, **made_id}, CALLER))
 
 
 @every_tool
@@ -218,14 +251,14 @@ def test_an_answer_of_another_shape_would_not_fit(tool: AnyTool) -> None:
 # Promises to others
 
 
-@every_tool
+@pytest.mark.parametrize("tool", PROMISED, ids=[tool.name for tool in PROMISED])
 def test_the_public_description_is_the_one_on_record(tool: AnyTool) -> None:
-    recorded = (SNAPSHOTS / f"{tool.name}.json").read_text(encoding="utf-8")
-    assert snapshot(tool) == recorded, "if this is meant: python -m tests.catalogue.refresh"
+    on_record = place_of(tool).read_text(encoding="utf-8")
+    assert snapshot(tool) == on_record, "if this is meant: python -m tests.catalogue.refresh"
 
 
 def test_nothing_is_on_record_that_does_not_exist() -> None:
-    assert {one.stem for one in SNAPSHOTS.glob("*.json")} == {tool.name for tool in TOOLS}
+    assert recorded() == {place_of(tool) for tool in PROMISED}
 
 
 @pytest.mark.parametrize("agreed", CONTRACT, ids=[one["name"] for one in CONTRACT])
@@ -247,10 +280,10 @@ def test_names_and_arguments_are_as_agreed(agreed: dict[str, Any]) -> None:
 def types_of(schema: Schema) -> set[str]:
     """The JSON types a property takes."""
     choices = schema.get("anyOf", [schema])
-    return {one["type"] for one in choices}
+    return {one["type"] for one in choices if "type" in one}
 
 
-def test_every_agreed_tool_of_a_shipped_pack_is_there() -> None:
-    shipped = {tool.pack.name for tool in TOOLS}
-    agreed = [one["name"] for one in CONTRACT if one["pack"] in shipped]
-    assert agreed == [tool.name for tool in TOOLS]
+def test_every_agreed_tool_of_a_complete_pack_is_there() -> None:
+    promised = {tool.pack.name for tool in PROMISED}
+    agreed = [one["name"] for one in CONTRACT if one["pack"] in promised]
+    assert agreed == [tool.name for tool in PROMISED]

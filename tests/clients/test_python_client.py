@@ -1,8 +1,9 @@
 """The official Python client, in both protocol eras, against a running server."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, Literal
 
 import httpx2
@@ -11,19 +12,23 @@ import mcp_types as types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from tests.needed_packs import needs_pack
 from tests.patience import PATIENT
 from tests.servers import Server
 
 from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
-from toolgate.packs.appdata.collections import BUILT_IN
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, needs_pack("appdata")]
 
 CATALOGUE = Catalogue(packs.offers())
 Mode = Literal["auto", "legacy"]
 MODES: list[Mode] = ["auto", "legacy"]
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+SCHEMA = "cybereco://schema/"
+COLLECTIONS = [
+    one.uri.removeprefix(SCHEMA) for one in CATALOGUE.resources if one.uri.startswith(SCHEMA)
+]
 PROMPTS = {
     "integrate_new_app": {"app_name": "My App"},
     "explore_data_model": {},
@@ -34,10 +39,14 @@ PROMPTS = {
 
 @asynccontextmanager
 async def connected(
-    server: Server, mode: Mode, holder: str = "admin", path: str = "/mcp"
+    server: Server,
+    mode: Mode,
+    holder: str = "admin",
+    path: str = "/mcp",
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncGenerator[mcp.Client, None]:
-    """A client with a holder's key."""
-    headers = {"Authorization": f"Bearer {server.key_of(holder)}"}
+    """A client with a holder's key, and further headers."""
+    headers = {"Authorization": f"Bearer {server.key_of(holder)}", **further}
     async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=PATIENT) as http:
         transport = streamable_http_client(f"{server.url}{path}", http_client=http)
         async with mcp.Client(transport, mode=mode) as client:
@@ -175,7 +184,7 @@ async def test_the_resource_of_all_collections_is_their_list(
     assert await read(client, "cybereco://collections") == over_http(server, "list_collections", {})
 
 
-@pytest.mark.parametrize("collection", BUILT_IN.by_name)
+@pytest.mark.parametrize("collection", COLLECTIONS)
 async def test_the_resource_of_a_collection_is_its_description(
     client: mcp.Client, server: Server, collection: str
 ) -> None:

@@ -1,16 +1,21 @@
 """The official TypeScript client, with its default handshake and with version negotiation."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from tests.conformance.node import NodeUnavailable, find, install
+from tests.needed_packs import needs_pack
 from tests.patience import PATIENT
 from tests.servers import Server
 
 from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
+
+pytestmark = needs_pack("appdata")
 
 CATALOGUE = Catalogue(packs.offers())
 SCRIPT = "ts_client.mjs"
@@ -25,20 +30,29 @@ def calls() -> dict[str, dict[str, Any]]:
     return {**wanted, "no_such_tool": {}}
 
 
-def looked(server: Server, holder: str, folder: Path) -> dict[str, Any]:
-    """What the client saw with a holder's key."""
+def looked(
+    server: Server,
+    holder: str,
+    folder: Path,
+    wanted: Mapping[str, Any],
+    further: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """What the client saw with a holder's key and further headers."""
     try:
         home = install(FOLDER, SCRIPT)
     except NodeUnavailable as reason:
         pytest.skip(f"TypeScript client: {reason}")
-    (folder / "calls.json").write_text(json.dumps(calls()))
+    (folder / "calls.json").write_text(json.dumps(wanted))
     done = find().run(
         SCRIPT,
         f"{server.url}/mcp",
         str(folder / "calls.json"),
         cwd=home,
         timeout=PATIENT,
-        env={"TOOLGATE_KEY": server.key_of(holder)},
+        env={
+            "TOOLGATE_KEY": server.key_of(holder),
+            "HEADERS": json.dumps(dict(further)),
+        },
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -46,7 +60,7 @@ def looked(server: Server, holder: str, folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def seen(server: Server, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return looked(server, "admin", tmp_path_factory.mktemp("calls"))
+    return looked(server, "admin", tmp_path_factory.mktemp("calls"), calls())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +113,7 @@ def test_an_unknown_tool_is_a_fault(seen: dict[str, Any], mode: str) -> None:
 
 
 def test_a_user_sees_and_calls_only_the_tools_of_users(server: Server, tmp_path: Path) -> None:
-    seen = looked(server, "user", tmp_path)
+    seen = looked(server, "user", tmp_path, calls())
     for mode in MODES:
         assert seen[mode]["tools"] == [
             "list_collections",

@@ -2,6 +2,7 @@
 //
 //   TOOLGATE_KEY=... node ts_client.mjs URL CALLS.json
 //
+// HEADERS in the environment is a JSON object of further headers.
 // CALLS.json maps a tool name to the arguments of one call: {"get_document": {"collection": "users", ...}}.
 // Prints one JSON object: {"default": Seen, "auto": Seen} with
 //   Seen = {"version", "era", "server", "tools": [name], "failure": result, "results": {name: result | {"error": {code, message}}}}
@@ -22,7 +23,8 @@ const MODES = { default: {}, auto: { versionNegotiation: { mode: 'auto' } } };
 
 async function look(options) {
   const client = new Client({ name: 'toolgate-ts-client', version: '1.0.0' }, options);
-  const headers = env.TOOLGATE_KEY ? { Authorization: `Bearer ${env.TOOLGATE_KEY}` } : {};
+  const headers = JSON.parse(env.HEADERS ?? '{}');
+  if (env.TOOLGATE_KEY) headers.Authorization = `Bearer ${env.TOOLGATE_KEY}`;
   const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
   try {
     await client.connect(transport);

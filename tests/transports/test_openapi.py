@@ -16,17 +16,25 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
     unsupported_method,
 )
-from tests.servers import Server
+from tests.needed_packs import needs_pack
+from tests.servers import Server, running_server
 
 from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
 from toolgate.transports.openapi import document
 
-CATALOGUE = Catalogue(packs.offers())
+CATALOGUE = Catalogue(packs.offers(packs.SHIPPED))
 DOCUMENT = document(list(CATALOGUE))
 LONGEST_QUERY = 8000
 
 api = schemathesis.openapi.from_dict(DOCUMENT)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One with every pack that ships."""
+    with running_server(tmp_path_factory, packs__enabled=[*packs.SHIPPED]) as running:
+        yield running
 
 
 def nodes(value: Any, at: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -108,6 +116,7 @@ def test_examples_fit_the_request_schema(tool: Any) -> None:
     assert body["required"] is bool(tool.input_schema.get("required"))
 
 
+@needs_pack("appdata")
 def test_a_bad_filter_does_not_fit_the_request_schema() -> None:
     content = DOCUMENT["paths"]["/v1/tools/query_collection"]["post"]["requestBody"]["content"]
     whole = {**content["application/json"]["schema"], "components": DOCUMENT["components"]}
@@ -115,6 +124,7 @@ def test_a_bad_filter_does_not_fit_the_request_schema() -> None:
     assert not Draft202012Validator(whole).is_valid(bad)
 
 
+@needs_pack("appdata")
 def test_making_the_document_leaves_the_tools_schemas_as_they_were() -> None:
     tool = CATALOGUE.find("query_collection")
     assert tool is not None

@@ -142,7 +142,9 @@ async def update(ctx: Ctx, args: ProjectChange) -> Project:
     return shown(Project, changed or new)
 
 
-@family.tool("operator.project.list", role=Role.ADMIN, effect=Effect.READ, title="List projects")
+@family.tool(
+    "operator.project.list", role=Role.ADMIN, effect=Effect.READ, title="List projects of tasks"
+)
 async def list_(ctx: Ctx, args: Paged) -> Projects:
     """List all projects, by slug."""
     rows, more = await listed(ctx, "project", args, {})
