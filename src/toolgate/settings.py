@@ -59,8 +59,7 @@ def read_settings(
     offers = packs.offers(_validate(Settings, {"packs": first}).packs.enabled)
     model = model_of(offers)
     tree = _tree(model, used, environment, flag_values)
-    for name in {*packs.known_names()}.difference(offer.pack.name for offer in offers):
-        _drop_pack(tree, name)
+    _drop_disabled_packs(model, tree)
     return _validate(model, tree)
 
 
@@ -266,12 +265,20 @@ def _put(tree: dict[str, Any], name: str, value: Any) -> None:
     _put(cast("dict[str, Any]", inner), key, value)
 
 
-def _drop_pack(tree: dict[str, Any], pack: str) -> None:
-    """Pass over the settings of a pack that is not in use."""
-    tree.pop(pack, None)
+def _drop_disabled_packs(model: type[Settings], tree: dict[str, Any]) -> None:
+    """Pass over the settings of packs that are not in use."""
     documents = tree.get("documents")
-    if isinstance(documents, dict) and pack != users.NAMESPACE:
-        cast("dict[str, Any]", documents).pop(pack, None)
+    places = cast("dict[str, Any]", documents) if isinstance(documents, dict) else {}
+    known = model.model_fields["documents"].default.__class__.model_fields
+    unknown = [
+        (tree, {*tree}.difference(model.model_fields)),
+        (places, {*places}.difference(known)),
+    ]
+    if any(names for _, names in unknown):  # to ask every installed package takes a while
+        names_of_packs = packs.known_names()
+        for values, names in unknown:
+            for name in names.intersection(names_of_packs):
+                del values[name]
 
 
 def _validate(model: type[Settings], tree: dict[str, Any]) -> Settings:
