@@ -2,7 +2,12 @@
 
 import logging
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -12,11 +17,17 @@ from tests.databases import (
     postgres_database,
     postgres_room,
     postgres_server,
+    prepared_tables,
+    room,
 )
 from tests.patience import DEADLINES, IN_PROCESS, OF_CLIENTS, hold_the_minute, lengthen
 from tests.seaweedfs import s3_server
 from tests.servers import server
 from tests.trust import read_trust_once
+
+from toolgate.gate import policy
+from toolgate.gate.rule_schema import Vocabulary
+from toolgate.gate.rules import Rule
 
 __all__ = [
     "anyio_backend",
@@ -25,6 +36,8 @@ __all__ = [
     "postgres_database",
     "postgres_room",
     "postgres_server",
+    "prepared_tables",
+    "room",
     "s3_server",
     "server",
 ]
@@ -39,6 +52,20 @@ settings.load_profile("patient")
 lengthen(DEADLINES | OF_CLIENTS | IN_PROCESS)
 hold_the_minute()
 read_trust_once()
+
+
+IN_MEMORY = Path("/dev/shm")
+FREE_BYTES = 4 * 1024**3
+"""As much as temporary files may take, several times over."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure() -> None:
+    """Keep temporary files in memory where there is room: thousands of databases are made here."""
+    if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > FREE_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+        os.environ.setdefault("TMPDIR", str(IN_MEMORY))
+        tempfile.tempdir = None  # to be found again
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +85,22 @@ def _log_as_it_was() -> None:
         logger = logging.getLogger(name)
         logger.setLevel(logging.NOTSET)
         logger.propagate, logger.disabled = True, False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _rules_checked_once() -> Iterator[None]:
+    """The same rules are checked once: a gate for a test would spend half of its start on it."""
+    check, passed = policy.check, set[tuple[Any, ...]]()
+
+    def check_once(rules: Sequence[Rule], words: Vocabulary) -> None:
+        checked = (*rules, words.schema(), repr(words.values))
+        if checked not in passed:
+            check(rules, words)
+            passed.add(checked)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policy, "check", check_once)
+        yield
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

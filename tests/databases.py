@@ -10,8 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy import Connection, event, inspect, make_url
+from tests.prepared_tables import PreparedTables, Room
 
-from toolgate import packs
+from toolgate import data_folder, packs
 from toolgate.app import schemas_of
 from toolgate.db import upgrades
 from toolgate.db.engine import Database
@@ -65,26 +66,33 @@ def postgres_room(postgres_server: str) -> str:
     return make_url(postgres_server).set(database="room").render_as_string(hide_password=False)
 
 
+@pytest.fixture(scope="session")
+def room(postgres_room: str, prepared_tables: PreparedTables) -> Room:
+    """The same, whose tables may be kept from one test to the next."""
+    prepared_tables.room = Room(postgres_room)
+    return prepared_tables.room
+
+
 @pytest.fixture
-def postgres_database(postgres_room: str) -> str:
+def postgres_database(room: Room) -> str:
     """An empty PostgreSQL database."""
-    with psycopg.connect(postgres_room, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA public CASCADE")
-        connection.execute("CREATE SCHEMA public")
-    return postgres_room
+    room.empty(keeping=False)
+    return room.url
 
 
 @pytest.fixture(params=KINDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database, once of each kind."""
+    """An empty database, once of each kind; gates of this process may find its tables made."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'toolgate.db'}"
-    return request.getfixturevalue("postgres_database")
+    room: Room = request.getfixturevalue("room")
+    room.empty(keeping=True)
+    return room.url
 
 
 @pytest.fixture(scope="session", autouse=True)
 def migrations_once() -> Iterator[Migrate]:
-    """Alembic runs on the first empty database of each kind; the next get the same statements.
+    """Alembic runs once for each kind of database; the next get the same statements.
 
     What is not empty is migrated as ever, and so is everything in `tests/db`. Yields what
     migrates there.
@@ -93,6 +101,16 @@ def migrations_once() -> Iterator[Migrate]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(upgrades, "_run", _Noted(migrate).run)
         yield migrate
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prepared_tables(migrations_once: Migrate) -> Iterator[PreparedTables]:
+    """Even these statements run once for each kind; the next get the tables."""
+    assert upgrades._run is not migrations_once
+    prepared = PreparedTables()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data_folder, "upgrade_at_start", prepared.upgrade_at_start)
+        yield prepared
 
 
 class _Noted:
