@@ -9,6 +9,9 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
+from limits.aio import strategies
+from limits.aio.storage import memory
+
 from toolgate.gate import sliding_window, summaries
 
 PATIENT = 90.0
@@ -49,7 +52,7 @@ def hold_the_minute() -> None:
     def now() -> float:
         return 1_800_000_000.0 if time.time is CLOCK else time.time()
 
-    for module in (sliding_window, summaries):
+    for module in (sliding_window, summaries, memory, strategies):
         module.time = SimpleNamespace(time=now)  # type: ignore[attr-defined]
 
 

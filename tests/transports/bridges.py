@@ -97,7 +97,15 @@ def backend(data: Path) -> Iterator[Backend]:
 
 
 def command(url: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "toolgate", "mcp", "--url", url, *arguments]
+    return [
+        sys.executable,
+        "-m",
+        "tests.transports.patient_bridge",
+        "mcp",
+        "--url",
+        url,
+        *arguments,
+    ]
 
 
 @asynccontextmanager
