@@ -15,6 +15,7 @@ import contextlib
 import os
 import pty
 import re
+import shlex
 import ssl
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from tests import preloaded
 from tests.docs.pages import ROOT, Block, fits
 from tests.patience import PATIENT
 from tests.servers import pause, stop, wait_until_ready
@@ -47,7 +49,10 @@ URL = re.compile(r"(https?)://(127\.0\.0\.1:\d+)\s")
 class Shell:
     """One page's folder, server and variables."""
 
-    def __init__(self, folder: Path, stack: ExitStack, postgresql: Callable[[], str]) -> None:
+    def __init__(
+        self, folder: Path, stack: ExitStack, postgresql: Callable[[], str], *, installed: bool
+    ) -> None:
+        """`installed`: whether `toolgate` is the installed program, or one that starts cheaply."""
         self.folder = folder
         (folder / ".venv").symlink_to(sys.prefix)  # what `make run` leaves beside the pages
         (folder / "examples").symlink_to(ROOT / "examples")
@@ -56,8 +61,9 @@ class Shell:
         self._address = SHOWN
         self._exports: dict[str, None] = {}
         self._postgresql: str | None = None
+        programs = [str(BIN), os.environ["PATH"]]
         self._environment = {
-            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "PATH": ":".join(programs if installed else [str(_cheap_programs(folder)), *programs]),
             "HOME": str(folder),
             "LANG": "C.UTF-8",
         }
@@ -173,6 +179,16 @@ class Shell:
         ca = self.folder / ".toolgate/tls/ca.pem"
         verify = ssl.create_default_context(cafile=ca) if found[1] == "https" else True
         wait_until_ready(f"{found[1]}://{self._address}", server, verify)
+
+
+def _cheap_programs(folder: Path) -> Path:
+    """A folder with a `toolgate` that is forked from a process which has imported it."""
+    programs = folder.with_name(f"{folder.name}-programs")
+    programs.mkdir()
+    program = programs / "toolgate"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(preloaded.command("-m", "toolgate"))} "$@"\n')
+    program.chmod(0o755)
+    return programs
 
 
 def _copy_screen(terminal: int, file: Path) -> None:

@@ -19,6 +19,9 @@ from toolgate.packs.orchestrator.skills.own_patterns import MOST_CHARACTERS
 from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS
 from toolgate.testing import Kit
 
+DATABASES = ["sqlite"]
+"""Texts are examined before anything is stored."""
+
 NOTES = ID.format("d1")
 BODY = 4_000_000
 """Characters that the body of a request has room for."""

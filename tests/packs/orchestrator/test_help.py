@@ -12,6 +12,8 @@ from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
 
 pytestmark = pytest.mark.anyio
+DATABASES = ["sqlite"]
+"""What a page says is up to the catalogue."""
 
 
 OF_OTHERS = {

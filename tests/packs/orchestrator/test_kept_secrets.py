@@ -11,6 +11,9 @@ from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.sql.tables import history, skill_versions, skills, tasks
 from toolgate.testing import Kit
 
+DATABASES = ["sqlite"]
+"""Texts are searched before anything is stored."""
+
 NOTES = ID.format("d1")
 STRIPE = "sk_live_" + "51H8abcdEFGHijkl"
 SETTING = {"key": "a.b", "value": 1, "value_type": "number"}

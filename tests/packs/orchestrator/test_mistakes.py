@@ -9,6 +9,8 @@ from toolgate.gate.dialects import JSON_RPC
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio
+DATABASES = ["sqlite"]
+"""They are found in the arguments."""
 
 MISSING, FORMAT, OTHER = -32301, -32302, -32300
 SETTING = {"key": "a.b", "value": 1, "value_type": "number"}

@@ -9,6 +9,8 @@ from tests.packs.orchestrator.node_calls import NODE
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio
+DATABASES = ["sqlite"]
+"""Characters are looked at before anything is stored."""
 
 OF_TASK = {"scope_type": "task", "scope_id": BUILD, "key": "custom.note"}
 HIDDEN = {
