@@ -339,8 +339,12 @@ class Family:
         example: Mapping[str, Any] | None = None,
         route: Route | None = None,
         not_found: str | Callable[[In], GateError] | None = None,
+        note: str = "",
     ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
-        """Declare the decorated handler as a tool of this family."""
+        """Declare the decorated handler as a tool of this family.
+
+        Its docstring is the description. `note` ends it, with what is derived: numbers of limits.
+        """
         if not NAME.fullmatch(name):
             raise BadDeclaration(
                 f"{name!r} is not a valid tool name: use letters, digits, `_`, `.` and `-`."
@@ -368,7 +372,9 @@ class Family:
                 pack=self.pack,
                 family=self.name,
                 title=title,
-                description=inspect.cleandoc(handler.__doc__ or ""),
+                description="\n\n".join(
+                    part for part in (inspect.cleandoc(handler.__doc__ or ""), note) if part
+                ),
                 input=_model(name, "args", hints.get("args"), Input),
                 output=_model(name, "its result", hints.get("return"), Output),
                 role=role,

@@ -1,9 +1,13 @@
 """What is kept of records that are gone, or were otherwise before, is bounded."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from sqlalchemy import func, select
 from tests.packs.orchestrator.calls import BUILD, PM, PM_OF_ALICE, refused, result
 
+from toolgate.packs.orchestrator.skills import retention
+from toolgate.packs.orchestrator.skills.store import KEPT_DAYS
 from toolgate.packs.orchestrator.sql import record_history, skills
 from toolgate.packs.orchestrator.sql.tables import history, skill_versions
 from toolgate.testing import Kit
@@ -43,6 +47,12 @@ async def test_the_history_tells_null_from_deletion(kit: Kit) -> None:
     await result(kit, "db.preference.delete", PM, **OF_TASK, key="a")
     await result(kit, "db.preference.create", PM, **key, value=None)
     told = (await result(kit, "operator.preference.history", **OF_TASK, key="a"))["entries"]
+    assert [(one["old_type"], one["new_type"]) for one in told] == [
+        (None, "string"),
+        ("string", "string"),
+        ("string", None),
+        (None, "string"),
+    ]
     assert [(one["change"], one["old"], one["new"]) for one in told] == [
         ("created", None, "x"),
         ("updated", "x", None),
@@ -62,6 +72,58 @@ async def test_a_skill_has_its_last_versions_and_a_deleted_one_fewer(kit: Kit) -
     assert kept == list(range(4, skills.KEPT_VERSIONS + 4))
     await result(kit, "skills.delete", PM_OF_ALICE, **which)
     assert await database.read(lambda one: sorted(one.scalars(numbers))) == kept[-5:]
+
+
+async def versions(kit: Kit, *skill_ids: str) -> list[int | None]:
+    kept = select(func.count()).select_from(skill_versions)
+    return [
+        await kit.app.gate.database.read(
+            lambda one, which=which: one.scalar(kept.where(skill_versions.c.skill_id == which))
+        )
+        for which in skill_ids
+    ]
+
+
+async def test_versions_of_deleted_skills_are_forgotten_after_a_month(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    monkeypatch.setattr(retention, "PAUSE_SECONDS", 0)
+    ids: list[str] = []
+    for _ in range(3):
+        made = await result(kit, "skills.create", PM_OF_ALICE, task_id=BUILD, content="# x")
+        which = {"task_id": BUILD, "skill_id": made["id"]}
+        for number in range(7):
+            await result(kit, "skills.update", PM_OF_ALICE, **which, content=f"# {number}")
+        ids.append(made["id"])
+    for one in ids[:2]:
+        await result(kit, "skills.delete", PM_OF_ALICE, task_id=BUILD, skill_id=one)
+    assert await versions(kit, *ids) == [5, 5, 8]
+    now = datetime.now(UTC)
+    stored = kit.app.worlds["orchestrator"].world.skills
+    soon = retention.VersionRetention(stored, lambda: now + timedelta(days=KEPT_DAYS - 1))
+    late = retention.VersionRetention(stored, lambda: now + timedelta(days=KEPT_DAYS + 1))
+    assert await soon.sweep() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(retention, "MOST_ROUNDS", 2)
+        assert await late.sweep() == 4, "a sweep is bounded"
+    assert await late.sweep() == 6
+    assert await versions(kit, *ids) == [0, 0, 8]
+
+
+async def test_skills_that_go_with_their_scope_keep_their_last_versions(kit: Kit) -> None:
+    await result(kit, "operator.group.create", group_id="g", display_name="G")
+    await result(kit, "operator.group.add_member", group_id="g", user_id="alice")
+    new = {"task_id": BUILD, "content": "# x", "scope": "group", "scope_id": "g"}
+    made = await result(kit, "skills.create", PM_OF_ALICE, **new)
+    for number in range(7):
+        which = {"task_id": BUILD, "skill_id": made["id"], "content": f"# {number}"}
+        await result(kit, "skills.update", PM_OF_ALICE, **which)
+    await result(kit, "operator.group.remove_member", group_id="g", user_id="alice")
+    await result(kit, "operator.group.delete", group_id="g")
+    assert await versions(kit, made["id"]) == [5]
+    when = select(skill_versions.c.deleted_at).where(skill_versions.c.skill_id == made["id"])
+    assert None not in await kit.app.gate.database.read(lambda one: one.scalars(when).all())
 
 
 async def test_a_scope_has_so_many_skills(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:

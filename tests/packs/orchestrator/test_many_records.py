@@ -78,6 +78,8 @@ BULK = {
     "'x', NULL, '{then}' FROM s",
 }
 COLUMNS = {
+    "orchestrator_skill_versions": "skill_id, version, name, content, scope, scope_id, changed_by, "
+    "changed_at",
     "orchestrator_record_history": "scope_type, scope_id, key, version, old, new, changed_by, "
     "reason, changed_at",
     "orchestrator_settings": "key, value, value_type, size, version, deleted, updated_at, "

@@ -15,6 +15,7 @@ from toolgate.packs.orchestrator.pack import ORCHESTRATOR
 from toolgate.packs.orchestrator.records import PREFERENCE_QUOTA, SETTING_QUOTA
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
+from toolgate.packs.orchestrator.skills.retention import VersionRetention
 from toolgate.packs.orchestrator.sql.access_rules import SqlAccessRules
 from toolgate.packs.orchestrator.sql.administration import SqlAdministration
 from toolgate.packs.orchestrator.sql.artifacts import SqlArtifacts
@@ -76,7 +77,7 @@ async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[Or
         cursors=site.cursors,
         tools=site.tools,
     )
-    async with run_in_background(world.reaper.run):
+    async with run_in_background(world.reaper.run, VersionRetention(world.skills).run):
         yield world
 
 

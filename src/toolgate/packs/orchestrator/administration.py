@@ -66,7 +66,7 @@ class Administration(Protocol):
     async def forget_scope(self, tx: Transaction, kind: ScopeKind, scope_id: str) -> None:
         """Delete the access rules about a subject and the skills that are for it.
 
-        Versions of the skills stay.
+        Versions of the skills stay for some time.
         """
         ...
 

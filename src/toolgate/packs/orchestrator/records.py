@@ -31,6 +31,10 @@ class ScopeQuota:
     value_bytes: int
     """Of all values together, as JSON."""
 
+    def words(self, what: str) -> str:
+        """The quota as callers are told of it."""
+        return f"at most {self.records:,} {what} with {self.value_bytes // 1024:,} KiB of values"
+
 
 PREFERENCE_QUOTA = ScopeQuota(1_000, 512 * 1024)
 """Of each scope: those of a task, a project, a user and the system fit one answer together."""

@@ -15,6 +15,11 @@ SYSTEM_SKILL = "00000000-0000-4000-8000-000000000001"
 BY_OPERATOR = "quarantined_by_operator"
 """The category of a quarantine that an operator decided on, and only an operator lifts."""
 
+MOST_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
+"""Skills of a scope; versions of a skill, and of one that was deleted."""
+KEPT_DAYS = 30
+"""How long those of one that was deleted are kept."""
+
 Row = Mapping[str, Any]
 
 
@@ -97,6 +102,10 @@ class Skills(Protocol):
 
     async def delete(self, tx: Transaction, viewer: Viewer, skill_id: str) -> Row | None:
         """Delete a skill and keep its versions; None where there is none for this user."""
+        ...
+
+    async def forget_deleted(self, before: str, most: int) -> int:
+        """Forget some versions of skills that were deleted before a moment; how many it were."""
         ...
 
     async def quarantined_texts(self, digests: Collection[str]) -> Mapping[str, str]:

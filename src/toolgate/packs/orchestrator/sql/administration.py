@@ -22,6 +22,7 @@ from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.administration import Kind, RowPage, ScopeKind
 from toolgate.packs.orchestrator.sql import tables
+from toolgate.packs.orchestrator.sql.skills import delete_skills
 from toolgate.packs.orchestrator.work import Row
 from toolgate.ports.keys import PackKeys
 
@@ -120,11 +121,11 @@ class SqlAdministration:
         """Delete the access rules about a subject and the skills that are for it."""
         rules, skills = tables.access_rules, tables.skills
         about = _equal(rules, {"subject_type": kind, "subject_id": scope_id})
-        meant = _equal(skills, {"scope": kind, "scope_id": scope_id})
+        meant = and_(*_equal(skills, {"scope": kind, "scope_id": scope_id}))
 
         def work(connection: Connection) -> None:
             connection.execute(delete(rules).where(*about))
-            connection.execute(delete(skills).where(*meant))
+            delete_skills(connection, meant)
 
         await tx.run(work)
 

@@ -141,7 +141,7 @@ class SqlRecords:
                 "updated_by": by,
             }
             self._replace(connection, place, key, old, gone)
-            self._note(connection, place, key, gone, old.value, None, reason)
+            self._note(connection, place, key, old, gone, reason)
             return True
 
         return await tx.run(work)
@@ -163,6 +163,7 @@ class SqlRecords:
             "key": self._table.c.key,
             "version": self._table.c.version + 1,
             "old": self._table.c.value,
+            "old_type": self._table.c.value_type,
             "changed_by": literal(by),
             "reason": literal(reason),
             "changed_at": literal(gone["updated_at"]),
@@ -208,7 +209,7 @@ class SqlRecords:
                 return None
         else:
             connection.execute(insert(self._table), names)  # on SQLite, who writes is alone
-        self._note(connection, place, key, row, None, row["value"], change.reason)
+        self._note(connection, place, key, None, row, change.reason)
         return _stored(key, change, row)
 
     def _store(
@@ -217,8 +218,7 @@ class SqlRecords:
         row: dict[str, Any] = {**_values(change), "version": old.version + 1, "deleted": False}
         self._check_room(connection, place, key, row["size"], None if old.deleted else old.size)
         self._replace(connection, place, key, old, row)
-        before = None if old.deleted else old.value
-        self._note(connection, place, key, row, before, row["value"], change.reason)
+        self._note(connection, place, key, old, row, change.reason)
         return _stored(key, change, row)
 
     def _check_room(
@@ -260,12 +260,13 @@ class SqlRecords:
         connection: Connection,
         place: Place,
         key: str,
+        old: Row[Any] | None,
         row: Mapping[str, Any],
-        old: str | None,
-        new: str | None,
         reason: str | None,
     ) -> None:
         """Enter a change into the history, and tell of it."""
+        before = None if old is None or old.deleted else old
+        after: Mapping[str, Any] = {} if row["deleted"] else row
         noted = connection.execute(
             insert(history),
             {
@@ -273,8 +274,10 @@ class SqlRecords:
                 "scope_id": place.scope_id,
                 "key": key,
                 "version": row["version"],
-                "old": old,
-                "new": new,
+                "old": before and before.value,
+                "new": after.get("value"),
+                "old_type": before and before.value_type,
+                "new_type": after.get("value_type"),
                 "changed_by": row["updated_by"],
                 "reason": reason,
                 "changed_at": row["updated_at"],

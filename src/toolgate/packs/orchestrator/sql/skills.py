@@ -30,6 +30,9 @@ from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.access_rules import NONE_DENIED, DeniedProjects
 from toolgate.packs.orchestrator.skills.store import (
     BY_OPERATOR,
+    KEPT_OF_DELETED,
+    KEPT_VERSIONS,
+    MOST_SKILLS,
     NewSkill,
     Row,
     SkillChange,
@@ -49,8 +52,6 @@ from toolgate.packs.orchestrator.sql.tables import members, projects, skill_vers
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 
 LISTED = [column for column in skills.c if column.name != "content"]
-MOST_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
-"""Skills of a scope; versions of a skill, and of one that was deleted."""
 VERSIONED = ("version", "name", "content", "scope", "scope_id")
 
 
@@ -155,11 +156,20 @@ class SqlSkills:
         def work(connection: Connection) -> Row | None:
             old = _locked(connection, viewer, skill_id)
             if old is not None:
-                connection.execute(delete(skills).where(skills.c.id == skill_id))
-                _forget_versions(connection, skill_id, old["version"] - KEPT_OF_DELETED)
+                delete_skills(connection, skills.c.id == skill_id)
             return old
 
         return await tx.run(work)
+
+    async def forget_deleted(self, before: str, most: int) -> int:
+        """Forget some versions of skills that were deleted before a moment; how many it were."""
+        key = tuple_(skill_versions.c.skill_id, skill_versions.c.version)
+        due = select(skill_versions.c.skill_id, skill_versions.c.version).where(
+            skill_versions.c.deleted_at < before
+        )
+        due = due.order_by(skill_versions.c.deleted_at).limit(most)
+        forgotten = delete(skill_versions).where(key.in_(due))
+        return await self._database.write(lambda one: one.execute(forgotten).rowcount)
 
     async def quarantined_texts(self, digests: Collection[str]) -> Mapping[str, str]:
         """Of these texts, those that operators put into quarantine: as which skill, by digest."""
@@ -176,6 +186,17 @@ class SqlSkills:
     async def allow_texts_of(self, tx: Transaction, skill_id: str) -> bool:
         """The same for the texts of a skill that was deleted; False where there are none."""
         return await tx.run(lambda connection: remove_texts_of(connection, skill_id))
+
+
+def delete_skills(connection: Connection, which: ColumnElement[bool]) -> None:
+    """Delete skills; their last versions are kept for some time."""
+    versions = skill_versions.c
+    newest = select(skills.c.version).where(skills.c.id == versions.skill_id).scalar_subquery()
+    of_these = versions.skill_id.in_(select(skills.c.id).where(which))
+    older = and_(of_these, versions.version <= newest - KEPT_OF_DELETED)
+    connection.execute(delete(skill_versions).where(older))
+    connection.execute(update(skill_versions).where(of_these).values(deleted_at=timestamp()))
+    connection.execute(delete(skills).where(which))
 
 
 def _locked(connection: Connection, viewer: Viewer, skill_id: str) -> dict[str, Any] | None:

@@ -186,6 +186,9 @@ history = Table(
     # JSON; NULL before it was created and after it was deleted.
     Column("old", Words),
     Column("new", Words),
+    # Of these values; NULL also where an older version noted the change.
+    Column("old_type", String(8)),
+    Column("new_type", String(8)),
     Column("changed_by", Words, nullable=False),
     Column("reason", Words),
     Column("changed_at", Time, nullable=False),
@@ -226,6 +229,9 @@ skill_versions = Table(
     Column("scope_id", Words, nullable=False),
     Column("changed_by", Words, nullable=False),
     Column("changed_at", Time, nullable=False),
+    # When the skill was deleted; its versions are forgotten some time after.
+    Column("deleted_at", Time),
+    Index(None, "deleted_at"),
 )
 
 quarantined_texts = Table(

@@ -23,6 +23,7 @@ from toolgate.packs.orchestrator.artifacts.content import (
 from toolgate.packs.orchestrator.artifacts.paths import NewPath, Path, Prefix
 from toolgate.packs.orchestrator.artifacts.store import NewArtifact, Row
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, NextCursor, Paged, RunId, TaskId
+from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 from toolgate.ports.blobs import BlobMissing
 
@@ -40,6 +41,12 @@ TASK = "00000000-0000-4000-8000-0000000000b1"
 PATH = (
     "Its relative path, such as `out/report.md`; compared by bytes, so case and Unicode form (NFC, "
     "NFD) count."
+)
+DEFAULTS = OrchestratorSettings.model_fields
+QUOTA = (
+    f"A task holds at most {DEFAULTS['task_artifacts'].default:,} artifacts with "
+    f"{DEFAULTS['task_artifact_bytes'].default // 1024**2:,} MiB together, unless the settings "
+    "orchestrator.task_artifacts and orchestrator.task_artifact_bytes say otherwise."
 )
 REPLACED = "The artifact was replaced while it was read. Ask again."
 LOST = "The content of this artifact is {}. Store it again, or restore the blob {}."
@@ -76,7 +83,8 @@ class Written(OfTask):
 
     path: NewPath = Field(description=PATH)
     content_bytes_base64: str = Field(
-        description="The bytes, at most 10 MiB, in base64: with padding, without spaces.",
+        description=f"The bytes, at most {MOST_BYTES // 1024**2} MiB, in base64: with padding, "
+        "without spaces.",
         json_schema_extra={"contentEncoding": "base64"},
     )
     content_type: MediaType = Field(default=OCTETS, description="Their media type.")
@@ -129,6 +137,7 @@ class ArtifactList(Output):
     title="Store an artifact",
     not_found=NO_TASK,
     example={"task_id": TASK, "path": "out/report.md", "content_bytes_base64": "IyBSZXBvcnQK"},
+    note=QUOTA,
 )
 async def put(ctx: Ctx, args: Written) -> ArtifactInfo:
     """Store a file of a task, in the place of the one that is there at this path.

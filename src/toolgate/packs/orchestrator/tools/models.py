@@ -10,7 +10,14 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
-from toolgate.packs.orchestrator.models import NOWHERE, Placement, Row, WholeModel
+from toolgate.packs.orchestrator.models import (
+    MOST_LISTED_NODES,
+    MOST_NODES,
+    NOWHERE,
+    Placement,
+    Row,
+    WholeModel,
+)
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.vocabulary import ArtifactType, AvailabilityStatus
 from toolgate.packs.orchestrator.world import OrchestratorWorld
@@ -53,7 +60,8 @@ class ModelInfo(ModelRecord):
     """A model, and where it is now."""
 
     availability: list[OnNode] = Field(
-        description="Where it is now, by node: at most 50 in a list, 1000 of a single model."
+        description=f"Where it is now, by node: at most {MOST_LISTED_NODES} in a list, "
+        f"{MOST_NODES} of a single model."
     )
     availability_total: int = Field(description="In how many places it is.")
 

@@ -12,7 +12,12 @@ from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.effective import effective_of
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, TaskId
-from toolgate.packs.orchestrator.records import MOST_PREFERENCE_BYTES, Place, Record
+from toolgate.packs.orchestrator.records import (
+    MOST_PREFERENCE_BYTES,
+    PREFERENCE_QUOTA,
+    Place,
+    Record,
+)
 from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
     Deleted,
@@ -65,8 +70,9 @@ class NewPreference(KeyedValue, ByKey):
     """A preference to be created."""
 
     value: Value = Field(
-        description="The value, of the type that value_type names, at most 64 KiB as JSON; null "
-        "hides weaker scopes'. A scope holds 1,000 preferences with 512 KiB of values."
+        description="The value, of the type that value_type names, at most "
+        f"{MOST_PREFERENCE_BYTES // 1024} KiB as JSON; null hides weaker scopes'. A scope holds "
+        f"{PREFERENCE_QUOTA.words('preferences')}."
     )
 
 

@@ -50,6 +50,16 @@ def refused_texts(*, tells_skill: bool) -> Generator[None]:
         raise PolicyViolation(message, category=BY_OPERATOR) from None
 
 
+def quarantined(found: Mapping[str, Any], more: str, *, tells_text: bool) -> PolicyViolation:
+    """What is said of a skill in quarantine; what was found in it is an admin's to read."""
+    category = found["category"]
+    end = "an operator releases it" if category == BY_OPERATOR else "its text is changed"
+    words = f"This skill is in quarantine until {end}; {more}"
+    if tells_text:
+        return refusal(found, words)
+    return PolicyViolation(f"{words} ({category}).", category=category)
+
+
 def refusal(found: Mapping[str, Any], words: str) -> PolicyViolation:
     """The error that names what was found."""
     return PolicyViolation(f"{words} ({found['category']}: {found['triggering_text']!r}).", **found)

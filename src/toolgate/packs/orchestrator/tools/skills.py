@@ -29,7 +29,7 @@ from toolgate.packs.orchestrator.pack import (
     WithoutSecret,
 )
 from toolgate.packs.orchestrator.skills.store import (
-    BY_OPERATOR,
+    MOST_SKILLS,
     SYSTEM_SKILL,
     NewSkill,
     Row,
@@ -38,7 +38,12 @@ from toolgate.packs.orchestrator.skills.store import (
 from toolgate.packs.orchestrator.skills.system_skill import system_content, system_skill
 from toolgate.packs.orchestrator.skills.text_digests import text_digest
 from toolgate.packs.orchestrator.tools.denied_projects import find_denied
-from toolgate.packs.orchestrator.tools.skill_texts import check_texts, refusal, refused_texts
+from toolgate.packs.orchestrator.tools.skill_texts import (
+    MOST_BYTES,
+    check_texts,
+    quarantined,
+    refused_texts,
+)
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -50,6 +55,8 @@ LISTING = "skills.list"
 READING = ("skills.get", LISTING)
 TASK = "00000000-0000-4000-8000-0000000000b1"
 SKILL = "00000000-0000-4000-8000-0000000000d1"
+
+QUOTA = f"A user, group or project, and everybody together, has at most {MOST_SKILLS} skills."
 
 Name = Annotated[Line, WithoutSecret]
 Content = Annotated[str, Field(min_length=1)]
@@ -80,7 +87,7 @@ def _check_scope_id(scope: SkillScope | None, scope_id: str | None) -> None:
 class Written(ForTaskOwner):
     """A skill to be stored."""
 
-    content: Content = Field(description="The text, Markdown, at most 256 KiB.")
+    content: Content = Field(description=f"The text, Markdown, at most {MOST_BYTES // 1024} KiB.")
     name: Name = Field(default="Untitled skill", description="Its name.")
     scope: SkillScope = Field(default="user", description="Who reads it.")
     scope_id: ScopeId | None = Field(
@@ -148,6 +155,7 @@ class Deleted(Output):
     title="Create a skill",
     not_found=NO_TASK,
     example={"task_id": TASK, "name": "Release notes", "content": "# How we write them\n…"},
+    note=QUOTA,
 )
 async def create(ctx: Ctx, args: Written) -> SkillInfo:
     """Store a skill of your user; without one, of the task's.
@@ -238,6 +246,7 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
     title="Update a skill",
     not_found=NO_SKILL,
     example={"task_id": TASK, "skill_id": SKILL, "name": "Release notes, shorter"},
+    note=QUOTA,
 )
 async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     """Change a skill of your user (without one, of the task's); what is left out stays as it is.
@@ -284,7 +293,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     example={"task_id": TASK, "skill_id": SKILL},
 )
 async def delete(ctx: Ctx, args: BySkill) -> Deleted:
-    """Delete a skill of your user; without one, of the task's. Its versions are kept."""
+    """Delete a skill of your user; without one, of the task's. Operators see its last versions."""
     task, _ = await _changeable(ctx, args)
     if await ctx.world.skills.delete(ctx.tx, _acting(ctx, task), args.skill_id) is None:
         raise NotFound(NO_SKILL)
@@ -372,13 +381,7 @@ async def _is_in_scope(
 
 
 def _quarantined(ctx: Ctx, quarantine: Any, more: str = "nobody reads it") -> PolicyViolation:
-    """What is said of a skill in quarantine; what was found in it is an admin's to read."""
-    category = quarantine["category"]
-    end = "an operator releases it" if category == BY_OPERATOR else "its text is changed"
-    words = f"This skill is in quarantine until {end}; {more}"
-    if Role.ADMIN in ctx.principal.roles:
-        return refusal(quarantine, words)
-    return PolicyViolation(f"{words} ({category}).", category=category)
+    return quarantined(quarantine, more, tells_text=Role.ADMIN in ctx.principal.roles)
 
 
 def _info(row: Row) -> SkillInfo:

@@ -8,7 +8,7 @@ from toolgate.gate.errors import Conflict, InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor
-from toolgate.packs.orchestrator.records import SETTINGS
+from toolgate.packs.orchestrator.records import SETTING_QUOTA, SETTINGS
 from toolgate.packs.orchestrator.steering import (
     DISABLED,
     ENABLED,
@@ -21,6 +21,7 @@ from toolgate.packs.orchestrator.steering import (
     tools_switched_off,
 )
 from toolgate.packs.orchestrator.tools.values import (
+    MOST_VALUE_BYTES,
     ByPrefix,
     Deleted,
     Expected,
@@ -55,8 +56,8 @@ class NewSetting(KeyedValue, ByKey):
     """A setting to be created."""
 
     value: Value = Field(
-        description="The value, of the type that value_type names, at most 1 MiB as JSON. All "
-        "settings together have 16 MiB of values."
+        description="The value, of the type that value_type names, at most "
+        f"{MOST_VALUE_BYTES // 1024} KiB as JSON. There are {SETTING_QUOTA.words('settings')}."
     )
 
 

@@ -7,17 +7,24 @@ from pydantic import Field
 
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output
+from toolgate.packs.orchestrator import records
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.records import SETTING
+from toolgate.packs.orchestrator.skills.store import (
+    KEPT_DAYS,
+    KEPT_OF_DELETED,
+    KEPT_VERSIONS,
+)
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, shown
 from toolgate.packs.orchestrator.tools.values import Key
-from toolgate.packs.orchestrator.vocabulary import ScopeType
+from toolgate.packs.orchestrator.vocabulary import ScopeType, ValueType
 from toolgate.packs.orchestrator.work import Row
 
 family = Family("operator_history", ORCHESTRATOR)
 
 ChangeKind = Literal["created", "updated", "deleted"]
 SKILL = "00000000-0000-4000-8000-0000000000d1"
+KEPT = f"Of each key, {records.KEPT_VERSIONS} changes are kept."
 
 
 class SettingHistory(Paged):
@@ -51,6 +58,10 @@ class Change(Output):
     )
     old: Any = Field(description="The value before; null before it was created.")
     new: Any = Field(description="The value after; null after it was deleted.")
+    old_type: ValueType | None = Field(
+        description="The value_type before; null also in what an older version of toolgate noted."
+    )
+    new_type: ValueType | None = Field(description="The value_type after; null likewise.")
     changed_by: str = Field(description="Who changed it.")
     reason: str | None = Field(description="Why.")
     changed_at: str = Field(description="When, ISO 8601.")
@@ -88,9 +99,10 @@ class Versions(Output):
     effect=Effect.READ,
     title="Show how a system setting was changed",
     example={"key": "models.cache.max_bytes"},
+    note=KEPT,
 )
 async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
-    """Show the last changes of a system setting, a hundred at most, oldest first."""
+    """Show the last changes of a system setting, oldest first."""
     where = {"scope_type": SETTING, "scope_id": "", "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
     return Changes(entries=[_change(row) for row in rows], **more)
@@ -102,9 +114,10 @@ async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
     effect=Effect.READ,
     title="Show how a preference was changed",
     example={"scope_type": "system", "key": "language.preferred"},
+    note=KEPT,
 )
 async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
-    """Show the last changes of a preference, a hundred at most, oldest first."""
+    """Show the last changes of a preference, oldest first."""
     where = {"scope_type": args.scope_type, "scope_id": args.scope_id, "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
     return Changes(entries=[_change(row) for row in rows], **more)
@@ -116,9 +129,10 @@ async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
     effect=Effect.READ,
     title="Show the versions of a skill",
     example={"skill_id": SKILL},
+    note=f"{KEPT_VERSIONS} are kept; of a deleted skill {KEPT_OF_DELETED}, for {KEPT_DAYS} days.",
 )
 async def skill(ctx: Ctx, args: SkillHistory) -> Versions:
-    """Show the last 20 versions of a skill, oldest first; 5 of one that was deleted."""
+    """Show the last versions of a skill, oldest first."""
     rows, more = await listed(ctx, "skill_version", args, {"skill_id": args.skill_id})
     return Versions(entries=[shown(Version, row) for row in rows], **more)
 

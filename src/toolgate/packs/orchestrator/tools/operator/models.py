@@ -11,7 +11,7 @@ from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Target
-from toolgate.packs.orchestrator.models import NewArtifact
+from toolgate.packs.orchestrator.models import MOST_ARTIFACTS, MOST_VERSIONS, NewArtifact
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
 from toolgate.packs.orchestrator.tools.models import (
     NOT_FOUND,
@@ -159,10 +159,11 @@ async def delete(ctx: Ctx, args: ByModel) -> Removed:
     effect=Effect.WRITE,
     writes=[Target.TABLES],
     title="Add a version of a model",
+    note=f"A model has at most {MOST_VERSIONS} versions.",
     example={"model_id": LLAMA, "version": "70b", "capabilities": {"context_length": 8192}},
 )
 async def add_version(ctx: Ctx, args: NewVersion) -> Version:
-    """Add a version to a model, at most 100."""
+    """Add a version to a model."""
     await check_object("capabilities", args.capabilities, MOST_OBJECT_BYTES)
     await check_object("default_parameters", args.default_parameters, MOST_OBJECT_BYTES)
     check_secret("version", args.version)
@@ -194,6 +195,7 @@ async def remove_version(ctx: Ctx, args: ByVersion) -> Removed:
     effect=Effect.WRITE,
     writes=[Target.TABLES],
     title="Add an artifact of a version",
+    note=f"A version has at most {MOST_ARTIFACTS} artifacts.",
     example={
         "model_id": LLAMA,
         "version": "8b",
@@ -203,7 +205,7 @@ async def remove_version(ctx: Ctx, args: ByVersion) -> Removed:
     },
 )
 async def add_artifact(ctx: Ctx, args: NewFile) -> Artifact:
-    """Add a file to a version of a model, at most 10."""
+    """Add a file to a version of a model."""
     check_secret("cache_path", args.cache_path)
     check_secret("source_uri", args.source_uri)
     artifact = NewArtifact(
