@@ -194,7 +194,7 @@ async def test_a_failure_is_told_in_a_sentence(
 async def test_an_answer_is_bounded(opened: Opened) -> None:
     async with opened(one("huge"), limits__result_bytes=2048) as kit:
         outcome = await kit.call("it")
-    assert outcome.status == 422
+    assert outcome.status == 413
     assert outcome.body["error"].startswith("The route of it answered more than 2048 bytes.")
 
 

@@ -50,7 +50,10 @@ READ = argument_reader(compile_schema(without_unknown_names(SCHEMA)))
         ({"tags": ["a", "a"]}, "tags must not hold an item twice"),
         ({"deep": {}}, "deep.more is required"),
         ({"deep": {"more": [{"more": 1}]}}, "deep.more[0].more must be a list"),
-        ({"deep": {"more": [], "x": 1}}, "deep.x is not known here"),
+        (
+            {"deep": {"more": [], "mor": 1}},
+            "Unknown argument 'deep.mor'. Did you mean 'deep.more'? Valid arguments of deep: more.",
+        ),
         ({"either": 1}, "either fits none of its 2 allowed forms"),
         ({"same": False}, "same must be one of: true"),
         ({"not": "x"}, "not does not fit its schema"),

@@ -110,7 +110,7 @@ EVERY_ERROR = [
     ),
     Expected(NotFound("Not there."), "Not there.", "not_found", 404, "NOT_FOUND", -32200),
     Expected(Conflict("Twice."), "Twice.", "conflict", 409, "CONFLICT", -32201),
-    Expected(ResultTooLarge("Long."), "Long.", "size_limit_exceeded", 422, "BAD_REQUEST", -32300),
+    Expected(ResultTooLarge("Long."), "Long.", "size_limit_exceeded", 413, "BAD_REQUEST", -32300),
     Expected(RateLimited("Slower.", 7), "Slower.", "rate_limited", 429, "RATE_LIMITED", -32400),
     Expected(TimedOut("Too slow."), "Too slow.", "timeout", 504, "SERVER_ERROR", -32502),
     Expected(

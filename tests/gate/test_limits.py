@@ -144,7 +144,7 @@ async def test_an_answer_over_the_limit_is_refused_with_what_to_do(tmp_path: Pat
     kit_of = opened_kit(tmp_path, plugins=long_answer(2048), limits__result_bytes=2048)
     async with kit_of as kit:
         refused = await kit.call("long")
-        assert refused.status == 422
+        assert refused.status == 413
         assert "Ask for fewer items or use a filter." in refused.body["message"]
         assert (await only_row(kit))["error_type"] == "size_limit_exceeded"
 
@@ -152,7 +152,7 @@ async def test_an_answer_over_the_limit_is_refused_with_what_to_do(tmp_path: Pat
 async def test_a_write_whose_answer_is_too_large_stores_nothing(tmp_path: Path) -> None:
     plugins = long_answer(2048, Effect.WRITE)
     async with opened_kit(tmp_path, plugins=plugins, limits__result_bytes=2048) as kit:
-        assert (await kit.call("long")).status == 422
+        assert (await kit.call("long")).status == 413
         assert not await is_stored(kit)
         row = await only_row(kit)
         assert (row["status"], row["error_type"]) == ("error", "size_limit_exceeded")

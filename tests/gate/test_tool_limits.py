@@ -257,7 +257,7 @@ async def test_a_result_over_the_smaller_limit_is_refused(
     async with opened_kit(tmp_path, plugins=offer(long), **settings) as kit:
         refused = await kit.call("long")
     assert refused.error is not None
-    assert refused.status == 422
+    assert refused.status == 413
     assert "over the limit of 2048" in refused.error.message
 
 
@@ -268,7 +268,7 @@ async def test_a_write_whose_result_is_over_its_own_limit_stores_nothing(tmp_pat
 
     long = a_tool("long", run, effect=Effect.WRITE, limits=ToolLimits(result_bytes=2048))
     async with opened_kit(tmp_path, plugins=offer(long), writes=True) as kit:
-        assert (await kit.call("long")).status == 422
+        assert (await kit.call("long")).status == 413
         assert not await is_stored(kit)
 
 

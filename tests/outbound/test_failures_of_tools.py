@@ -59,7 +59,7 @@ def published(published: Publisher) -> Iterator[Publisher]:
         ("/slow", 504, "timeout", f"{SERVER} did not answer within 0.2 s. Try again later."),
         (
             "/long",
-            422,
+            413,
             "size_limit_exceeded",
             f"{SERVER} answered more than 10 bytes. Ask for fewer items or use a filter.",
         ),

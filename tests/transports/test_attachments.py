@@ -143,7 +143,7 @@ async def test_who_asks_for_bytes_is_told_of_failures_in_json(web: Web) -> None:
         larger = await client.post("/v1/tools/file.get", json={"path": "larger"})
         absent = await client.post("/v1/tools/file.get", json={"path": "x"})
         nothing = await client.post("/v1/tools/file.get", json={"path": "nothing"})
-    assert larger.status_code == 422
+    assert larger.status_code == 413
     assert str(len(LARGE) + 1) in larger.json()["error"]["message"]
     assert absent.status_code == 404
     assert nothing.json()["result"] == {"path": "nothing", FIELD: None}

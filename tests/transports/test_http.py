@@ -381,7 +381,7 @@ async def test_an_answer_over_the_limit_is_refused(tmp_path: Any) -> None:
     settings = {"limits__result_bytes": 1024}
     async with opened_web(tmp_path, **settings) as web, web.client() as client:
         answer = await client.post("/v1/tools/query_collection", json={"collection": "users"})
-    assert answer.status_code == 422
+    assert answer.status_code == 413
     assert "Ask for fewer items or use a filter." in answer.json()["error"]
 
 

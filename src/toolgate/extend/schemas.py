@@ -123,19 +123,13 @@ def _problems(error: Any, names: Sequence[str]) -> Iterator[Problem]:
         yield Problem(field, "missing", f"{field} is required")
     elif rule == "additionalProperties" and error.validator_value is False:
         properties = error.schema.get("properties", {})
+        known = list(properties) if where else list(names)
         for name in [name for name in error.instance if name not in properties][:MOST_PROBLEMS]:
-            yield _unknown(where, name, names)
+            yield unknown_argument(shorten(name), known, where)
     else:
         field = where or "arguments"
         kind, words = _WORDS.get(rule, _other)(error.validator_value)
         yield Problem(field, kind, f"{field} {words}", shorten_value(error.instance))
-
-
-def _unknown(where: str, name: str, names: Sequence[str]) -> Problem:
-    if not where:
-        return unknown_argument(shorten(name), list(names))
-    field = f"{where}.{shorten(name)}"
-    return Problem(field, "unknown", f"{field} is not known here")
 
 
 Words = tuple[str, str]

@@ -1,10 +1,10 @@
 """From raw arguments to a tool's typed Input; every problem at once, in plain words."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
@@ -16,6 +16,7 @@ from toolgate.gate.errors import (
     Problem,
     TooLarge,
 )
+from toolgate.gate.known_names import names_at
 from toolgate.gate.validation_errors import errors_of, first_errors
 
 MOST_ARGUMENTS = 1000
@@ -64,8 +65,7 @@ def _parse_without_nulls(tool: AnyTool, values: dict[str, Any], invalid: Validat
         raise _not_unicode() from None
     if (fewer := _without_nulls(tool, values, errors)) is not None:
         return parse(tool, fewer)
-    fields = tool.input.model_fields
-    problems = [_problem(one, fields) for one in errors[:MOST_PROBLEMS]]
+    problems = [_problem(one, tool.input) for one in errors[:MOST_PROBLEMS]]
     if more := invalid.error_count() - len(problems):
         problems.append(Problem(WHOLE, "value", f"and {more} more problems"))
     raise InvalidArguments(problems if errors else [_too_many(more, values)]) from None
@@ -137,17 +137,19 @@ def _as_object(arguments: Any) -> dict[str, Any]:
     return {}
 
 
-def _problem(error: ErrorDetails, fields: Mapping[str, FieldInfo]) -> Problem:
+def _problem(error: ErrorDetails, model: type[BaseModel]) -> Problem:
     field = dotted_path(error["loc"]) or WHOLE
     kind = error["type"]
     if kind in RULES:
         value = None if kind == TOLD_PRIVATE else shorten_value(error["input"])
         return Problem(field, RULES[kind], _with_path(error, field), value)
-    if kind == "extra_forbidden" and len(error["loc"]) == 1:
-        return unknown_argument(field, list(fields))
+    if kind == "extra_forbidden":
+        *within, name = error["loc"]
+        known = names_at(model, within)
+        return unknown_argument(shorten(str(name)), known.names, dotted_path(known.path))
     rule, words = _WORDS.get(kind, ("value", _plain))
     value = None if kind == "missing" else shorten_value(error["input"])
-    if kind == "string_too_short" and not _is_missing(error, fields.get(field)):
+    if kind == "string_too_short" and not _is_missing(error, model.model_fields.get(field)):
         rule, words = "range", _empty_or_short
     return Problem(field, rule, f"{field} {words(error)}", value)
 
@@ -169,11 +171,18 @@ def _with_path(error: ErrorDetails, field: str) -> str:
     return field + message.removeprefix(leaf) if message.startswith(f"{leaf} ") else message
 
 
-def unknown_argument(field: str, names: list[str]) -> Problem:
-    """An argument that the tool does not have, with the nearest that it has."""
-    near = nearest(field, names)
-    hint = f"Did you mean {near!r}?" if near else ""
-    valid = f"Valid arguments: {', '.join(names)}." if names else "This tool takes none."
+def unknown_argument(name: str, names: list[str], within: str = "") -> Problem:
+    """An argument that the tool, or an object within its arguments, does not have.
+
+    It is told with the nearest that there is.
+    """
+    inside = f"{within}." if within else ""
+    near = nearest(name, names)
+    hint = f"Did you mean '{inside}{near}'?" if near else ""
+    whose = f" of {within}" if within else ""
+    none = f"{within} takes no others." if within else "This tool takes none."
+    valid = f"Valid arguments{whose}: {', '.join(names)}." if names else none
+    field = f"{inside}{name}"
     message = " ".join(part for part in (f"Unknown argument {field!r}.", hint, valid) if part)
     return Problem(field, "unknown", message, suggestion=hint or valid)
 

@@ -224,7 +224,7 @@ class ResultTooLarge(GateError):
     """The result is over the limit."""
 
     kind = "size_limit_exceeded"
-    status = 422
+    status = 413
     code = "BAD_REQUEST"
     rpc = -32300
 
