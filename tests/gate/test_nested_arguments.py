@@ -1,4 +1,4 @@
-"""Objects inside the arguments: a name that they do not have is told like one of the tool itself."""
+"""Objects inside the arguments: a name that they do not have is told like one of the tool."""
 
 from typing import Any
 
