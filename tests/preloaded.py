@@ -134,7 +134,7 @@ class Forked(subprocess.Popen[Any]):
         return self.returncode
 
 
-Popen: type["subprocess.Popen[Any]"] = Forked if FORKS else subprocess.Popen
+Popen: Callable[..., "subprocess.Popen[Any]"] = Forked if FORKS else subprocess.Popen
 
 
 def checked(env: dict[str, str]) -> dict[str, str]:

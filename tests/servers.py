@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests import preloaded
 from tests.patience import PATIENT
 
 from toolgate.testing import switched_on
@@ -66,9 +67,12 @@ class Server:
 
 @contextmanager
 def running_server(
-    tmp_path_factory: pytest.TempPathFactory, python: str = sys.executable, **settings: Any
+    tmp_path_factory: pytest.TempPathFactory, python: str | None = None, **settings: Any
 ) -> Iterator[Server]:
-    """A server with writes on; settings as `limits__seconds=1`. Its end is checked."""
+    """A server with writes on; settings as `limits__seconds=1`. Its end is checked.
+
+    Given an interpreter, it is started with that one; otherwise it is forked.
+    """
     data = tmp_path_factory.mktemp("server")
     admin_key = secrets.token_hex(16)
     flags = {name.replace("__", "."): value for name, value in settings.items()}
@@ -84,8 +88,9 @@ def running_server(
         "limits.body_seconds": PATIENT,
         **flags,
     }
-    command = [python, "-m", "tests.server_process", json.dumps(flags)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    start = subprocess.Popen if python else preloaded.Popen
+    command = [python or sys.executable, "-m", "tests.server_process", json.dumps(flags)]
+    with start(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

@@ -139,7 +139,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 def test_a_running_server_is_small(
     tmp_path_factory: pytest.TempPathFactory, record_property: Callable[[str, object], None]
 ) -> None:
-    with running_server(tmp_path_factory) as server:
+    with running_server(tmp_path_factory, sys.executable) as server:
         with server.client(Accept="application/json, text/event-stream") as client:
             # Answered by the SDK, so it is loaded now.
             assert client.post("/mcp", json=INITIALIZE).status_code == 200

@@ -18,6 +18,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from tests import preloaded
 from tests.patience import PATIENT
 
 OURS = ("TOOLGATE_", "GOOGLE_", "FIREBASE_", "FIRESTORE_", "MCP_", "BACKEND_MANAGER_")
@@ -51,7 +52,7 @@ def process(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]
     """Run a command as its own process in an empty folder."""
 
     def run(*arguments: str, input: str = "", **variables: str) -> Ended:
-        ended = subprocess.run(
+        ended = preloaded.run(
             [sys.executable, "-m", "toolgate", *arguments],
             cwd=tmp_path,
             env=environment | variables,
@@ -144,7 +145,7 @@ def served(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Any]:
 
     @contextmanager
     def start(*arguments: str, **variables: str) -> Iterator[Running]:
-        process = subprocess.Popen(
+        process = preloaded.Popen(
             [sys.executable, "-m", "toolgate", "serve", "--port", "0", *arguments],
             cwd=tmp_path,
             env=environment | variables,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import preloaded
 from tests.patience import PATIENT
 
 pytestmark = pytest.mark.usefixtures("tools")
@@ -186,7 +187,7 @@ def on_terminal(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Sh
 
     def call(*arguments: str) -> Shown:
         ours, theirs = pty.openpty()
-        called = subprocess.Popen(
+        called = preloaded.Popen(
             [sys.executable, "-m", "toolgate", "call", "get_report", *arguments],
             cwd=tmp_path,
             env=environment | {"TOOLGATE_EXTEND__TOOLS": "tools.py"},

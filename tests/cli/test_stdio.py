@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from tests import preloaded
 from tests.patience import PATIENT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("data")]
@@ -21,9 +22,10 @@ async def tools_seen(
     folder: Path, environment: dict[str, str], *arguments: str, **variables: str
 ) -> tuple[set[str], str]:
     """The tools a client lists, and what the server said on standard error."""
+    command, *rest = preloaded.command("-m", "toolgate", "mcp", *arguments)
     server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "toolgate", "mcp", *arguments],
+        command=command,
+        args=rest,
         env=environment | variables,
         cwd=folder,
     )

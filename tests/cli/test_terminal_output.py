@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import preloaded
 from tests.patience import PATIENT
 
 from toolgate.cli.output import json_for_terminal
@@ -56,7 +57,7 @@ def test_a_call_on_a_terminal_escapes_what_is_not_printable(
 ) -> None:
     (tmp_path / "tools.py").write_text(TOOLS)
     ours, theirs = pty.openpty()
-    called = subprocess.Popen(
+    called = preloaded.Popen(
         [sys.executable, "-m", "toolgate", "call", "get_note"],
         cwd=tmp_path,
         env=environment | {"TOOLGATE_EXTEND__TOOLS": "tools.py", "NO_COLOR": "1", "TERM": "dumb"},

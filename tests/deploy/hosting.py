@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from tests import preloaded
 from tests.deploy.proxies import DEPLOY, PROXIES, Place, replaced
 from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
@@ -65,7 +66,7 @@ class Host:
         """Start toolgate, and wait until it is ready."""
         file = self.place.folder.parent / "toolgate.toml"
         file.write_text(self._settings(file.parent), encoding="utf-8")
-        self.server = subprocess.Popen(
+        self.server = preloaded.Popen(
             [sys.executable, "-m", *self.program, str(file)],
             cwd=ROOT,
             env={"PATH": os.environ["PATH"], "TOOLGATE_ADMIN_KEY": ADMIN_KEY},

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ToolsListChanged
+from tests import preloaded
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.conftest import Opened
 from tests.extend.upstream import Upstream
@@ -216,9 +216,10 @@ async def test_on_stdio_a_client_is_told_too(
             announced.set()
 
     (tmp_path / "tools.yaml").write_text(OLD)
+    command, *arguments = preloaded.command("-m", "toolgate", "mcp")
     server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "toolgate", "mcp"],
+        command=command,
+        args=arguments,
         env=environment
         | {
             "TOOLGATE_ADMIN_KEY": "0123456789abcdef",

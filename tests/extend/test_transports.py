@@ -1,7 +1,6 @@
 """The same file of tools on every transport of a running server, and on stdio."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from tests import preloaded
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
 from tests.extend.upstream import Upstream
 from tests.patience import PATIENT
@@ -160,9 +160,10 @@ async def test_on_stdio(
 ) -> None:
     text = YAML if name == "tools.yaml" else PYTHON
     (tmp_path / name).write_text(text.replace("boss_list", "get_document"))
+    command, *arguments = preloaded.command("-m", "toolgate", "mcp")
     server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "toolgate", "mcp"],
+        command=command,
+        args=arguments,
         env=environment
         | {
             "TOOLGATE_ADMIN_KEY": "0123456789abcdef",

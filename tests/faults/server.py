@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import preloaded
 from tests.patience import PATIENT
 
 KEY = secrets.token_hex(16)
@@ -101,7 +102,7 @@ def served(data: Path, **settings: str) -> Iterator[Running]:
         **{f"TOOLGATE_{name.upper()}": value for name, value in settings.items()},
     }
     data.mkdir(mode=0o700, exist_ok=True)
-    process = subprocess.Popen(
+    process = preloaded.Popen(
         [sys.executable, "-m", "toolgate", "serve", "--port", "0"],
         cwd=data,
         env=environment,

@@ -8,6 +8,7 @@ Prints its port when it listens. What its tools do is written into the data fold
 import json
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ async def prepare(settings: Settings) -> None:
 
 
 def main() -> None:
+    warnings.simplefilter("ignore")  # `announce` calls what the SDK deprecates
     flags: dict[str, Any] = json.loads(sys.argv[1])
     settings = read_settings(flags=flags, environment={})
     anyio.run(prepare, settings)

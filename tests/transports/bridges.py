@@ -14,12 +14,14 @@ import anyio
 import mcp
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
+from tests import preloaded
 from tests.patience import PATIENT
 from tests.servers import ROOT, stop, wait_until_ready
 
 Mode = Literal["auto", "legacy"]
 MODES: list[Mode] = ["auto", "legacy"]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("TOOLGATE_")}
+BRIDGE = ("-m", "tests.transports.patient_bridge", "mcp", "--url")
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -55,8 +57,8 @@ class Backend:
             "limits.guesses_per_minute": 1_000_000,
             "limits.body_bytes": 1024 * 1024,
         }
-        command = [sys.executable, "-W", "ignore", "-m", "tests.transports.bridge_server"]
-        self._process = subprocess.Popen(
+        command = [sys.executable, "-m", "tests.transports.bridge_server"]
+        self._process = preloaded.Popen(
             [*command, json.dumps(flags)], cwd=ROOT, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
@@ -96,18 +98,6 @@ def backend(data: Path) -> Iterator[Backend]:
         server.stop()
 
 
-def command(url: str, *arguments: str) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "tests.transports.patient_bridge",
-        "mcp",
-        "--url",
-        url,
-        *arguments,
-    ]
-
-
 @asynccontextmanager
 async def bridged(
     url: str,
@@ -117,7 +107,7 @@ async def bridged(
     **options: Any,
 ) -> AsyncGenerator[mcp.Client, None]:
     """The Python client, through a bridge to a server."""
-    program, *rest = command(url, *arguments)
+    program, *rest = preloaded.command(*BRIDGE, url, *arguments)
     env = CLEAN | ({"TOOLGATE_KEY": key} if key else {})
     server = StdioServerParameters(command=program, args=rest, env=env, cwd=ROOT)
     async with mcp.Client(stdio_client(server), mode=mode, **options) as client:
@@ -157,8 +147,8 @@ class Wire:
 
 @contextmanager
 def wired(url: str, key: str | None, *arguments: str) -> Iterator[Wire]:
-    process = subprocess.Popen(
-        command(url, *arguments),
+    process = preloaded.Popen(
+        [sys.executable, *BRIDGE, url, *arguments],
         cwd=ROOT,
         env=CLEAN | ({"TOOLGATE_KEY": key} if key else {}),
         stdin=subprocess.PIPE,

@@ -3,7 +3,6 @@
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from tests import preloaded
 from tests.patience import PATIENT
 from tests.servers import ROOT, Server, running_server
 
@@ -119,7 +119,7 @@ def cli_way(server: Server) -> Call:
 
 
 def toolgate() -> list[str]:
-    return [sys.executable, "-m", "toolgate"]
+    return preloaded.command("-m", "toolgate")
 
 
 def environment() -> dict[str, str]:
@@ -130,10 +130,11 @@ def environment() -> dict[str, str]:
 def stdio_client(server: Server, holder: str) -> mcp.Client:
     """A client of a stdio process on the server's own data; the key is in its environment."""
     variable = "TOOLGATE_ADMIN_KEY" if holder == "admin" else "TOOLGATE_KEY"
+    command, *arguments = toolgate()
     return mcp.Client(
         StdioServerParameters(
-            command=sys.executable,
-            args=[*toolgate()[1:], "mcp", "--data", str(server.data)],
+            command=command,
+            args=[*arguments, "mcp", "--data", str(server.data)],
             env={**environment(), variable: server.key_of(holder)},
             cwd=str(ROOT),
         )

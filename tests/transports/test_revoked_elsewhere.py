@@ -6,7 +6,6 @@ Here the processes are real, so what counts is the order of what happens.
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 from anyio import to_thread
 from sqlalchemy import make_url
+from tests import preloaded
 from tests.databases import KINDS
 from tests.patience import PATIENT
 from tests.servers import Server, running_server
@@ -42,7 +42,7 @@ class Installation:
     def command(self, *words: str) -> str:
         """What a command says, run as a process of its own."""
         ours = {} if self.database_url is None else {"TOOLGATE_DATABASE__URL": self.database_url}
-        ended = subprocess.run(
+        ended = preloaded.run(
             [sys.executable, "-m", "toolgate", *words, "--data", str(self.server.data)],
             env={"PATH": os.environ["PATH"], **ours},
             capture_output=True,

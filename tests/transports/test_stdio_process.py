@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import preloaded
 from tests.patience import PATIENT
 from tests.servers import ROOT
 from tests.transports.mcp_requests import ERAS, LEGACY, MODERN
@@ -51,7 +52,7 @@ def told(folder: Path, *messages: dict[str, Any]) -> tuple[list[Any], str]:
 
 
 def mcp(folder: Path, **streams: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    return preloaded.Popen(
         [sys.executable, "-m", "toolgate", "mcp", "--data", str(folder)],
         env=CLEAN | {"TOOLGATE_DATABASE__URL": f"sqlite:///{folder / 'toolgate.db'}"},
         **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
