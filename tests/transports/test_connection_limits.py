@@ -50,6 +50,14 @@ async def knowing(web: Web) -> AsyncIterator[Line]:
     await line.hang_up()
 
 
+def large(web: Web, size: int) -> bytes:
+    """The head of a call whose body is too large."""
+    return (
+        b"POST /v1/tools/echo HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer %b\r\n"
+        b"content-length: %d\r\n\r\n" % (web.keys["user"].encode(), size)
+    )
+
+
 async def answer(line: Line) -> tuple[int, str, str | None]:
     """Status, what is said, and what becomes of the connection."""
     told = await line.reply()
@@ -249,6 +257,37 @@ async def test_what_a_stranger_sends_after_its_answer_is_thrown_away_and_not_for
         assert not line.pipe.closed
         assert len(line.server.cycle.body) == 0
     line.feed(block)
+    assert line.pipe.closed
+
+
+async def test_a_caller_whose_body_is_too_large_may_send_all_of_it_and_then_read_why(
+    web: Web, line: Line
+) -> None:
+    size = 3 * LIMITS.body_bytes
+    line.feed(large(web, size))
+    told = await line.reply()
+    assert (told.status, "over the limit" in json.loads(told.body)["error"]["message"]) == (
+        413,
+        True,
+    )
+    for _ in range(size >> 20):
+        line.feed(b"y" * (1 << 20))
+    line.later(KEEP_ALIVE_SECONDS - 3)
+    assert not line.pipe.closed
+    assert len(line.server.cycle.body) == 0
+    if not isinstance(line.server, LimitedH11):
+        assert (await line.ask(written(web, tool_call(MODERN, "echo", {})))).status == 200
+
+
+async def test_what_is_thrown_away_for_a_caller_is_bounded_too(web: Web, line: Line) -> None:
+    line.feed(large(web, 99 * LIMITS.body_bytes))
+    assert (await line.reply()).status == 413
+    for _ in range(4 * LIMITS.body_bytes >> 20):
+        line.feed(b"y" * (1 << 20))
+        assert not line.pipe.closed
+    line.later(BODY_SECONDS - 500)
+    assert not line.pipe.closed, "a large body takes its time"
+    line.feed(b"y")
     assert line.pipe.closed
 
 

@@ -9,7 +9,7 @@ from tests.transports.mcp_requests import ERAS, LEGACY
 from tests.transports.peers import call, piped
 
 from toolgate.testing import Kit, opened_kit
-from toolgate.transports.jsonrpc import id_in
+from toolgate.transports.jsonrpc import id_around, id_in
 
 pytestmark = pytest.mark.anyio
 
@@ -122,6 +122,39 @@ async def test_an_answer_of_the_client_is_not_answered(kit: Kit) -> None:
 )
 def test_an_id_is_read_only_where_it_is_sure(line: bytes, id: Any) -> None:
     assert id_in(line) == id
+
+
+PUT = b'{"method":"tools/call","params":{"name":"a","arguments":{"id":3,"x":"'
+
+
+@pytest.mark.parametrize(
+    ("beginning", "ending", "id"),
+    [
+        (PUT, b'yy"}},"jsonrpc":"2.0","id":5}', 5),
+        (PUT, b'yy"}}, "id" : "five" , "jsonrpc": "2.0" }\r', "five"),
+        (CALL, b'yy"}}}', 7),
+        (PUT, b'yy","id":4}}}', None),
+        (PUT, b'yy"}},"id":true}', None),
+        (PUT, b'yy"}},"not \\"id":5}', None),
+        (b'{"result":{"x":"', b'yy"},"jsonrpc":"2.0","id":5}', None),
+        (b"nonsense", b"nonsense", None),
+    ],
+)
+def test_the_id_of_a_line_that_is_too_long_may_stand_at_its_end(
+    beginning: bytes, ending: bytes, id: Any
+) -> None:
+    assert id_around(beginning, ending) == id
+
+
+@pytest.mark.parametrize("size", [5 << 20, 20 << 20])
+async def test_a_line_that_is_too_long_is_answered_under_its_id(kit: Kit, size: int) -> None:
+    asked = call("list_collections", {"x": "y" * size}, era=LEGACY)
+    asked["id"] = asked.pop("id")
+    async with piped(kit.app.gate) as peer:
+        await peer.open(LEGACY)
+        told = await peer.ask(asked)
+    assert told["id"] == asked["id"]
+    assert "This line is over the limit of 4194304 bytes" in told["error"]["message"]
 
 
 async def test_lines_past_the_limit_of_refusals_are_told_so(tmp_path: Path) -> None:

@@ -176,10 +176,10 @@ class CredentialEnded(Exception):
     """The caller's credential was revoked, or has expired, since the head of its request came."""
 
 
-def too_large(most: int) -> TooLarge:
+def too_large(most: int, what: str = "The request body") -> TooLarge:
     """What is said of a body over the limit."""
     settings = "settings limits.body_bytes and, for files, limits.attachment_bytes"
-    return TooLarge(f"The request body is over the limit of {most} bytes ({settings}).")
+    return TooLarge(f"{what} is over the limit of {most} bytes ({settings}).")
 
 
 async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:

@@ -1,6 +1,7 @@
 """JSON-RPC 2.0: which messages can be answered, and how a refusal is worded."""
 
 import json
+import re
 from typing import Any, cast
 
 import orjson
@@ -13,6 +14,11 @@ MCP_IDS = "a string or an integer of at most 64 bits"
 SMALLEST_ID, LARGEST_ID = -(2**63), 2**64 - 1
 """What an answer can carry; a longer integer would be rounded, or could not be written at all."""
 DIGITS = "+-.0123456789Ee"
+LAST_ID = re.compile(
+    rb"""[,{]\s*"id"\s*:\s*(?P<id>-?[0-9]{1,20}|"[^"\\]*")\s*"""
+    rb"""(?:,\s*"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*){0,2}\}\s*\Z"""
+)
+"""An id among the last members of a message: the last brace of all closes nothing else."""
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 Id = str | int
@@ -79,6 +85,15 @@ def id_in(line: bytes) -> Id | None:
     if isinstance(id, str) and (REPLACED in id or not _is_text(id)):
         return None
     return id
+
+
+def id_around(beginning: bytes, ending: bytes) -> Id | None:
+    """The id of a message of which only the beginning and the end are left."""
+    begun = _begun(beginning.decode(errors="replace"))
+    if isinstance(begun, dict) and ("result" in begun or "error" in begun):
+        return None  # an answer is not answered
+    last = LAST_ID.search(ending)
+    return id_in(beginning) if last is None else id_in(b'{"id":%b}' % last["id"])
 
 
 def _begun(text: str) -> Any:

@@ -116,9 +116,9 @@ class LargeBodies:
     ) -> Receive:
         """Keep a body in a file until it is its turn; a channel that gives it as a whole."""
         most, caller = self._most(scope), scope[PRINCIPAL].id
+        scope[BODY_LIMIT] = most
         if length > most:
             raise too_large(most)
-        scope[BODY_LIMIT] = most
         settings = self._gate.limits.settings
         scope[MORE_SECONDS] = settings.body_seconds * (length / self._usual - 1)
         try:
@@ -242,10 +242,10 @@ async def _keep(file: BodyFile, receive: Receive) -> None:
         more = message.get("more_body", False)
 
 
-def takes(gate: Gate, tool: str, size: int) -> bool:
-    """Whether a request of this size may be a call of this tool; one that is unknown may not."""
+def most_bytes(gate: Gate, tool: str) -> int:
+    """Largest request that calls a tool; one that is unknown takes no file."""
     found = gate.catalogue.find(tool)
-    return found is not None and size <= gate.limits.body_bytes(found)
+    return gate.limits.settings.body_bytes if found is None else gate.limits.body_bytes(found)
 
 
 def tool_called(message: Any) -> str:

@@ -25,7 +25,7 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.attachments import PLACE_IN_JSON, send_in_json
 from toolgate.transports.jsonrpc import INVALID_REQUEST, PARSE_ERROR, broken_request, failure
-from toolgate.transports.large_bodies import takes
+from toolgate.transports.large_bodies import most_bytes
 from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL
 
 TRANSPORT = "rpc"
@@ -59,8 +59,8 @@ class Rpc:
             body = await read_body(scope, receive, scope.get(BODY_LIMIT, usual))
             with_file = len(body) > usual
             message = parse_json(body, with_file=with_file)
-            if with_file and not takes(self._gate, _method(message), len(body)):
-                raise too_large(usual)
+            if with_file and len(body) > (most := most_bytes(self._gate, _method(message))):
+                raise too_large(most)
             del body  # a large one is not to stay in memory beside what was in it
         except GateError as problem:
             return await self._unreadable(scope, to, problem)

@@ -31,6 +31,9 @@ KEEP_ALIVE_SECONDS = 75.0
 """How long a connection that has sent a credential stays open without a request. The pools of
 clients and proxies keep theirs for up to a minute: who closes first must not be the server, or a
 request meets a connection that has just been closed."""
+MOST_DISCARDED = 4
+"""How much of a body that was refused unread is thrown away for a caller, as a multiple of what it
+may send: most clients read no answer before they have sent all of their request (RFC 9112, 9.6)."""
 PIECE_BYTES = 4096
 """How much is parsed at once, unless it is known to be of one body: it may all be requests."""
 TOO_LONG = "The request line and headers are over the limit (setting limits.{})."
@@ -165,7 +168,8 @@ class Limited(asyncio.Protocol):
     def _discard(self, size: int) -> None:
         """Throw away what is not wanted: a client may send all of it before it reads its answer."""
         self._discarded += size
-        if self._discarded > self._noted.get(BODY_LIMIT, self._limits.body_bytes):
+        most = self._noted.get(BODY_LIMIT, self._limits.body_bytes)
+        if self._discarded > (most * MOST_DISCARDED if PRINCIPAL in self._noted else most):
             self.transport.abort()
 
     def _expect(self, phase: Phase, seconds: float) -> None:
@@ -227,9 +231,13 @@ class Limited(asyncio.Protocol):
             Limited.data_received(self, b"")
 
     def _expect_next(self) -> None:
-        """Keep a client's connection for its next request, but for nobody's rest of a body."""
-        stays = self._caller is not None and self._phase is Phase.IDLE
-        self._deadline = self.loop.time() + (self._keep_alive if stays else self.timeout_keep_alive)
+        """Keep a client's connection for its next request, but no stranger's rest of a body."""
+        seconds: float = self.timeout_keep_alive
+        if self._caller is not None and self._phase is Phase.IDLE:
+            seconds = self._keep_alive
+        elif self._caller is not None and BODY_LIMIT in self._noted:
+            seconds = max(seconds, self._limits.body_seconds)
+        self._deadline = self.loop.time() + seconds
 
     def _set_caller(self, caller: str | None) -> None:
         if caller != self._caller:

@@ -57,7 +57,7 @@ from toolgate.transports.jsonrpc import (
     failure_line,
     id_of,
 )
-from toolgate.transports.large_bodies import takes, tool_called
+from toolgate.transports.large_bodies import most_bytes, tool_called
 from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_version
 from toolgate.transports.mcp.large_messages import refusal_of_large
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
@@ -161,8 +161,8 @@ class Front:
             raise RequestRefused(problem, response) from None
 
     def _check_taken(self, message: Any, size: int) -> None:
-        if not takes(self._gate, tool_called(message), size):
-            raise _too_large(too_large(self._gate.limits.settings.body_bytes))
+        if size > (most := most_bytes(self._gate, tool_called(message))):
+            raise _too_large(too_large(most))
 
     def respond(self, head: Head, body: bytes) -> Pending:
         """Answer a request whose headers are known, if it is plain."""

@@ -10,7 +10,8 @@ class LineTooLong:
     """Stands for a line that was longer than it may be."""
 
     beginning: bytes
-    """As much of it as is kept, for the id that may stand there."""
+    ending: bytes
+    """As much of it as is kept, for the id that may stand in either."""
 
 
 Line = bytes | LineTooLong
@@ -19,13 +20,14 @@ Line = bytes | LineTooLong
 class Splitter:
     """Cuts a stream of bytes at its line ends; empty lines are left out.
 
-    Of a line that is too long only its beginning is kept, so the longest line bounds the memory
-    used.
+    Of a line that is too long only its beginning and its end are kept, so the longest line bounds
+    the memory used.
     """
 
     def __init__(self, longest: int) -> None:
         self.longest = longest
         self._kept = bytearray()
+        self._ending = b""
         self._skipping = False
 
     def feed(self, chunk: bytes) -> list[Line]:
@@ -40,19 +42,20 @@ class Splitter:
 
     def finish(self) -> list[Line]:
         """What is left when a line, or the stream, ends: one line or none."""
-        line, skipped = bytes(self._kept), self._skipping
+        line, ending, skipped = bytes(self._kept), self._ending, self._skipping
         self._kept.clear()
-        self._skipping = False
+        self._ending, self._skipping = b"", False
         if skipped:
-            return [LineTooLong(line)]
+            return [LineTooLong(line, ending)]
         return [line] if line.strip() else []
 
     def _keep(self, piece: bytes) -> None:
         if self._skipping:
-            return
-        if len(self._kept) + len(piece) > self.longest:
+            self._ending = (self._ending + piece)[-MOST_OF_TOO_LONG:]
+        elif len(self._kept) + len(piece) > self.longest:
             self._skipping = True
-            self._kept += piece[:MOST_OF_TOO_LONG]
+            self._kept += piece
+            self._ending = bytes(self._kept[-MOST_OF_TOO_LONG:])
             del self._kept[MOST_OF_TOO_LONG:]
         else:
             self._kept += piece

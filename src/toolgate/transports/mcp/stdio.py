@@ -11,11 +11,11 @@ import anyio
 
 from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
-from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited, TooLarge
+from toolgate.gate.errors import GateError, InvalidArguments, Problem, RateLimited
 from toolgate.gate.ids import OF_REQUESTS, Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
-from toolgate.transports.asgi import parse_json
+from toolgate.transports.asgi import parse_json, too_large
 from toolgate.transports.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -23,10 +23,11 @@ from toolgate.transports.jsonrpc import (
     Id,
     broken_rule,
     failure_line,
+    id_around,
     id_in,
     id_of,
 )
-from toolgate.transports.large_bodies import takes, tool_called
+from toolgate.transports.large_bodies import most_bytes, tool_called
 from toolgate.transports.mcp.client_pipes import claim_standard_streams
 from toolgate.transports.mcp.handover import Handover, correlation_id
 from toolgate.transports.mcp.lines import Line, LineTooLong
@@ -39,6 +40,7 @@ from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL, count_list
 SDK = "toolgate.transports.mcp.streams"
 MOST_RUNNING = 256
 """Calls at once; while there are more, nothing new is read."""
+LINE = "This line"
 NAMES = {PARSE_ERROR: "Parse error", INVALID_REQUEST: "Invalid Request"}
 
 
@@ -76,8 +78,8 @@ class StdioClient:
         self._ids = Ids(OF_REQUESTS)
         self._holder = CredentialHolder(gate, self._ids, principal, identify)
         self._responses = Responses(gate, underscore_names=underscore_names)
-        longest = gate.limits.largest_body(gate.catalogue)
-        self._wire = Wire(source, target, longest=longest, take=self._take)
+        self._longest = gate.limits.largest_body(gate.catalogue)
+        self._wire = Wire(source, target, longest=self._longest, take=self._take)
         self._sdk = Handover(self._wire.write)
         self._loop = asyncio.get_running_loop()
         self._calls: dict[asyncio.Task[None], anyio.CancelScope] = {}
@@ -112,14 +114,15 @@ class StdioClient:
     def _take(self, line: Line) -> None:
         """Answer a message, or see that it is answered."""
         if isinstance(line, LineTooLong):
-            return self._refuse(self._over_the_limit(), PARSE_ERROR, id_in(line.beginning))
+            id = id_around(line.beginning, line.ending)
+            return self._refuse(too_large(self._longest, LINE), PARSE_ERROR, id)
         try:
             message = parse_json(line)
         except InvalidArguments as problem:
             return self._refuse(problem, PARSE_ERROR, id_in(line))
         usual = self._gate.limits.settings.body_bytes
-        if len(line) > usual and not takes(self._gate, tool_called(message), len(line)):
-            return self._refuse(self._over_the_limit(), PARSE_ERROR, id_of(message))
+        if len(line) > usual and len(line) > (most := most_bytes(self._gate, tool_called(message))):
+            return self._refuse(too_large(most, LINE), PARSE_ERROR, id_of(message))
         plain = plain_request(message, self._sdk.protocol)
         if plain is not None and self._is_simple(plain):
             self._answer(plain)
@@ -208,12 +211,6 @@ class StdioClient:
             return False
         scope.cancel()
         return True
-
-    def _over_the_limit(self) -> TooLarge:
-        longest = self._gate.limits.settings.body_bytes
-        return TooLarge(
-            f"This line is over the limit of {longest} bytes (setting limits.body_bytes)."
-        )
 
     def _refuse(self, problem: GateError, code: int, id: Id | None) -> None:
         """Answer what is no message, under its id where that could be read."""

@@ -10,7 +10,7 @@ import httpx2
 import orjson
 from anyio.abc import TaskGroup
 
-from toolgate.transports.jsonrpc import INTERNAL_ERROR, PARSE_ERROR, failure_line, id_in, is_id
+from toolgate.transports.jsonrpc import INTERNAL_ERROR, PARSE_ERROR, failure_line, id_around, is_id
 from toolgate.transports.mcp.bridge.faults import Fault
 from toolgate.transports.mcp.bridge.lines import Lines
 from toolgate.transports.mcp.bridge.messages import (
@@ -108,7 +108,7 @@ class Relay:
         if isinstance(line, LineTooLong):
             sentence = f"This line is longer than {self._lines.longest} bytes and was left out."
             self._say(sentence)
-            unread = id_in(line.beginning)
+            unread = id_around(line.beginning, line.ending)
             return await self._lines.write(failure_line(unread, PARSE_ERROR, sentence))
         try:
             message = read(line)
