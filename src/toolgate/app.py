@@ -131,7 +131,7 @@ async def opened(
             "epoch": epoch,
             "keys": KeysOfPacks(),
         }
-        blobs = BlobStores(settings)
+        blobs = BlobStores(settings, existing=existing)
         site_of = partial(_site, settings, documents, blobs, outbound, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, blobs, outbound, site_of, offers, worlds, own, epoch)

@@ -22,8 +22,10 @@ def blob_folder(settings: Settings) -> Path | None:
 class BlobStores:
     """The blobs of every pack that keeps some."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, existing: bool = False) -> None:
         self._settings = settings
+        self._existing = existing
+        """Whether no folder is made before there is something to store in it."""
         self._of: dict[str, Blobs] = {}
 
     def of(self, pack: str) -> Blobs:
@@ -43,7 +45,7 @@ class BlobStores:
 
         if folder := blob_folder(self._settings):
             try:
-                return file_blobs(folder / pack)
+                return file_blobs(folder / pack, existing=self._existing)
             except OSError as problem:
                 why = problem.strerror or str(problem)
                 raise BadSettings(

@@ -76,8 +76,8 @@ class Blobs(Protocol):
         """Remove what was begun before this time and never became a blob; how many there were."""
         ...
 
-    async def check(self) -> None:
-        """Raise `StoreUnavailable` unless the store answers."""
+    async def check(self, *, used: bool = False) -> None:
+        """Raise `StoreUnavailable` unless the store answers; one that was used is not empty."""
         ...
 
 

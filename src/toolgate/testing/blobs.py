@@ -43,5 +43,5 @@ class MemoryBlobs:
         """Nothing is ever unfinished here."""
         return 0
 
-    async def check(self) -> None:
+    async def check(self, *, used: bool = False) -> None:
         """It always answers."""

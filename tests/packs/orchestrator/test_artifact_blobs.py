@@ -15,6 +15,7 @@ from tests.packs.orchestrator.calls import BUILD, PM, refused, result
 from tests.packs.orchestrator.test_artifacts import DEMO, content, encoded, put, stored_files
 from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server
 
+from toolgate.app import opened
 from toolgate.db.tables import signing_keys
 from toolgate.db.transactions import Transaction
 from toolgate.gate.attachments import MOST_EMBEDDED, Delivery
@@ -24,8 +25,9 @@ from toolgate.packs.orchestrator.artifacts.reaper import GRACE_SECONDS, SETTLE_S
 from toolgate.packs.orchestrator.sql.artifact_tables import artifacts
 from toolgate.packs.orchestrator.sql.artifacts import SqlArtifacts
 from toolgate.packs.orchestrator.world import OrchestratorWorld
-from toolgate.ports.blobs import Data
+from toolgate.ports.blobs import BlobMissing, Data
 from toolgate.ports.documents import StoreUnavailable
+from toolgate.settings import read_settings
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.blobs import MemoryBlobs
 
@@ -80,6 +82,45 @@ async def test_a_missing_blob_is_told(kit: Kit, tmp_path: Path) -> None:
     assert error["type"] == "gone"
     assert "its blob is not in the store" in error["message"]
     assert (await result(kit, "artifact.list", PM, task_id=BUILD))["items"]
+
+
+@pytest.mark.parametrize("instead", ["nothing", "an empty folder", "a file"])
+async def test_a_store_that_is_away_has_lost_nothing(
+    kit: Kit, tmp_path: Path, instead: str
+) -> None:
+    await put(kit, "a", b"hello")
+    folder, away = tmp_path / "blobs" / "orchestrator", tmp_path / "away"
+    folder.rename(away)
+    if instead == "an empty folder":
+        folder.mkdir()
+    elif instead == "a file":
+        folder.write_bytes(b"")
+    error = await refused(kit, "artifact.get", PM, task_id=BUILD, path="a")
+    assert (error["type"], "blobs.url" in error["message"]) == ("unavailable", True)
+    if instead == "a file":
+        folder.unlink()
+    away.rename(folder)
+    assert await content(kit, "a") == b"hello"
+
+
+async def test_a_read_makes_no_folder_and_the_first_blob_does(tmp_path: Path) -> None:
+    flags = {"data": tmp_path, "packs.enabled": ["orchestrator"]}
+    settings = read_settings(flags=flags, environment={})
+    async with opened(settings):
+        pass
+    (tmp_path / "blobs" / "orchestrator").rmdir()
+    (tmp_path / "blobs").rmdir()
+    async with opened(settings, existing=True) as app:
+        blobs = app.blobs.of("orchestrator")
+        with pytest.raises(BlobMissing):
+            await blobs.digest("a/b")
+        with pytest.raises(StoreUnavailable):
+            await blobs.check()
+        await blobs.delete("a/b")
+        assert not (tmp_path / "blobs").exists()
+        await blobs.put("a/b", b"1")
+        await blobs.check(used=True)
+    assert (tmp_path / "blobs" / "orchestrator").stat().st_mode & 0o077 == 0
 
 
 async def test_one_that_is_replaced_while_it_is_read_is_to_be_asked_for_again(

@@ -34,16 +34,27 @@ MISSING = "The folder or bucket of blobs is not there (setting blobs.url)."
 STATUS = re.compile(r"status code: (\d{3})\b")
 """How the library's general errors name what S3 answered: lists have no errors of their own."""
 REFUSALS = {"401": REFUSED, "403": REFUSED, "404": MISSING}
+EMPTY = (
+    "The blob store is empty, though blobs were stored there: its disk may not be mounted, or "
+    "another is in its place (setting blobs.url)."
+)
 SILENT = "The blob store cannot be used now. Try again later."
 
 
 class ObstoreBlobs:
     """The blobs below one folder, or one prefix of a bucket."""
 
-    def __init__(self, store: LocalStore | S3Store, folder: Path | None) -> None:
-        self._store = store
+    def __init__(self, store: S3Store | None, folder: Path | None) -> None:
+        self._opened: LocalStore | S3Store | None = store
         self._folder = folder
-        """Of blobs in files."""
+        """Of blobs in files; the first blob makes it."""
+
+    @property
+    def _store(self) -> LocalStore | S3Store:
+        if self._opened is None:
+            assert self._folder is not None
+            self._opened = LocalStore(self._folder)
+        return self._opened
 
     async def put(self, name: str, data: Data) -> None:
         """Store a blob; in files, it is on the disk when this returns."""
@@ -51,7 +62,8 @@ class ObstoreBlobs:
         with _told():
             if self._folder is not None:
                 # The library would make them, and the file, for everybody to read.
-                await anyio.to_thread.run_sync(_make_private_folders, self._folder, name)
+                is_first = self._opened is None
+                await anyio.to_thread.run_sync(_make_private_folders, self._folder, name, is_first)
             # In one request: parts of an upload that is never completed would stay in S3.
             await obstore.put_async(self._store, name, data, use_multipart=False)
             if self._folder is not None:
@@ -86,6 +98,8 @@ class ObstoreBlobs:
     async def delete(self, name: str) -> None:
         """Delete a blob, if there is one."""
         check_name(name)
+        if self._folder is not None and not self._folder.is_dir():
+            return
         with contextlib.suppress(BlobMissing), _told(name):
             await obstore.delete_async(self._store, name)
 
@@ -106,15 +120,19 @@ class ObstoreBlobs:
             return 0
         return await anyio.to_thread.run_sync(_remove_unfinished, self._folder, before)
 
-    async def check(self) -> None:
+    async def check(self, *, used: bool = False) -> None:
         """Ask for the first of the list; a folder must also be open for writing."""
         if self._folder is not None and not self._folder.is_dir():
             raise StoreUnavailable("The folder of blobs is not there (setting blobs.url).")
         if self._folder is not None and not os.access(self._folder, os.W_OK | os.X_OK):
             raise StoreUnavailable("The folder of blobs is not writable (setting blobs.url).")
+        if used and self._folder is not None and not any(self._folder.iterdir()):
+            raise StoreUnavailable(EMPTY)
         with _told():
             async for _ in self._listed(1):
-                break
+                return
+        if used and self._folder is None:
+            raise StoreUnavailable(EMPTY)
 
     def _listed(self, page: int) -> AsyncIterator[Sequence[Any]]:
         # One of its overloads names a library that is not installed here.
@@ -122,8 +140,10 @@ class ObstoreBlobs:
         return listed
 
 
-def file_blobs(folder: Path) -> ObstoreBlobs:
-    """Blobs in a folder, which is made for its owner alone."""
+def file_blobs(folder: Path, *, existing: bool = False) -> ObstoreBlobs:
+    """Blobs in a folder for its owner alone, made now; with `existing`, at the first blob."""
+    if existing:
+        return ObstoreBlobs(None, folder)
     folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     return ObstoreBlobs(LocalStore(folder), folder)
 
@@ -176,11 +196,13 @@ def _digest_of(file: Path) -> BlobDigest:
         return BlobDigest(opened.tell(), digest.hexdigest())
 
 
-def _make_private_folders(folder: Path, name: str) -> None:
+def _make_private_folders(folder: Path, name: str, is_first: bool) -> None:
     """Make the folders of a blob for their owner alone, and close those that others can read.
 
     The folder of all blobs stays as it is: an operator may have other things in it.
     """
+    if is_first:
+        folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
     for part in name.split("/")[:-1]:
         folder /= part
         with contextlib.suppress(FileExistsError):

@@ -242,6 +242,7 @@ async def _told(ctx: Ctx, args: ByPath, content: StoredContent) -> AsyncGenerato
         now = await ctx.world.artifacts.get(viewer_of(ctx.principal), args.task_id, args.path)
         if now is None or now["storage_ref"] != blob:
             raise Conflict(REPLACED) from None
+        await ctx.world.blobs.check(used=True)  # one that is away has lost nothing
         raise Gone(LOST.format("lost: its blob is not in the store", blob)) from missing
     except Damaged as damaged:
         raise Gone(LOST.format("damaged: it does not have its checksum", blob)) from damaged
