@@ -44,8 +44,8 @@ SILENT = "The blob store cannot be used now. Try again later."
 class ObstoreBlobs:
     """The blobs below one folder, or one prefix of a bucket."""
 
-    def __init__(self, store: S3Store | None, folder: Path | None) -> None:
-        self._opened: LocalStore | S3Store | None = store
+    def __init__(self, store: LocalStore | S3Store | None, folder: Path | None) -> None:
+        self._opened = store
         self._folder = folder
         """Of blobs in files; the first blob makes it."""
 
