@@ -278,7 +278,8 @@ def test_a_tool_that_is_hidden_is_told_how_to_find_out(cli: Any) -> None:
 def test_who_gives_a_file_with_an_at_sign_is_told_that_it_is_not_read(cli: Any) -> None:
     ended = cli("call", "query_collection", "collection=users", "filters=@filters.json")
     assert ended.code == 2
-    assert '@ reads no file here. Write filters="$(base64 -w0 FILE)", or use --json -.' in ended.err
+    told = '@ reads a file only where base64 is wanted. Write filters="$(cat FILE)".'
+    assert told in ended.err
 
 
 @pytest.mark.usefixtures("data")

@@ -1,8 +1,10 @@
 """From `key=value` on the command line to a tool's arguments."""
 
+import base64
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from toolgate.cli.problems import Stop
@@ -35,12 +37,29 @@ def _split(pair: str, schema: Schema) -> tuple[str, Any]:
     key, equals, value = pair.partition("=")
     if not equals or not key:
         raise Stop(f"{pair!r} is not an argument. Write key=value, or use --json '{{…}}'.")
+    if value.startswith("@") and is_file_argument(schema, key):
+        return key, _file_in_base64(key, value[1:])
     if is_text_argument(schema, key):
         return key, value
     try:
         return key, json.loads(value)
     except ValueError:
         return key, value
+
+
+def _file_in_base64(key: str, file: str) -> str:
+    """A file's bytes, as base64 on one line; `-` is standard input."""
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise Stop(f"{key}: the file {file!r} cannot be read: {why}.") from None
+    return base64.b64encode(data).decode()
+
+
+def is_file_argument(schema: Schema, key: str) -> bool:
+    """Whether a tool's schema takes a file, in base64, for this argument."""
+    return schema.get("properties", {}).get(key, {}).get("contentEncoding") == "base64"
 
 
 def is_text_argument(schema: Schema, key: str) -> bool:

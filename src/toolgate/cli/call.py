@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolgate.cli import environment
-from toolgate.cli.arguments import read_arguments
+from toolgate.cli.arguments import is_file_argument, read_arguments
 from toolgate.cli.logs import log_tracebacks
 from toolgate.cli.options import ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import json_for_terminal, note, on_terminal
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
 Pairs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="Arguments; values are JSON or plain text."),
+    typer.Argument(
+        metavar="KEY=VALUE",
+        help="Arguments; values are JSON or plain text, and @FILE for a file in base64.",
+    ),
 ]
 JsonText = Annotated[
     str | None,
@@ -147,12 +150,20 @@ def _exit_code(app: "App", outcome: "Outcome", who: "Principal", options: CallOp
             note(hint_for(name, known, app.settings))
             return ExitCode.USAGE
         case InvalidArguments():
-            if files := [one for one in options.pairs if NAMES_FILE.search(one)]:
+            if files := _unread_files(app, options):
                 key = files[0].partition("=")[0]
-                note(f'@ reads no file here. Write {key}="$(base64 -w0 FILE)", or use --json -.')
+                note(f'@ reads a file only where base64 is wanted. Write {key}="$(cat FILE)".')
             return ExitCode.USAGE
         case _:
             return ExitCode.FAILED
+
+
+def _unread_files(app: "App", options: CallOptions) -> list[str]:
+    """Arguments that name a file where none is read."""
+    tool = app.gate.catalogue.find(options.tool)
+    schema = tool.input_schema if tool else {}
+    named = [one for one in options.pairs if NAMES_FILE.search(one)]
+    return [one for one in named if not is_file_argument(schema, one.partition("=")[0])]
 
 
 def _print(outcome: "Outcome") -> None:

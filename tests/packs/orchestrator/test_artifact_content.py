@@ -52,6 +52,12 @@ async def test_what_is_no_base64_is_refused_in_the_same_words(
         await decoded("A" * (size // 3 * 4 - 4) + end)
 
 
+@pytest.mark.parametrize("size", [57, 60, len(LONG)], ids=["a line", "more", "long"])
+async def test_line_ends_are_told_as_such(size: int) -> None:
+    with pytest.raises(InvalidArguments, match="no spaces or line ends; `base64 -w0`"):
+        await decoded(base64.encodebytes(b"x" * size).decode())
+
+
 async def test_padding_is_at_the_end_alone() -> None:
     whole = "A" * (PIECE - 4) + "AA==" + "A" * PIECE
     with pytest.raises(InvalidArguments, match="padding at the end"):

@@ -22,6 +22,7 @@ LONG_TEXT = 256 * 1024
 PIECE = 1024 * 1024
 """Characters that are decoded at a time."""
 GROUP = 4
+WHITE_SPACE = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Damaged(Exception):
 async def decoded(text: str, most: int = MOST_BYTES) -> Content:
     """The bytes of a text in base64: the standard alphabet, padding, and nothing else."""
     if len(text) % GROUP:
-        _refuse("its length must be a multiple of four: add the padding (=)")
+        _refuse(text, "its length must be a multiple of four: add the padding (=)")
     size = len(text) // GROUP * 3 - text[-2:].count("=")
     if size > most:
         raise TooLarge(f"{FIELD} holds {size} bytes; an artifact has at most {most}. Store less.")
@@ -62,13 +63,15 @@ def _decode(text: str, into: bytearray) -> str:
     except ValueError:  # also for characters beyond ASCII
         decoded_bytes, exact = -1, False
     if decoded_bytes != len(into):  # also where there is padding between two pieces
-        _refuse("use A-Z, a-z, 0-9, + and /, padding at the end, and no spaces or line ends")
+        _refuse(text, "use A-Z, a-z, 0-9, + and /, padding at the end, and no spaces or line ends")
     if not exact:
-        _refuse("bits that the padding (=) leaves over must be zero")
+        _refuse(text, "bits that the padding (=) leaves over must be zero")
     return hashlib.sha256(into).hexdigest()
 
 
-def _refuse(rule: str) -> NoReturn:
+def _refuse(text: str, rule: str) -> NoReturn:
+    if any(one in text for one in WHITE_SPACE):
+        rule = "it has no spaces or line ends; `base64 -w0` writes none"
     raise InvalidArguments([Problem(FIELD, "format", f"{FIELD} is not base64: {rule}")])
 
 
