@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -236,15 +236,22 @@ class ConnectionTable:
 
     def _drop_of_callers(self) -> bool:
         """Close one that is idle, else one within a request; of the caller with the most first."""
-        most = list(max(self._of_caller.values(), key=len, default=()))
-        every = [one for one, place in self._open.items() if place.caller is not None]
-        idle_most, idle = (
-            (one for one in most if one.is_idle),
-            (one for one in every if one.is_idle),
+        none: dict[Closable, None] = {}
+        most = max(self._of_caller.values(), key=len, default=none)
+        return (
+            self._drop_idle(most)
+            or (len(most) > self.share and self._drop_first(most))
+            or self._drop_idle(self._with_callers())
+            or self._drop_first(most)
+            or self._drop_first(self._with_callers())
         )
-        has_too_many = len(most) > self.share
-        order = (idle_most, most, idle, every) if has_too_many else (idle_most, idle, most, every)
-        return any(self._drop_first(candidates) for candidates in order)
+
+    def _with_callers(self) -> Iterator[Closable]:
+        return (one for one, place in self._open.items() if place.caller is not None)
+
+    def _drop_idle(self, candidates: Iterable[Closable]) -> bool:
+        """Close the first that is between requests."""
+        return self._drop_first(one for one in candidates if one.is_idle)
 
     def _drop_first(self, candidates: Iterable[Closable]) -> bool:
         """Close the first of these that can be closed."""

@@ -42,16 +42,14 @@ class UnreadAnswers:
         self._log = ThrottledLog(logger, clock=clock)
 
     def hold(self, connection: Droppable, caller: str | None, size: int) -> None:
-        """Note that a client has so many bytes to read; others are closed where that is too much.
-
-        The connection itself may be, if it alone is to blame.
-        """
+        """Note that a client has so many bytes to read; where these are too many, others go."""
         self.release(connection)
         caller = caller or STRANGERS
         while not self._has_room(caller, size):
             self._log.record(
-                "Clients do not read their answers, which are over %d bytes together (setting "
-                "limits.unsent_attachment_bytes); those that wait longest are closed.",
+                "Clients do not read their answers; past %d bytes together, or half of them of one "
+                "caller (setting limits.unsent_attachment_bytes), those that wait longest are "
+                "closed.",
                 self._most,
             )
             self._drop_one()
