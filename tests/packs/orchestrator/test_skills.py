@@ -1,7 +1,9 @@
 """Skills: who reads and changes them, and that no bad one is stored."""
 
+from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 from sqlalchemy import delete, select, update
 from tests.packs.orchestrator.calls import (
@@ -185,6 +187,20 @@ async def test_versions_are_kept(kit: Kit) -> None:
     assert rows == [1, 2, 3, 4]
     error = await refused(kit, "skills.delete", task_id=BUILD, skill_id=NOTES)
     assert error["type"] == "not_found"
+
+
+async def test_updates_at_the_same_moment_are_all_kept(kit: Kit) -> None:
+    texts = [f"# {number}" for number in range(10)]
+    async with anyio.create_task_group() as group:
+        for text in texts:
+            arguments = {"task_id": BUILD, "skill_id": NOTES, "content": text}
+            group.start_soon(partial(result, kit, "skills.update", **arguments))
+    last = (await result(kit, "skills.get", task_id=BUILD, skill_id=NOTES))["content"]
+    kept = select(skill_versions.c.version, skill_versions.c.content).order_by("version")
+    rows = await kit.app.gate.database.read(lambda one: one.execute(kept).all())
+    assert [version for version, _ in rows] == list(range(1, 12))
+    assert sorted(content for _, content in rows[1:]) == texts
+    assert rows[-1].content == last
 
 
 async def test_the_systems_skill_is_read_only(kit: Kit) -> None:

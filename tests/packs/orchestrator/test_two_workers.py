@@ -144,3 +144,16 @@ async def test_an_access_rule_that_one_worker_stores_holds_on_both(
     wait(expected=False)
     await call(http, "operator.access_rule.delete", rule_id=made["id"])
     wait(expected=True)
+
+
+async def test_where_a_setting_is_deleted_both_go_back_to_its_default(
+    server: Server, http: httpx2.AsyncClient
+) -> None:
+    tool = "db.job.get"
+    key = f"mcp.tool.{tool}.enabled"
+    made = await call(http, "db.system_setting.create", key=key, value=False, value_type="boolean")
+    wait_for(server, tool, known=False)
+    version = made["result"]["version"]
+    gone = await call(http, "db.system_setting.delete", key=key, expected_version=version)
+    assert gone["status"] == "success"
+    wait_for(server, tool, known=True)
