@@ -11,15 +11,15 @@ Row = Mapping[str, Any]
 MOST_VERSIONS = 100
 MOST_ARTIFACTS = 10
 """Of one version."""
-MOST_LISTED_NODES = 50
-"""Of a model in a list."""
+MOST_LISTED_NODES, MOST_COUNTED_NODES = 50, 200
+"""Of a model in a list: as many are named, and as many are looked for."""
 MOST_NODES = 1000
 """Of a model that is read alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a model is: the first nodes by slug, and on how many it is in all."""
+    """Where a model is: the first nodes by slug, and on how many it was found."""
 
     rows: Sequence[Row]
     total: int

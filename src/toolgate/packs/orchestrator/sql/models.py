@@ -1,7 +1,7 @@
 """Models in the gate's database."""
 
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -13,7 +13,6 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.models import (
     MOST_ARTIFACTS,
-    MOST_LISTED_NODES,
     MOST_NODES,
     MOST_VERSIONS,
     NOWHERE,
@@ -24,7 +23,14 @@ from toolgate.packs.orchestrator.models import (
     WholeModel,
 )
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
-from toolgate.packs.orchestrator.sql.pages import bounded, every, first, size_of
+from toolgate.packs.orchestrator.sql.model_places import (
+    PLACES,
+    TOTAL,
+    first_places,
+    placement_of,
+    places_of,
+)
+from toolgate.packs.orchestrator.sql.pages import bounded, every, first
 from toolgate.packs.orchestrator.sql.tables import (
     availability,
     model_artifacts,
@@ -48,15 +54,10 @@ class SqlModels:
             wanted = wanted.where(models.c.name > after)
 
         def look(connection: Connection) -> ModelPage:
-            rows = every(connection, wanted)
-            names = [row["name"] for row in rows[:limit]]
-            placed = self._placements(connection, names, MOST_LISTED_NODES)
-
-            def size(row: Row) -> int:
-                placement = placed.get(row["name"], NOWHERE)
-                return size_of(row) + sum(size_of(one) for one in placement.rows)
-
-            fitting, more = bounded(rows, limit, size)
+            places = first_places(connection, self._liveness.oldest()).label(PLACES)
+            rows = every(connection, wanted.add_columns(places))
+            fitting, more = bounded(rows, limit)
+            placed = {row["name"]: placement_of(row[PLACES]) for row in fitting}
             return ModelPage(fitting, placed, more)
 
         return await self._database.read(look, quick=True)
@@ -72,12 +73,11 @@ class SqlModels:
             versions = select(model_versions).where(of_model).order_by(model_versions.c.version)
             files = select(model_artifacts).where(model_artifacts.c.model_id == model_id)
             files = files.order_by(model_artifacts.c.version, model_artifacts.c.id)
-            placed = self._placements(connection, [row["name"]], MOST_NODES)
             return WholeModel(
                 row,
                 every(connection, versions),
                 every(connection, files),
-                placed.get(row["name"], NOWHERE),
+                self._placement(connection, row["name"]),
             )
 
         return await self._database.read(look, quick=True)
@@ -206,45 +206,13 @@ class SqlModels:
 
         return await tx.run(work)
 
-    def _placements(
-        self, connection: Connection, names: Collection[str], most: int
-    ) -> Mapping[str, Placement]:
-        """Where models are now, by name: on nodes that are active, in one statement."""
-        order = (nodes.c.slug, availability.c.version)
-        number = func.row_number().over(partition_by=availability.c.name, order_by=order)
-        total = func.count().over(partition_by=availability.c.name)
-        found = (
-            select(
-                availability.c.name,
-                nodes.c.slug.label("node_slug"),
-                availability.c.version,
-                availability.c.status,
-                availability.c.reported_at,
-                number.label("number"),
-                total.label("total"),
-            )
-            .join(nodes, nodes.c.id == availability.c.node_id)
-            .where(
-                availability.c.kind == "model",
-                availability.c.name.in_(names),
-                ~nodes.c.drained,
-                nodes.c.last_seen_at > self._liveness.oldest(),
-            )
-            .subquery()
-        )
-        wanted = select(found).where(found.c.number <= most)
-        wanted = wanted.order_by(found.c.name, found.c.number)
-        return _by_name(every(connection, wanted))
-
-
-def _by_name(rows: Iterable[Row]) -> Mapping[str, Placement]:
-    shown = ("node_slug", "version", "status", "reported_at")
-    placed: dict[str, list[Row]] = {}
-    totals: dict[str, int] = {}
-    for row in rows:
-        placed.setdefault(row["name"], []).append({name: row[name] for name in shown})
-        totals[row["name"]] = row["total"]
-    return {name: Placement(placed[name], totals[name]) for name in placed}
+    def _placement(self, connection: Connection, name: str) -> Placement:
+        """Where a model is now: on nodes that are active, in one statement."""
+        found = places_of(name, self._liveness.oldest())
+        found = found.add_columns(func.count().over().label(TOTAL))
+        found = found.order_by(nodes.c.slug, availability.c.version).limit(MOST_NODES)
+        rows = every(connection, found)
+        return Placement(rows, rows[0][TOTAL]) if rows else NOWHERE
 
 
 def _model(connection: Connection, model_id: str, *, lock: bool = False) -> Row | None:

@@ -11,6 +11,7 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.models import (
+    MOST_COUNTED_NODES,
     MOST_LISTED_NODES,
     MOST_NODES,
     NOWHERE,
@@ -63,7 +64,10 @@ class ModelInfo(ModelRecord):
         description=f"Where it is now, by node: at most {MOST_LISTED_NODES} in a list, "
         f"{MOST_NODES} of a single model."
     )
-    availability_total: int = Field(description="In how many places it is.")
+    availability_total: int = Field(
+        description="In how many places it is; in a list, at most "
+        f"{MOST_COUNTED_NODES} are counted."
+    )
 
 
 class Artifact(Output):
