@@ -6,13 +6,13 @@ The official SDKs of 2.x have tests of their own beside this one.
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench import installing
+from tests import preloaded
 from tests.conformance.node import CACHE, NodeUnavailable, find, install
 from tests.servers import ROOT, Server
 
@@ -33,7 +33,7 @@ Command = tuple[list[str], dict[str, str]]
 
 def ways(server: Server) -> dict[str, Command]:
     """What a client is pointed at, and the environment it needs for that."""
-    program = [sys.executable, "-m", "toolgate", "mcp", "--data", str(server.data)]
+    program = preloaded.command("-m", "toolgate", "mcp", "--data", str(server.data))
     return {
         "http": ([f"{server.url}/mcp"], {"TOOLGATE_KEY": server.admin_key}),
         "stdio": (program, {"TOOLGATE_ADMIN_KEY": server.admin_key}),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from tests import preloaded
 from tests.faults.server import served
 from tests.patience import PATIENT
 from tests.servers import ROOT
@@ -54,7 +55,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return clean | {
         "TOOLGATE_ADMIN_KEY": KEY,
         "TOOLGATE_DATA": str(data),
-        "PYTHONPATH": str(ROOT),
     }
 
 
@@ -73,8 +73,9 @@ def test_a_signal_during_the_start_ends_it(
     environment: dict[str, str], workers: int, place: str
 ) -> None:
     command = [sys.executable, "-m", "tests.faults.signalled_start", place]
-    process = subprocess.Popen(
+    process = preloaded.Popen(
         [*command, "--workers", str(workers)],
+        cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

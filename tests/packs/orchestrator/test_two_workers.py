@@ -10,6 +10,7 @@ import httpx2
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
+from tests.effort import effort
 from tests.patience import PATIENT
 from tests.servers import Server, pause, running_server
 
@@ -17,7 +18,7 @@ from toolgate import packs
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
-ROUNDS, AT_ONCE = 20, 50
+ROUNDS, AT_ONCE = effort(8, 20), effort(30, 50)
 KEY = {"scope_type": "user", "scope_id": "alice", "key": "custom.counter"}
 TASK = {"task_id": "00000000-0000-4000-8000-0000000000b1"}
 DISABLED = "mcp.tools.disabled"
@@ -55,7 +56,7 @@ async def call(http: httpx2.AsyncClient, tool: str, **arguments: Any) -> Any:
     return (await http.post(f"/v1/tools/{tool}", json=arguments)).json()
 
 
-async def test_of_a_thousand_updates_at_once_one_a_version_wins(http: httpx2.AsyncClient) -> None:
+async def test_of_many_updates_at_once_one_a_version_wins(http: httpx2.AsyncClient) -> None:
     made = await call(http, "db.preference.create", **KEY, value="0", value_type="string")
     assert made["result"]["version"] == 1, made
     winners: Counter[int] = Counter()
