@@ -34,6 +34,7 @@ from toolgate.cli.tools import known_tool
 
 if TYPE_CHECKING:
     from toolgate.db.engine import Database
+    from toolgate.gate.trail import Row
     from toolgate.gate.verification import Verdict
     from toolgate.settings import Settings
 
@@ -133,8 +134,7 @@ def _known_outcome(text: str) -> str:
     return text
 
 
-Row = dict[str, Any]
-Show = Callable[[list[Row]], None]
+Show = Callable[[list["Row"]], None]
 
 
 async def _show(
@@ -170,7 +170,7 @@ async def _follow(database: "Database", only: dict[str, Any], after: int, show: 
                 after = entries[-1]["seq"]
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: "Row") -> tuple[str, ...]:
     return (
         str(row["seq"]),
         row["created_at"][:19].replace("T", " "),
@@ -183,7 +183,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _client(row: Row) -> str:
+def _client(row: "Row") -> str:
     """What acted, or was changed: the OAuth client, or else the key by its name."""
     client, name = row["client_id"] or "", row["key_name"]
     if client.startswith("key:"):
@@ -191,7 +191,7 @@ def _client(row: Row) -> str:
     return client_label(row["client_name"], client) if client else name or "-"
 
 
-def _who(row: Row) -> str:
+def _who(row: "Row") -> str:
     if row["subject_type"] == "anonymous":
         kind, _, peer = row["subject_id"].partition(":")
         return f"public {peer}" if kind == "peer" else "public"
@@ -202,7 +202,7 @@ def _who(row: Row) -> str:
     return f"{what}{user} {row['subject_id'].removeprefix('key:')}"
 
 
-def _outcome(row: Row) -> str:
+def _outcome(row: "Row") -> str:
     is_refusal = row["decision"] == "deny"
     outcome = f"refused: {row['rule']}" if is_refusal else row["error_type"] or "ok"
     return outcome if row["times"] == 1 else f"{outcome}, {row['times']} times"
@@ -215,18 +215,18 @@ def _empty_text(only: dict[str, Any], total: int) -> str:
     return f"No rows for {options} (of {total})."
 
 
-def _show_table(rows: list[Row]) -> None:
+def _show_table(rows: list["Row"]) -> None:
     table(COLUMNS, map(_cells, rows))
 
 
-def _show_lines(rows: list[Row]) -> None:
+def _show_lines(rows: list["Row"]) -> None:
     for row in rows:
         number, time, via, who, client, tool, ms, outcome = map(printable, _cells(row))
         colour = success if outcome == "ok" else failure
         say(f"{number:>6}  {time}  {tool}  {colour(outcome)}  {who}  {client}  {via}  {ms} ms")
 
 
-def _show_json(rows: list[Row]) -> None:
+def _show_json(rows: list["Row"]) -> None:
     for row in rows:
         say(json.dumps(row, ensure_ascii=False))
 

@@ -7,9 +7,8 @@ from sqlalchemy import Connection, select
 from toolgate.gate.offer import Site
 from toolgate.packs.content.sql import tables
 from toolgate.packs.content.sql.upserts import store
+from toolgate.packs.content.store import Row
 from toolgate.packs.content.world import ContentWorld
-
-Row = dict[str, Any]
 
 PSYMETRIC = "00000000-0000-4000-a000-000000000001"
 GARDEN = "00000000-0000-4000-a000-000000000002"

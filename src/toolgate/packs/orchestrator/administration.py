@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from toolgate.db.transactions import Transaction
-from toolgate.packs.orchestrator.work import Row
+from toolgate.packs.orchestrator.rows import Row
 
 Kind = Literal[
     "user",

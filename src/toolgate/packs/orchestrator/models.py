@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toolgate.db.transactions import Transaction
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.vocabulary import ArtifactType
 
-Row = Mapping[str, Any]
 MOST_VERSIONS = 100
 MOST_ARTIFACTS = 10
 """Of one version."""

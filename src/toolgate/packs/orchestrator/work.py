@@ -1,24 +1,14 @@
 """Projects, tasks and jobs, as the tools ask for them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.access_rules import DeniedProjects
 from toolgate.packs.orchestrator.records import Layers
+from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.vocabulary import JobStatus, ScopeType, TaskStatus
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Projects:
-    """Some projects in the order of their slugs."""
-
-    rows: Sequence[Row]
-    more: bool
 
 
 class Work(Protocol):
@@ -101,7 +91,7 @@ class Work(Protocol):
         limit: int,
         *,
         denied: DeniedProjects,
-    ) -> Projects:
+    ) -> ListPage:
         """Projects by slug, of those that contain a text; none that are denied."""
         ...
 

@@ -7,9 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, Table
 
 from toolgate.packs.content.sql.tables import blocks, entities, performance, projects, relations
+from toolgate.packs.content.store import Row
 from toolgate.packs.content.vocabulary import ENTITY_TYPES, fold
-
-Row = dict[str, Any]
 
 KEYS: dict[str, tuple[str, ...]] = {
     projects.name: ("slug",),

@@ -1,13 +1,12 @@
 """Artifacts, as the tools ask for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
-
-Row = Mapping[str, Any]
+from toolgate.packs.orchestrator.rows import ListPage, Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +39,6 @@ class TaskQuota:
     content_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ArtifactPage:
-    """Some artifacts in the order of their paths."""
-
-    rows: Sequence[Row]
-    more: bool
-
-
 class Artifacts(Protocol):
     """What is known of artifacts, but for their bytes."""
 
@@ -55,7 +46,7 @@ class Artifacts(Protocol):
         """One artifact of a task that the caller reaches."""
         ...
 
-    async def page(self, task_id: str, prefix: str, after: str | None, limit: int) -> ArtifactPage:
+    async def page(self, task_id: str, prefix: str, after: str | None, limit: int) -> ListPage:
         """Artifacts whose paths begin with a prefix; fewer if that is much text."""
         ...
 

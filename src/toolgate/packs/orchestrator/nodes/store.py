@@ -5,18 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from toolgate.db.transactions import Transaction
+from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.vocabulary import AckStatus, AvailabilityStatus
 
-Row = Mapping[str, Any]
 AvailabilityKind = Literal["image", "model"]
-
-
-@dataclass(frozen=True, slots=True)
-class NodePage:
-    """Some nodes in the order of their slugs, without their capabilities."""
-
-    rows: Sequence[Row]
-    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +53,7 @@ class NodeChange:
 class Nodes(Protocol):
     """The registry of nodes. What takes a slug answers None where there is no such node."""
 
-    async def page(self, after: str | None, limit: int) -> NodePage:
+    async def page(self, after: str | None, limit: int) -> ListPage:
         """Nodes by slug; fewer than `limit` if they are large."""
         ...
 

@@ -1,12 +1,13 @@
 """Skills, as the tools ask for them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.access_rules import DeniedProjects
+from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 
 SYSTEM_SKILL = "00000000-0000-4000-8000-000000000001"
@@ -19,8 +20,6 @@ MOST_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
 """Skills of a scope; versions of a skill, and of one that was deleted."""
 KEPT_DAYS = 30
 """How long those of one that was deleted are kept."""
-
-Row = Mapping[str, Any]
 
 
 class QuarantinedText(Exception):
@@ -59,14 +58,6 @@ class SkillChange:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkillPage:
-    """Some skills, the last changed first."""
-
-    rows: Sequence[Row]
-    more: bool
-
-
 class Skills(Protocol):
     """Skills that are there for a user: its own, its groups', its projects' and everybody's."""
 
@@ -83,7 +74,7 @@ class Skills(Protocol):
         limit: int,
         *,
         denied: DeniedProjects,
-    ) -> SkillPage:
+    ) -> ListPage:
         """Skills without their content, the last changed first; none of denied projects."""
         ...
 

@@ -21,9 +21,9 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.administration import Kind, RowPage, ScopeKind
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.sql import tables
 from toolgate.packs.orchestrator.sql.skills import delete_skills
-from toolgate.packs.orchestrator.work import Row
 from toolgate.ports.keys import PackKeys
 
 PAGE_BYTES = 512 * 1024

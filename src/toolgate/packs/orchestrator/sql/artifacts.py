@@ -12,13 +12,8 @@ from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import QuotaExceeded
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.artifacts.paths import end_of
-from toolgate.packs.orchestrator.artifacts.store import (
-    ArtifactPage,
-    NewArtifact,
-    Row,
-    StoredArtifact,
-    TaskQuota,
-)
+from toolgate.packs.orchestrator.artifacts.store import NewArtifact, StoredArtifact, TaskQuota
+from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.sql.advisory_locks import lock
 from toolgate.packs.orchestrator.sql.artifact_tables import artifacts
 from toolgate.packs.orchestrator.sql.reach import reached_tasks
@@ -45,7 +40,7 @@ class SqlArtifacts:
         )
         return dict(row) if row is not None else None
 
-    async def page(self, task_id: str, prefix: str, after: str | None, limit: int) -> ArtifactPage:
+    async def page(self, task_id: str, prefix: str, after: str | None, limit: int) -> ListPage:
         """Artifacts whose paths begin with a prefix, by path."""
         wanted = select(artifacts).where(artifacts.c.task_id == task_id)
         if prefix:
@@ -59,7 +54,7 @@ class SqlArtifacts:
             lambda connection: connection.execute(wanted).mappings().all(), quick=True
         )
         shown = rows[: min(limit, _fitting(rows))]
-        return ArtifactPage([dict(row) for row in shown], more=len(rows) > len(shown))
+        return ListPage([dict(row) for row in shown], more=len(rows) > len(shown))
 
     async def check_room(self, task_id: str, path: str, size: int) -> None:
         """Raise where a task has no room; one who puts at the same moment may still take it."""

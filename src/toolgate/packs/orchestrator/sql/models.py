@@ -19,10 +19,10 @@ from toolgate.packs.orchestrator.models import (
     ModelPage,
     NewArtifact,
     Placement,
-    Row,
     WholeModel,
 )
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.sql.model_places import (
     PLACES,
     TOTAL,

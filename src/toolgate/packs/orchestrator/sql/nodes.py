@@ -13,14 +13,8 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.nodes.config_versions import next_version
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
-from toolgate.packs.orchestrator.nodes.store import (
-    Available,
-    MadeNode,
-    NodeChange,
-    NodePage,
-    Row,
-    WholeNode,
-)
+from toolgate.packs.orchestrator.nodes.store import Available, MadeNode, NodeChange, WholeNode
+from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.sql.pages import bounded, every, first
 from toolgate.packs.orchestrator.sql.tables import availability, nodes
 from toolgate.packs.orchestrator.vocabulary import AckStatus
@@ -38,14 +32,14 @@ class SqlNodes:
         self._liveness = liveness
         self._keys = keys
 
-    async def page(self, after: str | None, limit: int) -> NodePage:
+    async def page(self, after: str | None, limit: int) -> ListPage:
         """Nodes by slug; fewer than `limit` if they are large."""
         wanted = select(*LISTED).order_by(nodes.c.slug).limit(limit + 1)
         if after is not None:
             wanted = wanted.where(nodes.c.slug > after)
         rows = await self._database.read(lambda one: every(one, wanted), quick=True)
         fitting, more = bounded(rows, limit)
-        return NodePage(fitting, more)
+        return ListPage(fitting, more)
 
     async def get(self, slug: str) -> Row | None:
         """One node."""

@@ -1,13 +1,12 @@
 """Rows as the tools take them, and pages that end early where their rows are large."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Select
 
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.sql.records import PAGE_BYTES
-
-Row = Mapping[str, Any]
 
 
 def every(connection: Connection, wanted: "Select[*tuple[Any, ...]]") -> list[Row]:

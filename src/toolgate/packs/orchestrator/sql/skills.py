@@ -28,15 +28,14 @@ from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import QuotaExceeded
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.access_rules import NONE_DENIED, DeniedProjects
+from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.skills.store import (
     BY_OPERATOR,
     KEPT_OF_DELETED,
     KEPT_VERSIONS,
     MOST_SKILLS,
     NewSkill,
-    Row,
     SkillChange,
-    SkillPage,
 )
 from toolgate.packs.orchestrator.sql.advisory_locks import lock
 from toolgate.packs.orchestrator.sql.denied_projects import not_denied
@@ -78,7 +77,7 @@ class SqlSkills:
         limit: int,
         *,
         denied: DeniedProjects,
-    ) -> SkillPage:
+    ) -> ListPage:
         """Skills without their content, the last changed first."""
         # The user's scopes first: only their skills are looked at.
         scopes = _scopes(viewer).cte("scopes")
@@ -97,7 +96,7 @@ class SqlSkills:
         rows = await self._database.read(
             lambda connection: connection.execute(wanted).mappings().all(), quick=True
         )
-        return SkillPage([dict(row) for row in rows[:limit]], more=len(rows) > limit)
+        return ListPage([dict(row) for row in rows[:limit]], more=len(rows) > limit)
 
     async def create(self, tx: Transaction, skill: NewSkill) -> Row:
         """Store a skill with its first version."""

@@ -24,6 +24,7 @@ from toolgate.packs.orchestrator.access import Viewer, read_only_role
 from toolgate.packs.orchestrator.access_rules import DeniedProjects
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.records import Layers
+from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.sql.denied_projects import not_denied
 from toolgate.packs.orchestrator.sql.layers import layers_of, read_layers
 from toolgate.packs.orchestrator.sql.reach import (
@@ -54,7 +55,6 @@ from toolgate.packs.orchestrator.vocabulary import (
     ScopeType,
     TaskStatus,
 )
-from toolgate.packs.orchestrator.work import Projects, Row
 
 ESCAPE = "\\"
 WRITABLE = "writable"
@@ -185,7 +185,7 @@ class SqlWork:
         limit: int,
         *,
         denied: DeniedProjects,
-    ) -> Projects:
+    ) -> ListPage:
         """Projects by slug, of those that contain a text."""
         shown = not_denied(denied, projects.c.id, projects.c.slug)
         wanted = select(projects).where(reached_projects(viewer), shown)
@@ -197,7 +197,7 @@ class SqlWork:
         rows = await self._database.read(
             lambda connection: connection.execute(wanted).mappings().all(), quick=True
         )
-        return Projects([dict(row) for row in rows[:limit]], more=len(rows) > limit)
+        return ListPage([dict(row) for row in rows[:limit]], more=len(rows) > limit)
 
     async def reaches(self, viewer: Viewer, scope_type: ScopeType, scope_id: str) -> bool:
         """Whether a caller reaches a scope of records, and whether there is such a scope."""

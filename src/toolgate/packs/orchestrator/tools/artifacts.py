@@ -21,9 +21,11 @@ from toolgate.packs.orchestrator.artifacts.content import (
     decoded,
 )
 from toolgate.packs.orchestrator.artifacts.paths import NewPath, Path, Prefix
-from toolgate.packs.orchestrator.artifacts.store import NewArtifact, Row
+from toolgate.packs.orchestrator.artifacts.store import NewArtifact
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, NextCursor, Paged, RunId, TaskId
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
+from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 from toolgate.ports.blobs import BlobMissing
 
@@ -222,14 +224,11 @@ async def list_(ctx: Ctx, args: Listed) -> ArtifactList:
     if await ctx.world.work.task(viewer_of(ctx.principal), args.task_id) is None:
         raise NotFound(NO_TASK)
     listing = (LISTING, args.task_id, args.prefix)
-    position = ctx.world.cursors.read(listing, args.cursor)
-    after = position[0] if position else None
+    after = key_before(ctx.world, listing, args.cursor)
     page = await ctx.world.artifacts.page(args.task_id, args.prefix, after, args.limit)
     items = [ArtifactInfo(**_shown(row)) for row in page.rows]
-    if not page.more:
-        return ArtifactList(items=items)
-    cursor = ctx.world.cursors.make(listing, [page.rows[-1]["path"]])
-    return ArtifactList(items=items, next_cursor=cursor)
+    last = [items[-1].path] if page.more else None
+    return ArtifactList(items=items, **next_cursor(ctx.world, listing, last))
 
 
 @asynccontextmanager

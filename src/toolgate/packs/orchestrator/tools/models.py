@@ -16,10 +16,11 @@ from toolgate.packs.orchestrator.models import (
     MOST_NODES,
     NOWHERE,
     Placement,
-    Row,
     WholeModel,
 )
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
+from toolgate.packs.orchestrator.rows import Row
+from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.vocabulary import ArtifactType, AvailabilityStatus
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -108,13 +109,11 @@ class ModelList(Output):
 @family.tool("model.list", role=Role.ADMIN, effect=Effect.READ, title="List models")
 async def list_(ctx: Ctx, args: Paged) -> ModelList:
     """List the models by name, page by page, with the active nodes that have them."""
-    position = ctx.world.cursors.read(LISTING, args.cursor)
-    page = await ctx.world.models.page(position[0] if position else None, args.limit)
+    after = key_before(ctx.world, LISTING, args.cursor)
+    page = await ctx.world.models.page(after, args.limit)
     entries = [_info(row, page.placements.get(row["name"], NOWHERE)) for row in page.rows]
-    if not page.more:
-        return ModelList(entries=entries)
-    cursor = ctx.world.cursors.make(LISTING, [entries[-1].name])
-    return ModelList(entries=entries, next_cursor=cursor)
+    last = [entries[-1].name] if page.more else None
+    return ModelList(entries=entries, **next_cursor(ctx.world, LISTING, last))
 
 
 @family.tool(

@@ -12,7 +12,7 @@ from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.tool import Output
 from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
-from toolgate.packs.orchestrator.nodes.store import Row
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.secret_values import secret_in, texts_in
 from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.unseen_text import LAYOUT, unseen_in

@@ -9,8 +9,8 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.nodes.store import Row
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.node_fields import (
     NOT_FOUND,
     SLUG,
@@ -18,6 +18,7 @@ from toolgate.packs.orchestrator.tools.node_fields import (
     Slug,
     node_fields,
 )
+from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.vocabulary import AvailabilityStatus
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -77,13 +78,11 @@ class Refreshed(Output):
 @family.tool("node.list", role=Role.ADMIN, effect=Effect.READ, title="List nodes")
 async def list_(ctx: Ctx, args: Paged) -> NodeList:
     """List the nodes by slug, page by page, without what they can do."""
-    position = ctx.world.cursors.read(LISTING, args.cursor)
-    page = await ctx.world.nodes.page(position[0] if position else None, args.limit)
+    after = key_before(ctx.world, LISTING, args.cursor)
+    page = await ctx.world.nodes.page(after, args.limit)
     entries = [NodeInfo(**node_fields(row, ctx.world.liveness)) for row in page.rows]
-    if not page.more:
-        return NodeList(entries=entries)
-    cursor = ctx.world.cursors.make(LISTING, [entries[-1].node_slug])
-    return NodeList(entries=entries, next_cursor=cursor)
+    last = [entries[-1].node_slug] if page.more else None
+    return NodeList(entries=entries, **next_cursor(ctx.world, LISTING, last))
 
 
 @family.tool(

@@ -18,6 +18,7 @@ from toolgate.packs.orchestrator.records import (
     Place,
     Record,
 )
+from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
     Deleted,
@@ -30,7 +31,6 @@ from toolgate.packs.orchestrator.tools.values import (
     check_system_writable,
     check_value,
     check_writable,
-    next_cursor,
 )
 from toolgate.packs.orchestrator.vocabulary import RESERVED_PREFERENCES, ScopeType
 from toolgate.packs.orchestrator.world import OrchestratorWorld
@@ -191,13 +191,13 @@ async def list_(ctx: Ctx, args: Listed) -> Preferences:
     """
     place = place_of(args)
     listing = (LISTING, place.scope_type, place.scope_id, args.key_prefix)
-    position = ctx.world.cursors.read(listing, args.cursor)
+    after = key_before(ctx.world, listing, args.cursor)
     if not await _reaches(ctx, place):
         return Preferences(entries=[])
-    after = position[0] if position else None
     page = await ctx.world.preferences.page(place, args.key_prefix, after, args.limit)
     entries = [shown(place, one) for one in page.records]
-    return Preferences(entries=entries, **next_cursor(ctx.world, listing, page))
+    last = [entries[-1].key] if page.more else None
+    return Preferences(entries=entries, **next_cursor(ctx.world, listing, last))
 
 
 @family.tool(

@@ -12,8 +12,9 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, ProjectId
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.denied_projects import find_denied
-from toolgate.packs.orchestrator.work import Row
+from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("projects", ORCHESTRATOR)
@@ -95,17 +96,13 @@ async def get(ctx: Ctx, args: Which) -> Project:
 async def list_(ctx: Ctx, args: Listed) -> Projects:
     """List the user's projects by slug, page by page; none that access rules deny reading."""
     listing = (LISTING, args.q)
-    position = ctx.world.cursors.read(listing, args.cursor)
-    after = position[0] if position else None
+    after = key_before(ctx.world, listing, args.cursor)
     viewer = viewer_of(ctx.principal)
     denied = await find_denied(ctx, viewer, args, READING, "slug")
     found = await ctx.world.work.projects(viewer, args.q, after, args.limit, denied=denied)
     entries = [_project(row) for row in found.rows]
-    if not found.more:
-        return Projects(entries=entries)
-    return Projects(
-        entries=entries, next_cursor=ctx.world.cursors.make(listing, [entries[-1].slug])
-    )
+    last = [entries[-1].slug] if found.more else None
+    return Projects(entries=entries, **next_cursor(ctx.world, listing, last))
 
 
 def _project(row: Row) -> Project:

@@ -28,11 +28,11 @@ from toolgate.packs.orchestrator.pack import (
     Uuid,
     WithoutSecret,
 )
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.skills.store import (
     MOST_SKILLS,
     SYSTEM_SKILL,
     NewSkill,
-    Row,
     SkillChange,
 )
 from toolgate.packs.orchestrator.skills.system_skill import system_content, system_skill

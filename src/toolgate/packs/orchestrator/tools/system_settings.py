@@ -20,6 +20,7 @@ from toolgate.packs.orchestrator.steering import (
     tools_named,
     tools_switched_off,
 )
+from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.tools.values import (
     MOST_VALUE_BYTES,
     ByPrefix,
@@ -33,7 +34,6 @@ from toolgate.packs.orchestrator.tools.values import (
     check_system_writable,
     check_value,
     check_writable,
-    next_cursor,
 )
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -108,11 +108,11 @@ async def get(ctx: Ctx, args: ByKey) -> Setting:
 async def list_(ctx: Ctx, args: ByPrefix) -> Settings:
     """List system settings by key, page by page; large values make a page shorter."""
     listing = (LISTING, args.key_prefix)
-    place = ctx.world.cursors.read(listing, args.cursor)
-    after = place[0] if place else None
+    after = key_before(ctx.world, listing, args.cursor)
     page = await ctx.world.settings.page(SETTINGS, args.key_prefix, after, args.limit)
     entries = [Setting.of(one) for one in page.records]
-    return Settings(entries=entries, **next_cursor(ctx.world, listing, page))
+    last = [entries[-1].key] if page.more else None
+    return Settings(entries=entries, **next_cursor(ctx.world, listing, last))
 
 
 @family.tool(

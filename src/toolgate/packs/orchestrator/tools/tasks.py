@@ -10,8 +10,8 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, Reason, TaskId
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.vocabulary import CLOSED, JobStatus, TaskStatus
-from toolgate.packs.orchestrator.work import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("tasks", ORCHESTRATOR)

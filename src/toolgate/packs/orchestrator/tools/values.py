@@ -1,7 +1,6 @@
 """What tools of settings and of preferences have in common: keys, values and their checks."""
 
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationInfo
@@ -14,12 +13,11 @@ from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.gate.tool import Input, Output
 from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.pack import Paged, Reason
-from toolgate.packs.orchestrator.records import Change, Page, Record, fits
+from toolgate.packs.orchestrator.records import Change, Record, fits
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.tools.kept_values import check_characters
 from toolgate.packs.orchestrator.vocabulary import ValueType
-from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 MOST_KEY = 256
 MOST_VALUE_BYTES = 1024 * 1024
@@ -107,12 +105,6 @@ class StoredValue(Output):
 
 class Nothing(Output):
     """The answer of a tool that has nothing to add."""
-
-
-def next_cursor(world: OrchestratorWorld, listing: Sequence[Any], page: Page) -> dict[str, str]:
-    """Where the page after this one begins; nothing at the end."""
-    last = page.records[-1].key if page.more else None
-    return {} if last is None else {"next_cursor": world.cursors.make(listing, [last])}
 
 
 async def check_value(

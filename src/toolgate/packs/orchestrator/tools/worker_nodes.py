@@ -13,8 +13,9 @@ from toolgate.gate.principal import Role
 from toolgate.gate.scope import Scoped
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.long_texts import examine
-from toolgate.packs.orchestrator.nodes.store import AvailabilityKind, Available, NodeChange, Row
+from toolgate.packs.orchestrator.nodes.store import AvailabilityKind, Available, NodeChange
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.secret_values import redacted
 from toolgate.packs.orchestrator.tools.node_fields import (
     MOST_METADATA_BYTES,

@@ -23,8 +23,8 @@ from toolgate.packs.orchestrator.access_rules import (
 )
 from toolgate.packs.orchestrator.administration import Kind
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, Uuid
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, Removed, listed, needed, shown
-from toolgate.packs.orchestrator.work import Row
 
 family = Family("operator_access", ORCHESTRATOR)
 

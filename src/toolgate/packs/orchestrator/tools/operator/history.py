@@ -10,6 +10,7 @@ from toolgate.gate.tool import Effect, Family, Output
 from toolgate.packs.orchestrator import records
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.records import SETTING
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.skills.store import (
     KEPT_DAYS,
     KEPT_OF_DELETED,
@@ -18,7 +19,6 @@ from toolgate.packs.orchestrator.skills.store import (
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, shown
 from toolgate.packs.orchestrator.tools.values import Key
 from toolgate.packs.orchestrator.vocabulary import ScopeType, ValueType
-from toolgate.packs.orchestrator.work import Row
 
 family = Family("operator_history", ORCHESTRATOR)
 

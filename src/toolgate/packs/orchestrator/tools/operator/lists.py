@@ -12,8 +12,9 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.tool import Output
 from toolgate.packs.orchestrator.administration import Kind
 from toolgate.packs.orchestrator.pack import Paged
+from toolgate.packs.orchestrator.rows import Row
+from toolgate.packs.orchestrator.tools.pages import next_cursor
 from toolgate.packs.orchestrator.vocabulary import HANDLE
-from toolgate.packs.orchestrator.work import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 Ctx = Context[OrchestratorWorld]
@@ -51,9 +52,7 @@ async def listed(
     listing = (f"operator.{kind}", *(f"{name}={value}" for name, value in sorted(given.items())))
     after = ctx.world.cursors.read(listing, args.cursor)
     page = await ctx.world.administration.page(kind, given, after, args.limit)
-    if page.next is None:
-        return list(page.rows), {}
-    return list(page.rows), {"next_cursor": ctx.world.cursors.make(listing, list(page.next))}
+    return list(page.rows), next_cursor(ctx.world, listing, page.next)
 
 
 async def needed(ctx: Ctx, kind: Kind, **key: Any) -> Row:

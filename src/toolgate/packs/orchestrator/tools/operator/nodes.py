@@ -5,8 +5,9 @@ from pydantic import Field
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.nodes.store import MadeNode, NodeChange, Row
+from toolgate.packs.orchestrator.nodes.store import MadeNode, NodeChange
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.node_fields import (
     MOST_METADATA_BYTES,
     NOT_FOUND,

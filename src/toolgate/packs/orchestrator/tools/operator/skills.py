@@ -8,7 +8,8 @@ from toolgate.gate.errors import Conflict
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Reason, Uuid
-from toolgate.packs.orchestrator.skills.store import BY_OPERATOR, Row
+from toolgate.packs.orchestrator.rows import Row
+from toolgate.packs.orchestrator.skills.store import BY_OPERATOR
 from toolgate.packs.orchestrator.skills.text_digests import text_digest
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, needed
 from toolgate.packs.orchestrator.tools.skill_texts import finding_in
