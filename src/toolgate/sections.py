@@ -64,8 +64,8 @@ class LimitSettings(Section):
     calls_per_minute: int = Field(
         default=600,
         ge=0,
-        description="Calls per minute per caller, including lists of tools, resources and prompts; "
-        "0 for no limit.",
+        description="Calls per minute per caller, including lists of tools, resources and prompts, "
+        "and other MCP messages over HTTP; 0 for no limit.",
     )
     tool_calls_per_minute: Numbers = Field(
         default={},

@@ -61,9 +61,10 @@ from toolgate.transports.large_bodies import most_bytes, tool_called
 from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_version
 from toolgate.transports.mcp.large_messages import refusal_of_large
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
+from toolgate.transports.mcp.methods import uncounted_method
 from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
-from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL
+from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL, count_list
 
 new_id = Ids(OF_REQUESTS).new
 MaybeResponse = JsonResponse | Coroutine[Any, Any, JsonResponse] | None
@@ -75,10 +76,14 @@ NOT_JSON = "Content-Type must be application/json. Send the message as JSON, and
 class RequestRefused(Exception):
     """A request that is neither answered here nor given to the SDK."""
 
-    def __init__(self, problem: GateError, response: dict[str, Any]) -> None:
+    def __init__(
+        self, problem: GateError, response: dict[str, Any], *, is_noted: bool = False
+    ) -> None:
         super().__init__(problem.message)
         self.problem = problem
         self.response = response
+        self.is_noted = is_noted
+        """Whether it has been counted and audited."""
 
 
 class Front:
@@ -127,6 +132,7 @@ class Front:
             pending = self._respond(plain, routing, scope[PRINCIPAL], scope[REQUEST_ID])
             if pending is None:
                 _check(routing, message)
+                await self._count(scope, message)
         except RequestRefused as refused:
             return await self._refuse(scope, to, refused)
         if pending is None:
@@ -149,6 +155,22 @@ class Front:
                 with suppress(GateError):  # it is answered; the next is refused unread
                     if waiting := self._gate.limits.admit(scope[PRINCIPAL], ""):
                         await waiting
+
+    async def _count(self, scope: Scope, message: Any) -> None:
+        """Count what nobody else does, and refuse what is one too many."""
+        if (method := uncounted_method(message)) is None:
+            return
+        call = call_of(scope, method, transport=TRANSPORT)
+        try:
+            await self._gate.limits.check_left(call.principal)
+        except GateError as limited:
+            self._gate.note_uncounted(call, limited)
+            error: GateError | None = limited
+        else:
+            error = await count_list(self._gate, call)
+        if error is not None:
+            response = failure(id_of(message), error.rpc, error.message)
+            raise RequestRefused(error, response, is_noted=True)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = scope.get(BODY_LIMIT, self._gate.limits.settings.body_bytes)
@@ -250,8 +272,10 @@ class Front:
     async def _refuse(self, scope: Scope, to: Send, refused: RequestRefused) -> None:
         """Answer what is no message, or that there were too many of these."""
         call, response = call_of(scope, UNREADABLE_TOOL, transport=TRANSPORT), refused.response
-        error = self._gate.refuse(call, refused.problem, UNREADABLE)
-        if isinstance(error, RateLimited):
+        error = refused.problem
+        if not refused.is_noted:
+            error = self._gate.refuse(call, error, UNREADABLE)
+        if error is not refused.problem and isinstance(error, RateLimited):
             response = failure(None, error.rpc, error.message)
         await send_json(to, error.status, response, error_headers(error))
 

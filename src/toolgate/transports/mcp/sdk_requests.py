@@ -19,22 +19,12 @@ from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import NO_RULE
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import BECAME_CALL
+from toolgate.transports.mcp.methods import COUNTED
 from toolgate.transports.refusals import count_list
 from toolgate.transports.stream_credentials import Good
 
 SdkContext = ServerRequestContext[Any]
 
-COUNTED = {
-    "tools/list",
-    "prompts/list",
-    "prompts/get",
-    "resources/list",
-    "resources/templates/list",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "completion/complete",
-}
-"""Requests that are no call of a tool, and cost something: each counts as one."""
 TOO_EARLY = "Invalid request parameters"
 """What the SDK says of a request before `initialize`."""
 INITIALIZE_FIRST = (
