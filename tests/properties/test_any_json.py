@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests import preloaded
 from tests.servers import ROOT, Server, running_server
 from tests.transports.mcp_requests import ERAS, tool_call
 from tests.transports.peers import call
@@ -93,7 +94,7 @@ def process(any_server: Server) -> Iterator[subprocess.Popen[bytes]]:
     variables = {**os.environ, "TOOLGATE_ADMIN_KEY": any_server.admin_key}
     command = [sys.executable, "-m", "toolgate", "mcp", "--data", str(any_server.data)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, env=variables, **pipes) as started:
+    with preloaded.Popen(command, cwd=ROOT, env=variables, **pipes) as started:
         yield started
         assert started.stdin is not None
         started.stdin.close()
