@@ -109,10 +109,10 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 LONGEST = (
-    "test_model_postgresql.py",
-    "test_model_sqlite.py",
+    "test_docs.py",
+    "test_other_clients.py",
     "test_load.py",
-    "test_many_records.py",
+    "test_two_workers.py",
 )
 """Files that take longest; begun last, one of them would keep a single worker busy at the end."""
 
