@@ -98,6 +98,20 @@ def test_ids_that_a_pack_does_not_know_yet_are_warned_of(
     assert cli("keys", "create", "--role", "user", "--user", "carol").err == ""
 
 
+def test_an_id_in_capitals_binds_the_key_to_the_same_task(
+    cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLGATE_PACKS__ENABLED", "orchestrator")
+    assert cli("db", "upgrade").code == 0
+    task = cli("call", "operator.task.create", "prompt=Build").json["result"]["id"]
+    made = cli("keys", "create", "--agent", "worker", "--task", task.upper(), "--json")
+    assert (made.err, made.json["task_id"]) == ("", task)
+    for given in (task, task.upper()):
+        arguments = "--json", f'{{"task_id": "{given}"}}'
+        found = cli("call", "artifact.list", *arguments, "--as", f"key:{made.json['id']}")
+        assert (found.code, found.json["result"]) == (0, {"items": []})
+
+
 @pytest.mark.parametrize("option", ["--project", "--task", "--job"])
 def test_only_the_key_of_an_agent_can_be_bound(cli: Any, option: str) -> None:
     refused = cli("keys", "create", "--role", "admin", option, "x")

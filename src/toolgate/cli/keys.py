@@ -117,13 +117,16 @@ def _check_name(name: str | None) -> str | None:
 
 def _bound_ids(agent: str | None, **options: str | None) -> dict[str, str]:
     """The ids that the key is bound to, by column."""
+    from toolgate.gate.fields import plain_id
+
     for option, value in options.items():
         if value is None:
             continue
         if agent is None:
             raise Stop(f"--{option} is for the key of an agent. Use --agent (pm, pa, worker).")
         _check_id(option, value)
-    return {f"{option}_id": value for option, value in options.items() if value is not None}
+    given = {option: value for option, value in options.items() if value is not None}
+    return {f"{option}_id": plain_id(value) for option, value in given.items()}
 
 
 def _check_id(option: str, value: str | None) -> None:
@@ -142,11 +145,8 @@ async def _warnings(
     idle = agent == "worker" and not {"task_id", "job_id"} & {*ids}
     found = ["a worker's key without --task or --job reaches no task."] if idle else []
     for offer in offers_of(settings):
-        if (ask := offer.unknown_ids) is not None:
-            unknown = await database.read(lambda one, ask=ask: ask(one, ids))
-            named = ((name.removesuffix("_id"), ids[name]) for name in unknown)
-            pack = offer.pack.name
-            found += [f"there is no {kind} {id_} in pack {pack} yet." for kind, id_ in named]
+        if (ask := offer.key_warnings) is not None:
+            found += await database.read(lambda one, ask=ask: ask(one, ids))
     return found
 
 

@@ -176,8 +176,10 @@ async def _problem(app: "App", case: Case) -> str | None:
 
 
 async def _principal(app: "App", values: dict[str, Any]) -> "Principal":
+    from toolgate.gate.fields import plain_id
+
     principal = await principal_named(values["principal"], app.keys)
-    bound = {f"{name}_id": values[name] for name in BOUND if name in values}
+    bound = {f"{name}_id": plain_id(values[name]) for name in BOUND if name in values}
     if bound and principal.agent_type is None:
         option = next(name for name in BOUND if name in values)
         raise Stop(f"{option} binds an agent, and {values['principal']} is none.")

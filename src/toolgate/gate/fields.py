@@ -1,10 +1,18 @@
 """Types of arguments that several packs share."""
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def plain_id(value: str) -> str:
+    """An id as it is stored and compared: a UUID in lower case, any other as it stands."""
+    return value.lower() if UUID.fullmatch(value) else value
 
 
 def whole(value: object) -> object:

@@ -65,8 +65,9 @@ Raises `NotForDemo` where it cannot.
 """
 
 
-UnknownIds = Callable[[Connection, Mapping[str, str]], Sequence[str]]
-"""Of ids by their names (`user_id`, `task_id`, …), the names of those it has no record of.
+KeyWarnings = Callable[[Connection, Mapping[str, str]], Sequence[str]]
+"""Of ids by their names (`user_id`, `task_id`, …), sentences on those for which it has no record,
+and on those that contradict one another.
 
 A name that says nothing to the pack is none of its business.
 """
@@ -100,7 +101,7 @@ class Offer(Generic[World, Settings]):
     """The argument that an HTTP request fills in from its headers."""
     access: AccessCheck[World] | None = None
     """Its own say on a call of its tools, once the arguments are known."""
-    unknown_ids: UnknownIds | None = None
+    key_warnings: KeyWarnings | None = None
     """Asked about the ids of an agent's new key, so that whoever makes it can be warned."""
 
 

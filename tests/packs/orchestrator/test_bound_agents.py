@@ -8,16 +8,19 @@ from tests.packs.orchestrator.calls import (
     BUILD,
     BUILDING,
     OF_ALICE,
+    OF_BOB,
     PA_OF_ALICE,
     PM,
     PM_OF_ALICE,
+    SORT,
+    SORTING,
     WEBSITE,
     refused,
     result,
 )
 
 from toolgate.gate.principal import AgentType, Principal, of_agent
-from toolgate.packs.orchestrator.sql.known_ids import unknown_ids
+from toolgate.packs.orchestrator.sql.key_warnings import key_warnings
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio
@@ -89,10 +92,34 @@ async def test_a_worker_without_task_and_job_reaches_no_task(kit: Kit, user: str
 async def test_the_ids_of_a_key_are_known_where_there_are_records_of_them(kit: Kit) -> None:
     known = {"user_id": "alice", "project_id": WEBSITE, "task_id": BUILD, "job_id": BUILDING}
     read = kit.app.gate.database.read
-    assert await read(lambda one: unknown_ids(one, known | {"node_id": "x"})) == []
+    assert await read(lambda one: key_warnings(one, known | {"node_id": "x"})) == []
     for odd in ("x", BUILD.upper().replace("0", "F"), "long" * 32):
         others = dict.fromkeys(known, odd)
-        assert await read(lambda one, ids=others: unknown_ids(one, ids)) == list(known)
+        told = await read(lambda one, ids=others: key_warnings(one, ids))
+        kinds = [name.removesuffix("_id") for name in known]
+        assert told == [f"there is no {kind} {odd} in pack orchestrator yet." for kind in kinds]
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ({"user_id": "alice", "task_id": SORT}, f"user alice does not reach task {SORT}, so"),
+        ({"user_id": "alice", "job_id": SORTING}, f"user alice does not reach task {SORT}, so"),
+        ({"user_id": "alice", "project_id": OF_BOB}, f"user alice does not reach project {OF_BOB}"),
+        ({"task_id": BUILD, "job_id": SORTING}, f"job {SORTING} is one of task {SORT}, so the key"),
+        ({"task_id": BUILD, "project_id": OF_BOB}, f"task {BUILD} is not in project {OF_BOB}, so"),
+        ({"job_id": BUILDING, "project_id": OF_BOB}, f"task {BUILD} is not in project {OF_BOB}"),
+        ({"user_id": "bob", "task_id": BUILD, "job_id": BUILDING, "project_id": WEBSITE}, None),
+        ({"task_id": SORT, "job_id": SORTING}, None),
+    ],
+    ids=["task", "job", "project", "tasks", "task-project", "job-project", "viewer", "no-user"],
+)
+async def test_ids_of_a_key_that_contradict_one_another_are_told(
+    kit: Kit, ids: dict[str, str], told: str | None
+) -> None:
+    found = await kit.app.gate.database.read(lambda one: key_warnings(one, ids))
+    assert len(found) == (told is not None)
+    assert all(one.startswith(told or "") and one.endswith(".") for one in found)
 
 
 async def test_a_key_of_one_job_does_not_move_its_task(kit: Kit) -> None:

@@ -19,7 +19,7 @@ from toolgate.packs.orchestrator.skills.retention import VersionRetention
 from toolgate.packs.orchestrator.sql.access_rules import SqlAccessRules
 from toolgate.packs.orchestrator.sql.administration import SqlAdministration
 from toolgate.packs.orchestrator.sql.artifacts import SqlArtifacts
-from toolgate.packs.orchestrator.sql.known_ids import unknown_ids
+from toolgate.packs.orchestrator.sql.key_warnings import key_warnings
 from toolgate.packs.orchestrator.sql.models import SqlModels
 from toolgate.packs.orchestrator.sql.nodes import SqlNodes
 from toolgate.packs.orchestrator.sql.records import SqlRecords
@@ -91,7 +91,7 @@ OFFER = Offer(
     ),
     demo=demo.load,
     access=access_check.check,
-    unknown_ids=unknown_ids,
+    key_warnings=key_warnings,
     rules=(resources.files(__name__) / "rules.cedar").read_text(encoding="utf-8"),
     complete=False,
 )

@@ -19,10 +19,10 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
+from toolgate.gate.fields import plain_id
 from toolgate.gate.principal import AgentType
 from toolgate.gate.tool import Input
 from toolgate.packs.orchestrator.access import Viewer
-from toolgate.packs.orchestrator.pack import UUID
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ def _kind(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return value.lower() if isinstance(value, str) and UUID.fullmatch(value) else value
+    return plain_id(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

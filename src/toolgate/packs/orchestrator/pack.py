@@ -1,6 +1,5 @@
 """The pack's name and dialect, and the arguments its tools share."""
 
-import re
 from typing import Annotated, LiteralString
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
@@ -9,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from toolgate.gate.arguments import TOLD_FORMAT, TOLD_PRIVATE
 from toolgate.gate.cursors import MOST_CHARACTERS
 from toolgate.gate.dialects import STATUS
-from toolgate.gate.fields import Whole
+from toolgate.gate.fields import UUID, Whole, plain_id
 from toolgate.gate.scope import Scoped
 from toolgate.gate.tool import Input, Pack
 from toolgate.packs.orchestrator.secret_values import secret_in
@@ -19,7 +18,6 @@ ORCHESTRATOR = Pack(
     "orchestrator", STATUS, "Tasks, projects, preferences and tools of a team of agents."
 )
 
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 MOST_REASON = 1000
 MOST_ID = 256
 MOST_NAME = 200
@@ -33,7 +31,7 @@ def _uuid(value: str, info: ValidationInfo) -> str:
     if not UUID.fullmatch(value):
         told = {"field": info.field_name}
         raise PydanticCustomError(TOLD_FORMAT, "{field} must be a valid UUID", told)
-    return value.lower()
+    return plain_id(value)
 
 
 def _line(value: str, info: ValidationInfo) -> str:
@@ -69,6 +67,9 @@ TaskId = Annotated[Uuid, Scoped("task")]
 JobId = Annotated[Uuid, Scoped("job")]
 RunId = Annotated[Uuid, Scoped("run")]
 ProjectId = Annotated[Uuid, Scoped("project")]
+SomeId = Annotated[str, Field(max_length=MOST_ID), AfterValidator(plain_id)]
+"""Of one of several kinds of records, which may have UUIDs or names."""
+ScopeId = Annotated[SomeId, Field(min_length=1)]
 WithoutSecret = AfterValidator(_without_secret)
 """Of a short text that is kept and that others read; it is searched on the event loop."""
 Line = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_line)]

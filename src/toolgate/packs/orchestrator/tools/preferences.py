@@ -1,6 +1,6 @@
 """Preferences: what a user, group, project or task wants, and what of it applies to a task."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.effective import effective_of
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, TaskId
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, ScopeId, TaskId
 from toolgate.packs.orchestrator.records import (
     MOST_PREFERENCE_BYTES,
     PREFERENCE_QUOTA,
@@ -40,7 +40,6 @@ family = Family("preferences", ORCHESTRATOR)
 LISTING = "db.preference.list"
 
 Ctx = Context[OrchestratorWorld]
-ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 
 
 class InScope(Input):
@@ -335,9 +334,7 @@ def place_of(args: InScope) -> Place:
         return Place("system", "")
     if args.scope_id is None:
         _refuse("missing", "scope_id required when scope_type is not system")
-    scope_id = args.scope_id or ""
-    is_uuid = args.scope_type in ("project", "task")  # the only ids that are taken in capitals
-    return Place(args.scope_type, scope_id.lower() if is_uuid else scope_id)
+    return Place(args.scope_type, args.scope_id or "")
 
 
 def _refuse(rule: str, message: str) -> None:

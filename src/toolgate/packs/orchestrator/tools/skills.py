@@ -19,12 +19,12 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Target
 from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
 from toolgate.packs.orchestrator.pack import (
-    MOST_ID,
     ORCHESTRATOR,
     ForTaskOwner,
     Line,
     NextCursor,
     Paged,
+    ScopeId,
     Uuid,
     WithoutSecret,
 )
@@ -61,7 +61,6 @@ QUOTA = f"A user, group or project, and everybody together, has at most {MOST_SK
 Name = Annotated[Line, WithoutSecret]
 Content = Annotated[str, Field(min_length=1)]
 """Its size is checked before it is examined, which takes time."""
-ScopeId = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
 
 
 class BySkill(ForTaskOwner):

@@ -22,7 +22,7 @@ from toolgate.packs.orchestrator.access_rules import (
     compiled,
 )
 from toolgate.packs.orchestrator.administration import Kind
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, Uuid
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, SomeId, Uuid
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, Removed, listed, needed, shown
 
@@ -53,9 +53,8 @@ class NewRule(Input):
         description="Whom it is about: `system` is every agent, `agent` a type (pm, pa, worker) "
         "or one key.",
     )
-    subject_id: str = Field(
+    subject_id: SomeId = Field(
         default="",
-        max_length=MOST_ID,
         description="The id of the subject; empty for `system`. For `agent` pm, pa, worker or "
         "key:ID.",
     )

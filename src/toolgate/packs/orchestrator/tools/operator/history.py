@@ -8,7 +8,7 @@ from pydantic import Field
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output
 from toolgate.packs.orchestrator import records
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, Uuid
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, SomeId, Uuid
 from toolgate.packs.orchestrator.records import SETTING
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.skills.store import (
@@ -37,9 +37,7 @@ class PreferenceHistory(Paged):
     """Which preference."""
 
     scope_type: ScopeType = Field(description="The kind of scope.")
-    scope_id: str = Field(
-        default="", max_length=MOST_ID, description="The id of the scope; empty for `system`."
-    )
+    scope_id: SomeId = Field(default="", description="The id of the scope; empty for `system`.")
     key: Key = Field(description="The preference's key.")
 
 
