@@ -206,6 +206,11 @@ class KeysOfPacks:
         """End every key of this node; running servers refuse it within a second."""
         self._revoke(connection, keys.c.node_id == node_slug)
 
+    def is_agents(self, connection: Connection, key_id: str) -> bool:
+        """Whether this is the id of an agent's key that nobody has revoked."""
+        of_agent = and_(keys.c.agent_type.is_not(None), keys.c.revoked_at.is_(None))
+        return connection.scalar(select(keys.c.id).where(keys.c.id == key_id, of_agent)) is not None
+
     def revoke_agents(self, connection: Connection, user_id: str) -> None:
         """End the key of every agent that works for this user."""
         self._revoke(connection, and_(keys.c.agent_type.is_not(None), keys.c.user_id == user_id))

@@ -16,6 +16,10 @@ class PackKeys(Protocol):
         """End every key of this node; running servers refuse it within a second."""
         ...
 
+    def is_agents(self, connection: Connection, key_id: str) -> bool:
+        """Whether this is the id of an agent's key that nobody has revoked."""
+        ...
+
     def revoke_agents(self, connection: Connection, user_id: str) -> None:
         """End the key of every agent that works for this user."""
         ...

@@ -23,7 +23,7 @@ from tests.packs.orchestrator.calls import (
 )
 
 from toolgate.db.tables import audit
-from toolgate.gate.principal import Principal
+from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.packs.orchestrator import access_rules as domain
 from toolgate.packs.orchestrator.access_rules import EVERYTHING, NO_RULE
 from toolgate.packs.orchestrator.sql import access_rules as sql_access_rules
@@ -98,11 +98,10 @@ async def test_admins_are_not_subject_to_access_rules(kit: Kit) -> None:
     ("subject_type", "subject_id", "hit", "missed"),
     [
         ("agent", "pa", PA_OF_ALICE, PM_OF_ALICE),
-        ("agent", "key:7", replace(PM, id="key:7"), PM),
         ("user", "bob", PA_OF_BOB, PA_OF_ALICE),
         ("group", "designers", PA_OF_BOB, PA_OF_ALICE),
     ],
-    ids=["type", "key", "user", "group"],
+    ids=["type", "user", "group"],
 )
 async def test_a_rule_is_about_its_subject(
     kit: Kit, subject_type: str, subject_id: str, hit: Any, missed: Any
@@ -111,6 +110,24 @@ async def test_a_rule_is_about_its_subject(
     await rule(kit, effect="deny", resource_pattern="db.project.list", **named)
     await refused(kit, "db.project.list", hit)
     await result(kit, "db.project.list", missed)
+
+
+async def test_a_rule_is_about_one_key(kit: Kit) -> None:
+    made = await kit.app.keys.create(agent_type=AgentType.PM)
+    caller = await kit.app.keys.holder(made.id)
+    assert caller is not None
+    named = {"subject_type": "agent", "subject_id": caller.id}
+    await rule(kit, effect="deny", resource_pattern="db.project.list", **named)
+    await refused(kit, "db.project.list", caller)
+    await result(kit, "db.project.list", PM)
+    by_admin = await kit.app.keys.create(role=Role.ADMIN)
+    await kit.app.keys.revoke(made.id)
+    for key_id in ("nonsense", "", by_admin.id, made.id):
+        given = {"subject_type": "agent", "subject_id": f"key:{key_id}"}
+        error = await refused(
+            kit, "operator.access_rule.create", effect="deny", resource_pattern="db.*", **given
+        )
+        assert error["message"].startswith(f"There is no key '{key_id}' of an agent."), key_id
 
 
 @pytest.mark.parametrize(
@@ -367,3 +384,21 @@ async def test_a_rule_that_would_never_apply_is_refused(kit: Kit) -> None:
     change = {"rule_id": made["id"], "conditions": between}
     error = await refused(kit, "operator.access_rule.update", **change)
     assert never in error["message"]
+
+
+async def test_a_changed_rule_has_no_conditions_that_can_never_hold(kit: Kit) -> None:
+    only_it = {"arguments": {"status": ["canceled"]}}
+    made = await rule(kit, effect="deny", resource_pattern="db.task.*", conditions=only_it)
+    change = {"rule_id": made, "resource_pattern": "db.project.*"}
+    error = await refused(kit, "operator.access_rule.update", **change)
+    assert "no tool of this pattern takes an argument status" in error["message"]
+    changed = await result(kit, "operator.access_rule.update", **change, conditions={})
+    assert (changed["resource_pattern"], changed["conditions"]) == ("db.project.*", {})
+
+
+async def test_the_pattern_that_the_description_names_is_taken(kit: Kit) -> None:
+    tool = kit.app.gate.catalogue.find("operator.access_rule.create")
+    assert tool is not None
+    description = tool.input_schema["properties"]["resource_pattern"]["description"]
+    example = description.split("such as `")[1].split("`")[0]
+    await result(kit, "operator.access_rule.create", effect="deny", resource_pattern=example)

@@ -1,5 +1,6 @@
 """Asks the access rules about a call of an agent, once its arguments are parsed and in scope."""
 
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -12,10 +13,18 @@ from toolgate.packs.orchestrator.access_rules import (
     Attempt,
     Subject,
     SubjectType,
+    named_in_conditions,
     refusing_rule,
 )
 from toolgate.packs.orchestrator.pack import ForTaskOwner
+from toolgate.packs.orchestrator.work import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
+
+CALLERS_ALONE: AbstractSet[SubjectType] = {"system", "agent"}
+"""Subjects that are known without a look at the records."""
+WITH_ANOTHER_NAME: AbstractSet[str] = {"project_id", "slug", "scope", "scope_id"}
+"""Arguments that can be left out, or given in another way, and mean the same."""
+NO_PLACES: Sequence[frozenset[Subject]] = ()
 
 
 async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
@@ -36,36 +45,43 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
         ("agent", principal.agent_type.value),
         ("agent", principal.id),
     }
-    if not types <= {"system", "agent"}:
-        subjects |= await _people_and_places(world, request, types)
-    rules = await world.access_rules.about(frozenset(subjects))
-    attempt = Attempt(INVOKE, request.tool, principal.agent_type, request.arguments)
+    places = NO_PLACES
+    if not types <= CALLERS_ALONE:
+        acting = await _acting(world, request)
+        subjects |= await _people(world, acting, types)
+        if "task" in types or "project" in types:
+            places = await _places(world, request, acting)
+    rules = await world.access_rules.about(frozenset(subjects.union(*places)))
+    arguments: Mapping[str, Any] = vars(request.arguments)
+    if WITH_ANOTHER_NAME & named_in_conditions(rules, request.tool):
+        arguments = await _as_used(world, request)
+    attempt = Attempt(INVOKE, request.tool, principal.agent_type, arguments, places)
     return refusing_rule(rules, attempt)
 
 
-async def _people_and_places(
-    world: OrchestratorWorld, request: AccessRequest, types: AbstractSet[SubjectType]
+async def _people(
+    world: OrchestratorWorld, acting: Viewer, types: AbstractSet[SubjectType]
 ) -> set[Subject]:
-    """The user who acts, with its groups, and what the call is about."""
-    acting = await _acting(world, request)
-    found: set[Subject] = set()
-    if acting.user_id is not None:
-        found.add(("user", acting.user_id))
-        if "group" in types:
-            groups = await world.access_rules.groups_of(acting.user_id)
-            found.update(("group", one) for one in groups)
-    if "task" in types or "project" in types:
-        found |= await _places(world, request, acting)
+    """The user who acts, with its groups."""
+    if acting.user_id is None:
+        return set()
+    found: set[Subject] = {("user", acting.user_id)}
+    if "group" in types:
+        found.update(("group", one) for one in await world.access_rules.groups_of(acting.user_id))
     return found
 
 
 async def _acting(world: OrchestratorWorld, request: AccessRequest) -> Viewer:
     """Who acts, as the tool will have it: the caller, or the owner of the task it is for."""
-    viewer = viewer_of(request.principal)
     if not isinstance(request.arguments, ForTaskOwner):
-        return viewer
-    task = await world.work.task(viewer, request.arguments.task_id)
+        return viewer_of(request.principal)
+    task = await _task_of(world, request)
     return acting_viewer(request.principal, task["created_by"] if task else None)
+
+
+async def _task_of(world: OrchestratorWorld, request: AccessRequest) -> Row | None:
+    """The task that a call is for, if its caller reaches it."""
+    return await world.work.task(viewer_of(request.principal), request.arguments.task_id)
 
 
 def _check_texts(arguments: Any) -> None:
@@ -76,11 +92,13 @@ def _check_texts(arguments: Any) -> None:
             raise InvalidArguments([Problem(name, "format", message)])
 
 
-async def _places(world: OrchestratorWorld, request: AccessRequest, acting: Viewer) -> set[Subject]:
+async def _places(
+    world: OrchestratorWorld, request: AccessRequest, acting: Viewer
+) -> Sequence[frozenset[Subject]]:
     """The tasks and projects that a call is about, as far as its caller reaches them.
 
-    What it does not reach is left to the tool, which does not find it: a refusal would tell that
-    it is there.
+    A task comes with its project: who may do something there may do it with its tasks. What is not
+    reached is left to the tool, which does not find it: a refusal would tell that it is there.
     """
     viewer, ids = viewer_of(request.principal), {**request.principal.bound, **request.ids}
     named = _named_scopes(request.arguments)
@@ -89,21 +107,24 @@ async def _places(world: OrchestratorWorld, request: AccessRequest, acting: View
     if job_id := ids.get("job_id"):
         job = await world.work.job(viewer, job_id)
         tasks.add(job["task_id"] if job else None)
-    places: set[Subject] = set()
+    places: set[frozenset[Subject]] = set()
     for task_id in tasks - {None}:
         task = await world.work.task(viewer, task_id or "")
         if task is not None:
-            places.add(("task", task["id"]))
+            of_task: set[Subject] = {("task", task["id"])}
             if task["project_id"] is not None:
-                places.add(("project", task["project_id"]))
+                of_task.add(("project", task["project_id"]))
+                projects |= {task["project_id"]} if _is_for_tasks_project(request) else set()
+            places.add(frozenset(of_task))
     if skill_id := getattr(request.arguments, "skill_id", None):
-        projects.add(await _project_of_skill(world, acting, skill_id))
+        skill = await world.skills.get(acting, skill_id)
+        projects.add(skill["scope_id"] if skill and skill["scope"] == "project" else None)
     slugs: set[str | None] = {getattr(request.arguments, "slug", None)}
     for project_id, slug in [*((one, None) for one in projects), *((None, one) for one in slugs)]:
         if project_id is not None or slug is not None:
             project = await world.work.project(acting, project_id, slug)
-            places |= {("project", project["id"])} if project else set()
-    return places
+            places |= {frozenset[Subject]({("project", project["id"])})} if project else set()
+    return [*places]
 
 
 def _named_scopes(arguments: Input) -> dict[str, str]:
@@ -113,7 +134,40 @@ def _named_scopes(arguments: Input) -> dict[str, str]:
     return {kind: scope_id} if kind is not None and scope_id else {}
 
 
-async def _project_of_skill(world: OrchestratorWorld, acting: Viewer, skill_id: str) -> str | None:
-    """The project that a skill is for, if it is one that the acting user reads."""
-    skill = await world.skills.get(acting, skill_id)
-    return skill["scope_id"] if skill and skill["scope"] == "project" else None
+def _is_for_tasks_project(request: AccessRequest) -> bool:
+    """Whether a skill is for the project of the task that the call names."""
+    given = vars(request.arguments)
+    return given.get("scope") == "project" and given.get("scope_id", "") is None
+
+
+async def _as_used(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, Any]:
+    """The arguments with what the tool will use where they leave it out or name it otherwise."""
+    given = vars(request.arguments)
+    if "slug" in given:
+        return {**given, **await _project_named(world, request)}
+    if isinstance(request.arguments, ForTaskOwner) and "scope_id" in given:
+        return {**given, **await _scope_of_skill(world, request)}
+    return given
+
+
+async def _project_named(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, str]:
+    """A project by its id and its slug, if the caller reaches it."""
+    given = vars(request.arguments)
+    viewer = viewer_of(request.principal)
+    project = await world.work.project(viewer, given["project_id"], given["slug"])
+    return {"project_id": project["id"], "slug": project["slug"]} if project else {}
+
+
+async def _scope_of_skill(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, Any]:
+    """Whom a skill is for after the call: also where it stays so, or the task says it."""
+    given = vars(request.arguments)
+    acting = await _acting(world, request)
+    if given["scope"] is None:
+        skill = await world.skills.get(acting, given["skill_id"])
+        return {"scope": skill["scope"], "scope_id": skill["scope_id"]} if skill else {}
+    if given["scope_id"] is not None:
+        return {}
+    if given["scope"] == "user":
+        return {"scope_id": acting.user_id}
+    task = await _task_of(world, request) if given["scope"] == "project" else None
+    return {"scope_id": task["project_id"]} if task else {}

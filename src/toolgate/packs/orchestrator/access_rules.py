@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, Field, ValidationError
@@ -39,6 +38,8 @@ EVERYTHING = "00000000-0000-4000-8000-0000000000f1"
 """The rule that every database begins with."""
 NO_RULE = "no-access-rule-allows"
 MOST_PATTERN, MOST_STARS = 256, 4
+MEDIA_TYPE = "content_type"
+"""The argument that is a media type."""
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
 """Python alone would take many more spellings."""
 
@@ -77,7 +78,7 @@ class Conditions(Input):
         left = {name: one for name, one in (self.arguments or {}).items() if name != argument}
         return self.model_copy(update={"arguments": left})
 
-    def hold(self, agent_type: AgentType | None, arguments: Any, now: str) -> bool:
+    def hold(self, agent_type: AgentType | None, arguments: Mapping[str, Any], now: str) -> bool:
         """Whether all of them are met."""
         if self.agent_types is not None and agent_type not in self.agent_types:
             return False
@@ -86,14 +87,24 @@ class Conditions(Input):
         if self.not_after is not None and now > self.not_after:
             return False
         return all(
-            _is_one_of(getattr(arguments, name, None), values)
+            _is_one_of(name, arguments.get(name), values)
             for name, values in (self.arguments or {}).items()
         )
 
 
-def _is_one_of(given: Any, values: Sequence[Scalar]) -> bool:
+def _is_one_of(name: str, given: Any, values: Sequence[Scalar]) -> bool:
     """Compared with their types: 1 is not true, but it is 1.0. Ids may be in capitals."""
+    if name == MEDIA_TYPE and isinstance(given, str):
+        whole = _plain_media_type(given)
+        return any(
+            _plain_media_type(str(one)) in (whole, whole.partition(";")[0]) for one in values
+        )
     return any(_kind(given) == _kind(value) and _plain(given) == _plain(value) for value in values)
+
+
+def _plain_media_type(value: str) -> str:
+    """In any case and spacing it is the same; a rule that names no parameters means all of them."""
+    return value.lower().replace(" ", "")
 
 
 def _kind(value: object) -> str:
@@ -163,20 +174,44 @@ class Attempt:
     action: Action
     resource: str
     agent_type: AgentType | None
-    arguments: Any
+    arguments: Mapping[str, Any]
+    """As the tool will use them."""
+    places: Sequence[frozenset[Subject]] = ()
+    """The tasks and projects that it is about, each as the subjects whose permission is enough."""
 
 
 def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
-    """The rule that refuses an attempt, as the audit names it; rules are in order of rank."""
+    """The rule that refuses an attempt, as the audit names it; rules are in order of rank.
+
+    Who is allowed it by a rule about a place may do it there: every place needs such a rule, unless
+    one about the caller allows it everywhere.
+    """
     now = timestamp()
+    here = frozenset[Subject]().union(*attempt.places)
+    allowed: set[Subject] = set()
     for rule in rules:
         if (
             rule.action == attempt.action
             and rule.pattern.fullmatch(attempt.resource)
             and rule.conditions.hold(attempt.agent_type, attempt.arguments, now)
         ):
-            return None if rule.effect == "allow" else f"access-rule:{rule.id}"
-    return NO_RULE
+            if rule.effect == "deny":
+                return f"access-rule:{rule.id}"
+            if rule.subject not in here:
+                return None
+            allowed.add(rule.subject)
+    everywhere = bool(allowed) and all(place & allowed for place in attempt.places)
+    return None if everywhere else NO_RULE
+
+
+def named_in_conditions(rules: Sequence[AccessRule], resource: str) -> AbstractSet[str]:
+    """The arguments that rules about a resource look at."""
+    return {
+        name
+        for rule in rules
+        if rule.conditions.arguments and rule.pattern.fullmatch(resource)
+        for name in rule.conditions.arguments
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +247,7 @@ def denied_projects(
         given = (rule.conditions.arguments or {}).get(naming)
         rest, project_id = rule.conditions.without(naming), rule.subject[1]
         for one in attempts:
-            about = SimpleNamespace(**{**vars(one.arguments), "project_id": project_id})
+            about = {**one.arguments, "project_id": project_id}
             if (
                 rule.effect == "deny"
                 and rule.action == one.action

@@ -59,6 +59,10 @@ class Administration(Protocol):
         """Change a record; None where there is none."""
         ...
 
+    async def is_agents_key(self, tx: Transaction, key_id: str) -> bool:
+        """Whether an agent holds the key of this id."""
+        ...
+
     async def revoke_keys(self, tx: Transaction, user_id: str) -> None:
         """End the keys of agents that work for a user."""
         ...

@@ -113,6 +113,10 @@ class SqlAdministration:
 
         return await tx.run(work)
 
+    async def is_agents_key(self, tx: Transaction, key_id: str) -> bool:
+        """Whether an agent holds the key of this id."""
+        return await tx.run(lambda connection: self._keys.is_agents(connection, key_id))
+
     async def revoke_keys(self, tx: Transaction, user_id: str) -> None:
         """End the keys of agents that work for a user."""
         await tx.run(lambda connection: self._keys.revoke_agents(connection, user_id))

@@ -60,7 +60,8 @@ def _media_type(value: str, info: ValidationInfo) -> str:
         raise PydanticCustomError(
             TOLD_FORMAT, "{field} must be a media type such as text/markdown", told
         )
-    return value
+    kind, semicolon, parameters = value.partition(";")
+    return f"{kind.lower()}{semicolon}{parameters}"
 
 
 MediaType = Annotated[

@@ -28,5 +28,5 @@ async def find_denied(
     about = await rules.about_projects(viewer)
     if about is None:
         return DeniedProjects(every=True)
-    attempts = [Attempt(INVOKE, tool, agent_type, args) for tool in tools]
+    attempts = [Attempt(INVOKE, tool, agent_type, vars(args)) for tool in tools]
     return DeniedProjects(denied_projects(about, attempts, naming))

@@ -3,7 +3,7 @@
 import uuid
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from toolgate.gate.arguments import nearest
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
@@ -60,7 +60,7 @@ class NewRule(Input):
     )
     action: Action = Field(default=INVOKE, description="What is done.")
     resource_pattern: Pattern = Field(
-        description="With what: a tool's name, `*` for any characters, such as `sandbox.*`."
+        description="With what: a tool's name, `*` for any characters, such as `artifact.*`."
     )
     priority: Priority = Field(
         default=0, description="Of several rules that apply, the highest is named in the audit."
@@ -160,7 +160,8 @@ async def update(ctx: Ctx, args: RuleChange) -> Rule:
     if args.conditions is not None:
         values["conditions"] = _stored(args.conditions)
     old = await needed(ctx, "access_rule", id=args.rule_id)
-    _check_pattern(ctx, args.resource_pattern or old["resource_pattern"], args.conditions)
+    conditions = _kept(old) if args.conditions is None else args.conditions
+    _check_pattern(ctx, args.resource_pattern or old["resource_pattern"], conditions)
     values["updated_by"] = ctx.principal.id
     key = {"id": args.rule_id}
     rule = await ctx.world.administration.update(ctx.tx, "access_rule", key, values)
@@ -221,11 +222,24 @@ async def _check_subject(ctx: Ctx, subject_type: SubjectType, subject_id: str) -
             message = "subject_id must be empty where subject_type is system"
             raise InvalidArguments([Problem("subject_id", "value", message)])
     elif subject_type == "agent":
-        if subject_id not in ("pm", "pa", "worker") and not subject_id.startswith("key:"):
+        kind, _, key_id = subject_id.partition(":")
+        if kind != "key" and subject_id not in ("pm", "pa", "worker"):
             message = "subject_id must be pm, pa, worker or key:ID where subject_type is agent"
             raise InvalidArguments([Problem("subject_id", "value", message)])
+        if kind == "key" and not await ctx.world.administration.is_agents_key(ctx.tx, key_id):
+            raise NotFound(
+                f"There is no key {key_id!r} of an agent. `toolgate keys list` has them."
+            )
     else:
         await needed(ctx, SUBJECT_KINDS[subject_type], id=subject_id)
+
+
+def _kept(rule: Row) -> Conditions | None:
+    """The conditions that a rule has; None where they cannot be read."""
+    try:
+        return Conditions.model_validate(rule["conditions"] or {})
+    except ValidationError:
+        return None
 
 
 def _stored(conditions: Conditions | None) -> dict[str, Any] | None:
