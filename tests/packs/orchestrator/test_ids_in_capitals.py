@@ -28,7 +28,7 @@ from toolgate.testing.kit import ADMIN
 pytestmark = pytest.mark.anyio
 
 RUN = "abcdefab-cdef-4abc-8def-abcdefabcdef"
-IDS = {
+IDS: dict[str, str | list[str]] = {
     "task_id": BUILD,
     "job_id": BUILDING,
     "project_id": WEBSITE,
@@ -60,8 +60,8 @@ CALLERS = {
     "pa": PA_OF_ALICE,
     "worker": WORKER,
 }
-COLUMNS = ("tool_name", "decision", "rule", "error_type")
-COLUMNS += ("task_id", "project_id", "job_id", "run_id")
+IN_AUDIT = ("task_id", "project_id", "job_id", "run_id")
+COLUMNS = ("tool_name", "decision", "rule", "error_type", *IN_AUDIT)
 RULES: dict[str, dict[str, Any] | None] = {
     "none": None,
     "user": {"subject_type": "user", "subject_id": "alice"},
@@ -72,8 +72,8 @@ RULES: dict[str, dict[str, Any] | None] = {
 }
 
 
-def upper(value: Any) -> Any:
-    return [one.upper() for one in value] if isinstance(value, list) else value.upper()
+def upper(value: str | list[str]) -> str | list[str]:
+    return value.upper() if isinstance(value, str) else [one.upper() for one in value]
 
 
 def calls_of(tool: AnyTool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
