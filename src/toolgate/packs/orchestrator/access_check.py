@@ -52,7 +52,7 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
         if "task" in types or "project" in types:
             places = await _places(world, request, acting)
     rules = await world.access_rules.about(frozenset(subjects.union(*places)))
-    arguments: Mapping[str, Any] = vars(request.arguments)
+    arguments: Mapping[str, Any] = _given(request)
     if WITH_ANOTHER_NAME & named_in_conditions(rules, request.tool):
         arguments = await _as_used(world, request)
     attempt = Attempt(INVOKE, request.tool, principal.agent_type, arguments, places)
@@ -129,20 +129,25 @@ async def _places(
 
 def _named_scopes(arguments: Input) -> dict[str, str]:
     """The scope that the arguments of a preference or a skill name."""
-    given: dict[str, Any] = vars(arguments)
+    given = vars(arguments)
     kind, scope_id = given.get("scope_type") or given.get("scope"), given.get("scope_id")
     return {kind: scope_id} if kind is not None and scope_id else {}
 
 
+def _given(request: AccessRequest) -> dict[str, Any]:
+    arguments: Input = request.arguments
+    return vars(arguments)
+
+
 def _is_for_tasks_project(request: AccessRequest) -> bool:
     """Whether a skill is for the project of the task that the call names."""
-    given: dict[str, Any] = vars(request.arguments)
+    given = _given(request)
     return given.get("scope") == "project" and given.get("scope_id", "") is None
 
 
 async def _as_used(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, Any]:
     """The arguments with what the tool will use where they leave it out or name it otherwise."""
-    given: dict[str, Any] = vars(request.arguments)
+    given = _given(request)
     if "slug" in given:
         return {**given, **await _project_named(world, request)}
     if isinstance(request.arguments, ForTaskOwner) and "scope_id" in given:
@@ -152,7 +157,7 @@ async def _as_used(world: OrchestratorWorld, request: AccessRequest) -> Mapping[
 
 async def _project_named(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, str]:
     """A project by its id and its slug, if the caller reaches it."""
-    given: dict[str, Any] = vars(request.arguments)
+    given = _given(request)
     viewer = viewer_of(request.principal)
     project = await world.work.project(viewer, given["project_id"], given["slug"])
     return {"project_id": project["id"], "slug": project["slug"]} if project else {}
@@ -160,7 +165,7 @@ async def _project_named(world: OrchestratorWorld, request: AccessRequest) -> Ma
 
 async def _scope_of_skill(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, Any]:
     """Whom a skill is for after the call: also where it stays so, or the task says it."""
-    given: dict[str, Any] = vars(request.arguments)
+    given = _given(request)
     acting = await _acting(world, request)
     if given["scope"] is None:
         skill = await world.skills.get(acting, given["skill_id"])
