@@ -17,7 +17,7 @@ from toolgate.packs.orchestrator.access_rules import (
     refusing_rule,
 )
 from toolgate.packs.orchestrator.pack import ForTaskOwner
-from toolgate.packs.orchestrator.work import Row
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 CALLERS_ALONE: AbstractSet[SubjectType] = {"system", "agent"}
