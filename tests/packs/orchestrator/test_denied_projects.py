@@ -170,4 +170,5 @@ async def test_rules_are_read_once_and_not_at_all_where_none_is_about_projects(k
     await slugs(kit)
     with noted_statements() as after:
         await slugs(kit)
-    assert len(after) == len(before)
+    # The audit writes beside the calls, whenever it likes.
+    assert [one for one in (*before, *after) if "orchestrator_access_rules" in one] == []
