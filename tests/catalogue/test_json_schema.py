@@ -7,6 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema_specifications import REGISTRY
 from tests.catalogue.test_every_tool import subschemas
+from tests.needed_packs import needs_pack
 
 from toolgate import packs
 from toolgate.gate.arguments import parse
@@ -73,6 +74,7 @@ def rules_broken(tool: AnyTool, name: str, value: float) -> set[str]:
     return set()
 
 
+@needs_pack("orchestrator")
 def test_the_bounds_of_a_version_are_listed() -> None:
     tool = CATALOGUE.find("db.preference.update")
     assert tool is not None

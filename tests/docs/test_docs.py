@@ -15,6 +15,7 @@ from docs.generate import ENDPOINTS, FOLDER, error_classes, stale, subcommands
 from tests.docs.pages import PAGES, ROOT, blocks, fits, links
 from tests.docs.shell import Shell
 from tests.gate.tools import shipped, words
+from tests.needed_packs import needs_pack
 from tests.patience import PATIENT
 from typer.main import get_command
 
@@ -40,7 +41,13 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", RUN, ids=name_of)
+def marked(page: Path) -> Any:
+    """A page, which may show what a pack that can be taken out does."""
+    shown = any("orchestrator" in block.text for block in blocks(page))
+    return pytest.param(page, marks=needs_pack("orchestrator")) if shown else page
+
+
+@pytest.mark.parametrize("page", [*map(marked, RUN)], ids=name_of)
 def test_what_a_page_shows_is_what_happens(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -70,7 +77,7 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [*map(marked, PAGES)], ids=name_of)
 def test_every_block_of_data_can_be_read(page: Path) -> None:
     for block in blocks(page):
         match block.language:
@@ -124,6 +131,7 @@ def test_every_link_among_the_tools_leads_to_one() -> None:
     assert set(re.findall(r"\]\(#([^)]+)\)", page)) - anchors == set()
 
 
+@needs_pack("orchestrator")
 def test_what_agents_cannot_do_names_a_tool_for_every_record() -> None:
     rows = re.findall(r"^\| (\w+) \| (.+) \| (.+) \|$", reference("tools.md"), re.MULTILINE)
     told = {kind: (agents, others) for kind, agents, others in rows if "`](#" in agents}

@@ -77,4 +77,5 @@ def tree_without(pack: str, folder: Path) -> Tree:
     loader.write_text(unnamed, encoding="utf-8")
     tree = Tree(folder)
     tree.run("-m", "docs.generate")
+    tree.run("-m", "docs.house")
     return tree
