@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.needed_packs import needs_pack
 
 from toolgate import packs
 from toolgate.document_stores import uses_firestore
@@ -445,6 +446,7 @@ def test_no_secret_is_told_when_its_setting_is_wrong(name: str) -> None:
     assert "a-secret" not in told
 
 
+@needs_pack("orchestrator")
 def test_worker_processes_get_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLGATE_HANDED_DOWN", "")
     flags = {name: value for name, (_, value) in VALUES.items()}

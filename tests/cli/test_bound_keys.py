@@ -98,6 +98,7 @@ def test_ids_that_a_pack_does_not_know_yet_are_warned_of(
     assert cli("keys", "create", "--role", "user", "--user", "carol").err == ""
 
 
+@needs_pack("orchestrator")
 def test_an_id_in_capitals_binds_the_key_to_the_same_task(
     cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +125,7 @@ def test_only_the_key_of_an_agent_can_be_bound(cli: Any, option: str) -> None:
     assert cli("keys", "list", "--json").json == []
 
 
+@needs_pack("orchestrator")
 @pytest.mark.usefixtures("scoped_tool")
 def test_a_call_as_a_bound_key_finds_only_what_it_is_bound_to(cli: Any, key: Made) -> None:
     found = cli("call", "artifact.list", "task_id=t1", "--as", f"key:{key.id}")
@@ -134,6 +136,7 @@ def test_a_call_as_a_bound_key_finds_only_what_it_is_bound_to(cli: Any, key: Mad
     assert cli("call", "artifact.list", "task_id=t2", "--as", "agent:worker").code == 0
 
 
+@needs_pack("orchestrator")
 @pytest.mark.usefixtures("scoped_tool")
 def test_why_says_what_a_key_is_bound_to(cli: Any, key: Made) -> None:
     bound = cli("why", f"key:{key.id}", "artifact.list", "--json")

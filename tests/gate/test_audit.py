@@ -22,6 +22,7 @@ from tests.gate.tools import (
     only_row,
     storing,
 )
+from tests.needed_packs import needs_pack
 from tests.patience import PATIENT
 
 from toolgate.gate.calls import Call
@@ -84,6 +85,7 @@ async def kit(tmp_path: Path, database_url: str) -> AsyncIterator[Kit]:
 # The row --------------------------------------------------------------------------------------
 
 
+@needs_pack("orchestrator")
 async def test_a_row_says_who_called_what_when_and_how_it_was_decided(kit: Kit) -> None:
     await kit.call("help.get", WORKER)
     row = await only_row(kit)
