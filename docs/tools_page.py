@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from docs.markdown import Row, fenced, page, table
 from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
+from toolgate.gate.schema_fields import fields_in, resolved
 from toolgate.transports.http import PREFIX, route_of
 
 GROUP = re.compile(r"\{([a-z_.]+)\.\*\}")
@@ -99,8 +100,8 @@ def _routes(tool: AnyTool) -> str:
     return f"routes {every_tool} and `{route_of(tool)}`" if tool.route else f"route {every_tool}"
 
 
-def _fields(heading: str, schema: Mapping[str, Any]) -> str:
-    rows = list(_rows(schema, schema, ""))
+def _fields(heading: str, schema: dict[str, Any]) -> str:
+    rows = list(_rows(schema))
     if not rows:
         return f"{heading}: none."
     told = table(("name", "type", "required", "default", "meaning"), rows)
@@ -108,29 +109,15 @@ def _fields(heading: str, schema: Mapping[str, Any]) -> str:
     return f"{heading}:\n\n{told}" + ("\n\nAlso the document's own fields." if rest else "")
 
 
-def _rows(schema: Mapping[str, Any], root: Mapping[str, Any], before: str) -> Iterator[Row]:
-    required = schema.get("required", ())
-    for name, one in schema.get("properties", {}).items():
+def _rows(schema: dict[str, Any]) -> Iterator[Row]:
+    for path, one, required in fields_in(schema):
         default = f"`{json.dumps(one['default'])}`" if one.get("default") is not None else ""
-        needed = "yes" if name in required else "no"
-        yield f"`{before}{name}`", _type(one, root), needed, default, one.get("description", "")
-        for part in _inner(one, root):
-            yield from _rows(part, root, f"{before}{name}[].")
+        needed = "yes" if required else "no"
+        yield f"`{path}`", _type(one, schema), needed, default, one.get("description", "")
 
 
-def _inner(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The objects inside a list."""
-    for option in (schema, *schema.get("anyOf", ())):
-        if "$ref" in (items := option.get("items", {})):
-            yield _resolved(items, root)
-
-
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    return root["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-
-
-def _type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
-    schema = _resolved(schema, root)
+def _type(schema: dict[str, Any], root: dict[str, Any]) -> str:
+    schema = resolved(schema, root)
     if "anyOf" in schema:
         return " or ".join(_type(one, root) for one in schema["anyOf"])
     kind = schema.get("contentEncoding") or schema.get("type", "any")

@@ -20,6 +20,8 @@ NUMBER = "a whole number, 0 or more"
 NUMBERS = f"a table of names, each with {NUMBER}"
 STEPS = {
     "admin_key": " `openssl rand -hex 32` makes one.",
+    "blobs.url": " BUCKET has 3 to 63 characters of a-z, 0-9, dots and -; a file's path begins "
+    "with /.",
     "outbound.allow": " Each is HOST:PORT, as in intranet.example:8443.",
 }
 

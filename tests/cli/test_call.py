@@ -287,3 +287,17 @@ def test_why_with_its_arguments_the_wrong_way_round_is_told_the_right_one(cli: A
     ended = cli("why", "get_document", "user")
     assert ended.code == 2
     assert "The principal comes first: `toolgate why user get_document`." in ended.err
+
+
+@pytest.mark.usefixtures("data")
+def test_arguments_of_why_that_are_no_json_are_told_with_an_example(cli: Any) -> None:
+    ended = cli("why", "user", "get_document", "--args", "document_id=x")
+    assert ended.code == 2
+    assert """Write it like --args '{"task_id": "…"}'.""" in ended.err
+
+
+@pytest.mark.usefixtures("data")
+def test_the_fields_of_objects_within_an_answer_are_shown(cli: Any) -> None:
+    shown = cli("tools", "show", "query_collection").out
+    assert "data[].id" in shown
+    assert "filters[].operator" in shown

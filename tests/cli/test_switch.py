@@ -37,6 +37,10 @@ def test_what_is_switched_off_is_listed_hidden_and_audited(cli: Any) -> None:
     shown = {tool["name"] for tool in cli("tools", "--json").json["tools"]}
     assert "list_collections" in shown
     assert not shown & {"get_document", "search_entities"}
+    (row,) = [one for one in cli("tools").out.splitlines() if one.startswith("get_document ")]
+    assert row.endswith("(off: switched off)")
+    assert "(off: switched off; `toolgate why" in cli("tools", "show", "get_document").out
+    assert "(off" not in cli("tools", "show", "list_collections").out
     assert cli("switch", "on", "content").out == "content is switched on.\n"
     assert cli("switch", "on", "get_document").code == 0
     assert cli("why", "admin", "get_document").code == 0
@@ -73,6 +77,9 @@ def test_a_wrong_name_is_told_with_the_next_step(cli: Any, tmp_path: Path) -> No
     wrong = cli("switch", "off", "get_documents")
     assert wrong.code == 2
     assert "There is no tool 'get_documents'. Did you mean get_document" in wrong.err
+    pack = cli("switch", "off", "apdata")
+    assert "There is no tool or pack 'apdata'. Did you mean appdata?" in pack.err
+    assert "there are no patterns here" in cli("switch", "off", "get_*").err
     idle = cli("switch", "on", "get_document")
     assert (idle.code, "is not switched off" in idle.err) == (2, True)
     (tmp_path / "toolgate.toml").write_text('[policy]\ndisabled = ["get_document"]\n')

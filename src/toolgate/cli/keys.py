@@ -178,7 +178,8 @@ def days(text: str) -> float:
     match = DURATION.fullmatch(text)
     if not match:
         raise Stop(
-            f"--expires {text!r} is not a duration. Write days, hours or minutes: 90d, 12h, 30m."
+            f"--expires {text!r} is not a duration. Write days, hours or minutes, 1 to 999999 of "
+            "them: 90d, 12h, 30m."
         )
     return int(match[1]) / IN_A_DAY[match[2]]
 

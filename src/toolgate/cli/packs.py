@@ -1,11 +1,12 @@
 """`toolgate packs`: which packs there are, from where, and what they cost a model to read."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_settings
-from toolgate.cli.output import say_json, table
+from toolgate.cli.output import say, say_json, table
 
 if TYPE_CHECKING:
     from toolgate.gate.offer import AnyOffer
@@ -25,19 +26,25 @@ def packs(
 
     settings = command_settings(ctx, config, data)
     enabled = {offer.pack.name: offer for offer in packs.offers(settings.packs.enabled)}
-    rows = [_describe(name, source, enabled.get(name)) for name, source in packs.sources()]
+    known = {offer.pack.name: offer for offer in packs.offers(packs.SHIPPED)} | enabled
+    rows = [
+        {**_describe(name, source, known.get(name)), "enabled": name in enabled}
+        for name, source in packs.sources()
+    ]
     if as_json:
         return say_json({"packs": rows})
     columns = ("name", "from", "enabled", "tools", "tokens", "summary")
     table(columns, ([_cell(row[column]) for column in columns] for row in rows))
+    if len(enabled) < len(rows):
+        names = json.dumps([*enabled, *(row["name"] for row in rows if not row["enabled"])])
+        say(f"\nThe setting packs.enabled names those that are enabled; all are {names}.")
 
 
 def _describe(name: str, source: str, offer: "AnyOffer | None") -> dict[str, Any]:
-    """One pack; of those that are not enabled only the name is known, they are not imported."""
+    """One pack; of others' packs that are not enabled only the name is known: no import."""
     return {
         "name": name,
         "from": source,
-        "enabled": offer is not None,
         "tools": len(offer.tools) if offer else None,
         "tokens": _tokens(offer) if offer else None,
         "summary": offer.pack.summary if offer else None,

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,6 +47,11 @@ def off(
     packs = {tool.pack.name for tool in catalogue}
     if name not in packs and name in known_names():
         raise Stop(f"Pack {name} is not enabled (setting packs.enabled): all its tools are off.")
+    if "*" in name:
+        raise Stop(f"{name!r}: there are no patterns here. Name one tool, or a pack for all of it.")
+    near = get_close_matches(name, packs, n=1, cutoff=0.8)
+    if near and name not in packs and catalogue.find(name) is None:
+        raise Stop(f"There is no tool or pack {name!r}. Did you mean {near[0]}?")
     full_name = name if name in packs else tool_named(catalogue, name, settings).name
     changed = _switch(settings, full_name, off=True)
     if as_json:

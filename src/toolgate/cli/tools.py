@@ -65,7 +65,7 @@ def tools(
     if as_json:
         from toolgate.transports.http import tool_description
 
-        return say_json({"tools": [tool_description(tool) for tool, _ in listed]})
+        return say_json({"tools": [tool_description(tool) for tool, one in listed if one.visible]})
     if not listed:
         return say("No tools.")
     rows = (_row(tool, decision, tool.name in replaced) for tool, decision in listed)
@@ -73,19 +73,26 @@ def tools(
 
 
 def _row(tool: "AnyTool", decision: "Decision", replaces: bool) -> tuple[str, ...]:
-    off = "" if decision.allowed else f" (off: {decision.rule})"
+    off = "" if decision.allowed else f" (off: {_cause(decision)})"
     instead = " (replaces the built-in tool)" if replaces else ""
     return (tool.name, tool.pack.name, tool.role, tool.effect, f"{tool.title}{instead}{off}")
 
 
+def _cause(decision: "Decision") -> str:
+    return "switched off" if decision.off else decision.rule
+
+
 async def _visible(settings: "Settings", principal: str) -> "tuple[Listed, Collection[str]]":
-    """The tools a principal sees, and the names of those that took a built-in one's place."""
+    """The tools a principal sees, and the names of those that took a built-in one's place.
+
+    Those too that it would see if they were not switched off: they exist for who switches them.
+    """
     from toolgate.app import opened
 
     async with opened(settings, existing=True) as app:
         who = await principal_named(principal, app.keys)
         every = [(tool, app.gate.policy.decide(who, tool)) for tool in app.gate.catalogue]
-        visible = [(tool, decision) for tool, decision in every if decision.visible]
+        visible = [(tool, one) for tool, one in every if one.visible or one.off]
         return visible, app.gate.catalogue.replaced.keys()
 
 
@@ -127,7 +134,9 @@ def show(
     description = tool_description(tool) | {"example": example}
     if as_json or group_options(ctx).as_json:
         return say_json(description)
-    say(f"{strong(tool.name)}: {tool.title}\n\n{tool.description}\n")
+    (off,) = (decision.off for one, decision in listed if one is tool)
+    step = f" (off: switched off; `toolgate why admin {tool.name}` says by what)" if off else ""
+    say(f"{strong(tool.name)}: {tool.title}{step}\n\n{tool.description}\n")
     definitions(
         {name: str(description[name]) for name in ("pack", "family", "role", "effect", "route")}
     )
@@ -189,21 +198,22 @@ def hint_for(name: str, tools: "Iterable[AnyTool]", settings: "Settings") -> str
 
 
 def _show_fields(heading: str, schema: dict[str, Any], attachment: str | None = None) -> None:
-    fields: dict[str, Any] = schema.get("properties", {})
+    from toolgate.gate.schema_fields import fields_in
+
+    fields = list(fields_in(schema))
     say(f"\n{heading}{'' if fields else ': none'}")
     if not fields:
         return
-    required = schema.get("required", ())
     table(
         ("name", "type", "required", "meaning"),
         [
             (
-                name,
-                "attachment" if name == attachment else type_of(one),
-                "yes" if name in required else "no",
+                path,
+                "attachment" if path.rpartition(".")[2] == attachment else type_of(one),
+                "yes" if required else "no",
                 one.get("description", ""),
             )
-            for name, one in fields.items()
+            for path, one, required in fields
         ],
     )
 

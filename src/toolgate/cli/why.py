@@ -17,6 +17,7 @@ from toolgate.cli.switch import cause_in_words
 from toolgate.cli.tools import tool_named
 
 if TYPE_CHECKING:
+    from toolgate.app import App
     from toolgate.gate.catalogue import AnyTool
     from toolgate.gate.explanations import Explanation
     from toolgate.settings import Settings
@@ -32,6 +33,7 @@ NO_TEXT = {
     "policy-error": "A rule could not be evaluated, so the answer is no.",
     "no-access-rule-allows": "No access rule allows it: `toolgate call operator.access_rule.list`.",
 }
+EXAMPLE = """Write it like --args '{"task_id": "…"}'."""
 OUT_OF_SCOPE = "out-of-scope"
 
 
@@ -68,10 +70,13 @@ def why(
                 "only": answer.only,
                 "notes": answer.notes,
                 "failures": answer.failures,
+                "access_rule": answer.access_rule,
             }
         )
     else:
         _explain(principal, tool, answer.explanation, with_arguments=parsed is not None)
+        if answer.access_rule:
+            definitions(answer.access_rule)
         if text := _rule_text(settings, answer.explanation.rule):
             say("\n" + "\n".join(f"    {line}" for line in text.splitlines()))
         if allowed and parsed is None:
@@ -95,15 +100,17 @@ class Answer:
     notes: list[str]
     """What else decides."""
     failures: list[str]
+    access_rule: dict[str, str] | None
+    """What the rule of a pack says that decides, where one does."""
 
 
 def _parse(arguments: str) -> dict[str, Any]:
     try:
         parsed = json.loads(arguments)
     except ValueError as problem:
-        raise Stop(f"--args is not JSON: {problem}.") from None
+        raise Stop(f"--args is not JSON: {problem}. {EXAMPLE}") from None
     if not isinstance(parsed, dict):
-        raise Stop('--args must be a JSON object, such as \'{"task_id": "…"}\'.')
+        raise Stop(f"--args must be a JSON object. {EXAMPLE}")
     return cast("dict[str, Any]", parsed)
 
 
@@ -126,7 +133,19 @@ async def _answer(
             cause := cause_in_words(settings, live, tool.name, tool)
         ):
             notes.append(f"It is switched off {cause}.")
-        return Answer(explanation, who.scope, only, notes, list(app.gate.policy.failures))
+        failures = list(app.gate.policy.failures)
+        said = await _access_rule(app, tool, explanation.rule)
+        return Answer(explanation, who.scope, only, notes, failures, said)
+
+
+async def _access_rule(app: "App", tool: "AnyTool", rule: str) -> dict[str, str] | None:
+    """What a rule of the tool's pack says, if one decides."""
+    from toolgate.app import offers_of
+
+    offers = [one for one in offers_of(app.settings) if one.pack.name == tool.pack.name]
+    if not offers or offers[0].access_rule is None:
+        return None
+    return await offers[0].access_rule(app.worlds[tool.pack.name].world, rule)
 
 
 def _notes(

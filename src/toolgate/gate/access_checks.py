@@ -39,5 +39,7 @@ class AccessRequest(NamedTuple):
                 self.ids[column] = ",".join([*map(printable, names[:MOST_NAMES]), *more])
 
 
+RuleDescription = Callable[[World, str], Awaitable[dict[str, str] | None]]
+"""What a rule that the check names says, for an operator who asks; None where it is not known."""
 AccessCheck = Callable[[World, AccessRequest], Awaitable[str | None]]
 """The rule that refuses the call, as the audit names it, or None where it is allowed."""

@@ -177,7 +177,7 @@ def unknown_argument(name: str, names: list[str], within: str = "") -> Problem:
     It is told with the nearest that there is.
     """
     inside = f"{within}." if within else ""
-    near = nearest(name, names)
+    near = _with_part(name, names) or nearest(name, names)
     hint = f"Did you mean '{inside}{near}'?" if near else ""
     whose = f" of {within}" if within else ""
     none = f"{within} takes no others." if within else "This tool takes none."
@@ -185,6 +185,28 @@ def unknown_argument(name: str, names: list[str], within: str = "") -> Problem:
     field = f"{inside}{name}"
     message = " ".join(part for part in (f"Unknown argument {field!r}.", hint, valid) if part)
     return Problem(field, "unknown", message, suggestion=hint or valid)
+
+
+def _with_part(name: str, names: Iterable[str]) -> str | None:
+    """The first name that this one is a word of: `version` of `expected_version`."""
+    return next((one for one in names if name in one.split("_")), None)
+
+
+def options_of(tool: AnyTool, argument: str) -> list[Any] | None:
+    """The values that an argument may have, where its schema lists them."""
+    schema: dict[str, Any] = tool.input_schema
+    left, found = [schema["properties"].get(argument, {})], list[Any]()
+    while left:
+        one = left.pop()
+        if "$ref" in one:
+            one = schema["$defs"][one["$ref"].rpartition("/")[2]]
+        if "anyOf" in one:
+            left += one["anyOf"]
+        elif "enum" in one or "const" in one:
+            found += one.get("enum", [one.get("const")])
+        elif one.get("type") != "null":
+            return None
+    return found
 
 
 def nearest(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from toolgate.db.engine import Database
 from toolgate.db.schemas import Schema
-from toolgate.gate.access_checks import AccessCheck
+from toolgate.gate.access_checks import AccessCheck, RuleDescription
 from toolgate.gate.context import World
 from toolgate.gate.cursors import Cursors
 from toolgate.gate.epochs import Epoch
@@ -101,6 +101,8 @@ class Offer(Generic[World, Settings]):
     """The argument that an HTTP request fills in from its headers."""
     access: AccessCheck[World] | None = None
     """Its own say on a call of its tools, once the arguments are known."""
+    access_rule: RuleDescription[World] | None = None
+    """What one of the rules says that `access` names."""
     key_warnings: KeyWarnings | None = None
     """Asked about the ids of an agent's new key, so that whoever makes it can be warned."""
 

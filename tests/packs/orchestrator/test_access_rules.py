@@ -185,12 +185,12 @@ async def test_conditions_narrow_a_rule(kit: Kit) -> None:
 
 
 async def test_a_rule_holds_between_its_moments(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    between = {"not_before": "2026-01-01T00:00:00Z", "not_after": "2026-06-30T00:00:00Z"}
+    between = {"not_before": "2126-01-01T00:00:00Z", "not_after": "2126-06-30T00:00:00Z"}
     await only(kit, effect="allow", resource_pattern="*", conditions=between)
     for now, allowed in (
-        ("2025-12-31T23:59:59.000000Z", False),
-        ("2026-03-01T00:00:00.000000Z", True),
-        ("2026-07-01T00:00:00.000000Z", False),
+        ("2125-12-31T23:59:59.000000Z", False),
+        ("2126-03-01T00:00:00.000000Z", True),
+        ("2126-07-01T00:00:00.000000Z", False),
     ):
         monkeypatch.setattr(domain, "timestamp", lambda now=now: now)
         outcome = await kit.call("db.task.get", PM, task_id=BUILD)

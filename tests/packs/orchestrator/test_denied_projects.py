@@ -36,8 +36,8 @@ RULES: Mapping[str, tuple[dict[str, Any], bool]] = {
     "allows": ({"resource_pattern": "*", "effect": "allow"}, False),
     "this-type": ({"resource_pattern": "*", "conditions": {"agent_types": ["pm"]}}, True),
     "another-type": ({"resource_pattern": "*", "conditions": {"agent_types": ["pa"]}}, False),
-    "past": (
-        {"resource_pattern": "*", "conditions": {"not_after": "2020-01-01T00:00:00Z"}},
+    "not-yet": (
+        {"resource_pattern": "*", "conditions": {"not_before": "2126-01-01T00:00:00Z"}},
         False,
     ),
     "its-id": (

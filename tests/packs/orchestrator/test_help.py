@@ -67,10 +67,36 @@ async def test_a_tool_that_is_switched_off_has_no_page(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../settings", "guides/../overview", "/etc/passwd", "guides", "tools/", "overview"]
+    "path", ["../settings", "guides/../overview", "/etc/passwd", "guides", "tools/"]
 )
 async def test_a_path_leads_to_a_page_or_nowhere(kit: Kit, path: str) -> None:
     assert (await refused(kit, "help.get", task_id=BUILD, path=path))["type"] == "not_found"
+
+
+@pytest.mark.parametrize("argument", ["topic", "path"])
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        ("db.task.get", "tools/db.task.get"),
+        ("tools/db.task.get", "tools/db.task.get"),
+        ("Tools/DB.task.get", "tools/db.task.get"),
+        ("guides/tasks", "guides/tasks"),
+        ("Tasks", "guides/tasks"),
+        ("errors", "guides/errors"),
+    ],
+)
+async def test_either_argument_takes_a_topic_and_a_path(
+    kit: Kit, argument: str, asked: str, path: str
+) -> None:
+    assert (await page(kit, **{argument: asked}))["path"] == path
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"), [("db.task.gte", "db.task.get"), ("guides/taks", "tasks")]
+)
+async def test_the_nearest_topic_is_told(kit: Kit, asked: str, near: str) -> None:
+    error = await refused(kit, "help.get", task_id=BUILD, topic=asked)
+    assert error["message"] == f"There is no help on {asked!r}. Did you mean {near}?"
 
 
 async def test_topic_and_path_are_not_given_together(kit: Kit) -> None:

@@ -76,9 +76,13 @@ async def test_a_user_comes_with_a_project_and_agents_work_for_it(kit: Kit) -> N
         ("user.create", {"user_id": "alice", "display_name": "A"}, "There is a user 'alice'"),
         ("group.create", {"group_id": "designers", "display_name": "D"}, "There is a group"),
         ("project.create", {"slug": "website", "display_name": "W"}, "There is a project"),
-        ("user.delete", {"user_id": "alice"}, "It is in use by"),
-        ("group.delete", {"group_id": "designers"}, "It is in use by members"),
-        ("project.delete", {"project_id": WEBSITE}, "It is in use by"),
+        (
+            "user.delete",
+            {"user_id": "alice"},
+            "User 'alice' is in use by tasks, so it stays. Tasks are never deleted.",
+        ),
+        ("group.delete", {"group_id": "designers"}, "Group 'designers' is in use by members"),
+        ("project.delete", {"project_id": WEBSITE}, f"Project '{WEBSITE}' is in use by"),
     ],
 )
 async def test_what_is_there_or_in_use_is_a_conflict(
@@ -312,3 +316,44 @@ async def test_the_keys_of_a_users_agents_end_with_the_user(kit: Kit) -> None:
     await result(kit, "operator.user.delete", user_id="carol")
     assert await keys.holder(agent.id) is None
     assert await keys.holder(person.id) is not None, "her own key is another pack's affair"
+
+
+async def test_who_has_tasks_stays_and_what_to_do_instead_is_told(kit: Kit) -> None:
+    await result(kit, "operator.user.create", user_id="erin", display_name="Erin")
+    await result(kit, "operator.task.create", prompt="Write.", user_id="erin")
+    error = await refused(kit, "operator.user.delete", user_id="erin")
+    assert error["message"].startswith("User 'erin' is in use by tasks, so it stays. Tasks are ")
+    assert "toolgate keys revoke" in error["message"]
+    assert "is_active=false" in error["message"]
+    listed = (await result(kit, "operator.project.list"))["entries"]
+    (own,) = [one["id"] for one in listed if one["slug"] == "default-erin"]
+    await result(kit, "operator.task.create", prompt="Write.", user_id="erin", project_id=own)
+    error = await refused(kit, "operator.user.delete", user_id="erin")
+    told = f"User 'erin' stays, with its default project. Project '{own}' is in use by tasks"
+    assert error["message"].startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "what"),
+    [
+        ("group.list_members", {"group_id": "nope"}, "group 'nope'"),
+        ("group.list_members", {"user_id": "nope"}, "user 'nope'"),
+        ("role_binding.list", {"project_id": ABSENT}, f"project '{ABSENT}'"),
+        ("role_binding.list", {"subject_id": "nope"}, "user or group 'nope'"),
+        ("task.list", {"user_id": "nope"}, "user 'nope'"),
+        ("task.list", {"project_id": ABSENT}, f"project '{ABSENT}'"),
+        ("job.list", {"task_id": ABSENT}, f"task '{ABSENT}'"),
+        ("skill.versions", {"skill_id": ABSENT}, f"skill '{ABSENT}'"),
+        ("system_setting.history", {"key": "no.such"}, "system setting 'no.such'"),
+        (
+            "preference.history",
+            {"scope_type": "user", "scope_id": "alice", "key": "no.such"},
+            "preference 'no.such'",
+        ),
+    ],
+)
+async def test_a_list_about_what_does_not_exist_is_not_found(
+    kit: Kit, tool: str, arguments: dict[str, Any], what: str
+) -> None:
+    error = await refused(kit, f"operator.{tool}", **arguments)
+    assert (error["type"], error["message"]) == ("not_found", f"There is no {what}.")

@@ -58,6 +58,10 @@ def test_why_asks_the_access_rules_too(team: Any, key: str) -> None:
     rule = made.json["result"]["id"]
     ended = team("why", f"key:{key}", "db.task.get", "--args", f'{{"task_id": "{TASK}"}}', "--json")
     assert (ended.code, ended.json["rule"]) == (3, f"access-rule:{rule}")
+    assert ended.json["access_rule"]["subject"] == f"agent key:{key}"
+    told = team("why", f"key:{key}", "db.task.get", "--args", f'{{"task_id": "{TASK}"}}').out
+    assert "db.task.*" in told
+    assert f"toolgate call operator.access_rule.delete rule_id={rule}" in told
     assert ended.json["says"] == DENIED
     alone = team("why", f"key:{key}", "db.task.get")  # the rules of Cedar
     assert alone.code == 0

@@ -91,6 +91,7 @@ OFFER = Offer(
     ),
     demo=demo.load,
     access=access_check.check,
+    access_rule=access_check.describe,
     key_warnings=key_warnings,
     rules=(resources.files(__name__) / "rules.cedar").read_text(encoding="utf-8"),
     complete=False,

@@ -1,5 +1,6 @@
 """Asks the access rules about a call of an agent, once its arguments are parsed and in scope."""
 
+import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -10,6 +11,7 @@ from toolgate.gate.tool import Input
 from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
 from toolgate.packs.orchestrator.access_rules import (
     INVOKE,
+    NAMED,
     Attempt,
     Subject,
     SubjectType,
@@ -57,6 +59,22 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
         arguments = await _as_used(world, request)
     attempt = Attempt(INVOKE, request.tool, principal.agent_type, arguments, places)
     return refusing_rule(rules, attempt)
+
+
+async def describe(world: OrchestratorWorld, rule: str) -> dict[str, str] | None:
+    """What an access rule says, and how to end it."""
+    id = rule.removeprefix(NAMED)
+    found = await world.administration.page("access_rule", {"id": id}, None, 1)
+    if id == rule or not found.rows:
+        return None
+    row = found.rows[0]
+    return {
+        "effect": row["effect"],
+        "subject": f"{row['subject_type']} {row['subject_id']}".strip(),
+        "pattern": row["resource_pattern"],
+        "conditions": json.dumps(row["conditions"] or {}),
+        "to delete it": f"toolgate call operator.access_rule.delete rule_id={id}",
+    }
 
 
 async def _people(

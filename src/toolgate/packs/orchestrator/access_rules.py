@@ -36,6 +36,8 @@ RESOURCE_TYPES: Mapping[Action, str] = {INVOKE: "mcp.tool"}
 
 EVERYTHING = "00000000-0000-4000-8000-0000000000f1"
 """The rule that every database begins with."""
+NAMED = "access-rule:"
+"""How the audit names a rule, before its id."""
 NO_RULE = "no-access-rule-allows"
 MOST_PATTERN, MOST_STARS = 256, 4
 MEDIA_TYPE = "content_type"
@@ -196,7 +198,7 @@ def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
             and rule.conditions.hold(attempt.agent_type, attempt.arguments, now)
         ):
             if rule.effect == "deny":
-                return f"access-rule:{rule.id}"
+                return f"{NAMED}{rule.id}"
             if rule.subject not in here:
                 return None
             allowed.add(rule.subject)

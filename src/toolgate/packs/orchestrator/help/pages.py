@@ -54,6 +54,12 @@ def page_at(path: str, tools: Sequence[AnyTool]) -> tuple[str, str] | None:
     return found if found is not None and found[0] == path else None
 
 
+def topics(tools: Sequence[AnyTool]) -> list[str]:
+    """What somebody who sees these tools finds help on."""
+    spaces = dict.fromkeys(tool.namespace for tool in tools)
+    return [*(tool.name for tool in tools), *readable(tools), *spaces]
+
+
 def readable(tools: Sequence[AnyTool]) -> list[str]:
     """The guides for somebody who sees these tools."""
     spaces = {tool.namespace for tool in tools}

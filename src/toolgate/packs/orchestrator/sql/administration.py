@@ -52,6 +52,17 @@ ORDERS: Mapping[Kind, tuple[str, ...]] = {
 """Where records are not in the order of their keys."""
 
 
+STEPS = {
+    "tasks": "Tasks are never deleted. End what its agents do: revoke their keys (`toolgate keys "
+    "list`, `toolgate keys revoke ID`), or make the project inactive (operator.project.update with "
+    "is_active=false).",
+    "members": "Take its members out first (operator.group.remove_member).",
+    "role bindings": "Take its roles away first (operator.role_binding.remove).",
+    "skills": "Delete its skills first (skills.delete).",
+}
+"""What to do where others need a record, by who needs it."""
+
+
 class SqlAdministration:
     """Reads and stores records of every kind."""
 
@@ -141,10 +152,17 @@ class SqlAdministration:
             for other, using in _users_of(table, key):
                 if connection.scalar(select(exists().where(using))):
                     what = other.name.removeprefix("orchestrator_").replace("_", " ")
-                    raise Conflict(f"It is in use by {what}. Delete or change these first.")
+                    raise Conflict(_in_use(kind, key, what))
             return bool(connection.execute(delete(table).where(*_equal(table, key))).rowcount)
 
         return await tx.run(work)
+
+
+def _in_use(kind: Kind, key: Mapping[str, Any], what: str) -> str:
+    """Why a record stays, and what to do."""
+    name = f"{kind.replace('_', ' ').capitalize()} {' and '.join(map(repr, key.values()))}"
+    step = STEPS.get(what, f"{what.capitalize()} come first: delete or change them.")
+    return f"{name} is in use by {what}, so it stays. {step}"
 
 
 def _order(kind: Kind) -> list[Any]:

@@ -4,12 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
+from toolgate.gate.arguments import nearest, shorten
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.access import viewer_of
-from toolgate.packs.orchestrator.help.pages import OVERVIEW, page_at, page_of
+from toolgate.packs.orchestrator.help.pages import OVERVIEW, page_at, page_of, topics
 from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, TaskId
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -24,10 +25,12 @@ class Question(Input):
 
     task_id: TaskId = Field(description="The task that this is for.")
     topic: Text | None = Field(
-        default=None, description="A tool's name, a group of tools, or a guide; not with path."
+        default=None,
+        description="A tool's name, a group of tools, or a guide, or the path of its page.",
     )
     path: Text | None = Field(
-        default=None, description="The path of a page, such as guides/tasks; not with topic."
+        default=None,
+        description="The path of a page, such as guides/tasks, or its topic; not with topic.",
     )
 
 
@@ -58,13 +61,13 @@ async def get(ctx: Context[OrchestratorWorld], args: Question) -> HelpPage:
     if await ctx.world.work.task(viewer_of(ctx.principal), args.task_id) is None:
         raise NotFound(NO_TASK)
     tools = ctx.world.tools.visible(ctx.principal)
-    if args.path is not None:
-        found = page_at(args.path, tools)
-    else:
-        found = page_of(args.topic or OVERVIEW, tools)
+    what = (args.topic or args.path or OVERVIEW).strip().lower()
+    found = page_at(what, tools) if "/" in what else page_of(what, tools)
     if found is None:
-        what = args.topic or args.path
-        if args.topic is not None and ctx.world.tools.is_off(ctx.principal, args.topic):
-            raise NotFound(f"{args.topic} is switched off by an operator.")
-        raise NotFound(f"There is no help on {what!r}. Leave it out to see what there is.")
+        name = what.removeprefix("tools/")
+        if ctx.world.tools.is_off(ctx.principal, name):
+            raise NotFound(f"{name} is switched off by an operator.")
+        near = nearest(what.rpartition("/")[2], topics(tools))
+        hint = f"Did you mean {near}?" if near else "Leave it out to see what there is."
+        raise NotFound(f"There is no help on {shorten(what)!r}. {hint}")
     return HelpPage(path=found[0], content=found[1])

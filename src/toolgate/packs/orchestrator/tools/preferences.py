@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
+from toolgate.gate.arguments import shorten
 from toolgate.gate.context import Context
 from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, Problem
 from toolgate.gate.fields import Whole
@@ -18,6 +19,7 @@ from toolgate.packs.orchestrator.records import (
     Place,
     Record,
 )
+from toolgate.packs.orchestrator.steering import RESERVED as STEERING
 from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
@@ -367,6 +369,12 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
 
 
 async def _check(args: NewPreference) -> None:
+    if f"{args.key}.".startswith(STEERING):
+        message = (
+            f"key {shorten(args.key)} is a system setting, and a preference of this name would "
+            "change nothing. Use db.system_setting.create or db.system_setting.update"
+        )
+        raise InvalidArguments([Problem("key", "value", message)])
     most = MOST_PREFERENCE_BYTES
     await check_value(args.key, args.value, args.value_type, nullable=True, most_bytes=most)
 

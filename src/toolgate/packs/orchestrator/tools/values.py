@@ -154,7 +154,8 @@ def check_system_writable(principal: Principal) -> None:
     if not of_system or principal.bound:
         raise Forbidden(
             "What is the whole system's can be changed by an admin, or by a project manager whose "
-            "key has neither a user nor a bound id. Use the scope of your user, project or task.",
+            "key has neither a user nor a bound id. Use db.preference.* with the scope of your "
+            "user, project or task.",
             rule="system-scope",
         )
 

@@ -1,12 +1,15 @@
 """Access rules: what single agents, users, groups, projects and tasks may do."""
 
 import uuid
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from toolgate.gate.arguments import nearest
-from toolgate.gate.errors import InvalidArguments, NotFound, Problem
+from toolgate.gate.arguments import nearest, options_of
+from toolgate.gate.audit_records import timestamp
+from toolgate.gate.catalogue import AnyTool
+from toolgate.gate.errors import Conflict, InvalidArguments, NotFound, Problem
 from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
@@ -18,6 +21,7 @@ from toolgate.packs.orchestrator.access_rules import (
     Action,
     Conditions,
     RuleEffect,
+    Scalar,
     SubjectType,
     compiled,
 )
@@ -40,6 +44,8 @@ SUBJECT_KINDS: dict[SubjectType, Kind] = {
     "project": "project",
     "task": "task",
 }
+MOST_ALIKE = 100
+"""Rules about the same subject and pattern that a new one is compared with."""
 Pattern = Annotated[str, Field(min_length=1, max_length=MOST_PATTERN)]
 Priority = Annotated[int, Between(-1_000_000, 1_000_000)]
 
@@ -130,10 +136,12 @@ async def create(ctx: Ctx, args: NewRule) -> Rule:
     """
     _check_pattern(ctx, args.resource_pattern, args.conditions)
     await _check_subject(ctx, args.subject_type, args.subject_id)
+    conditions = _stored(args.conditions)
+    await _check_new(ctx, args, conditions or {})
     row = {
         **args.model_dump(exclude={"conditions"}),
         "id": str(uuid.uuid4()),
-        "conditions": _stored(args.conditions),
+        "conditions": conditions,
         "updated_by": ctx.principal.id,
     }
     rule = await ctx.world.administration.create(ctx.tx, "access_rule", row)
@@ -209,11 +217,41 @@ def _check_pattern(ctx: Ctx, pattern: str, conditions: Conditions | None) -> Non
         hint = f". Did you mean {near}?" if near else ""
         message = f"no tool of this pattern takes an argument {unknown[0]}{hint}"
         raise InvalidArguments([Problem("conditions", "value", message)])
+    if conditions:
+        _check_values(fitting, conditions.arguments or {})
     if not fitting:
-        near = nearest(pattern.rstrip("*").rstrip("."), names)
+        groups = dict.fromkeys(name.rpartition(".")[0] for name in names if "." in name)
+        near = nearest(pattern, [*names, *(f"{group}.*" for group in groups)])
         hint = f". Did you mean {near}?" if near else ""
         message = f"resource_pattern fits no tool{hint}"
         raise InvalidArguments([Problem("resource_pattern", "value", message)])
+
+
+def _check_values(tools: Sequence[AnyTool], arguments: Mapping[str, Sequence[Scalar]]) -> None:
+    """A value that none of the tools takes would never be given."""
+    for name, values in arguments.items():
+        options = [options_of(tool, name) for tool in tools if name in tool.input.model_fields]
+        if None in options:
+            continue  # one of them takes any
+        known = list(dict.fromkeys(value for some in options for value in some or ()))
+        if unknown := [value for value in values if value not in known]:
+            message = (
+                f"conditions.arguments.{name} is never {unknown[0]!r}: it is one of "
+                f"{', '.join(map(str, known))}"
+            )
+            raise InvalidArguments([Problem("conditions", "value", message)])
+
+
+async def _check_new(ctx: Ctx, args: NewRule, conditions: dict[str, Any]) -> None:
+    """A rule that is there already would change nothing, and stay when one of them is deleted."""
+    where = args.model_dump(exclude={"conditions", "priority"})
+    page = await ctx.world.administration.page("access_rule", where, None, MOST_ALIKE)
+    for row in page.rows:
+        if (row["conditions"] or {}) == conditions:
+            raise Conflict(
+                f"There is such a rule already, {row['id']} (priority {row['priority']}). "
+                "operator.access_rule.update changes it."
+            )
 
 
 async def _check_subject(ctx: Ctx, subject_type: SubjectType, subject_id: str) -> None:
@@ -221,6 +259,9 @@ async def _check_subject(ctx: Ctx, subject_type: SubjectType, subject_id: str) -
         if subject_id:
             message = "subject_id must be empty where subject_type is system"
             raise InvalidArguments([Problem("subject_id", "value", message)])
+    elif not subject_id:
+        message = f"subject_id is required where subject_type is {subject_type}"
+        raise InvalidArguments([Problem("subject_id", "missing", message)])
     elif subject_type == "agent":
         kind, _, key_id = subject_id.partition(":")
         if kind != "key" and subject_id not in ("pm", "pa", "worker"):
@@ -247,6 +288,9 @@ def _stored(conditions: Conditions | None) -> dict[str, Any] | None:
         first, last = conditions.not_before, conditions.not_after
         if first is not None and last is not None and first > last:
             message = "conditions.not_before is after not_after, so the rule would never apply"
+            raise InvalidArguments([Problem("conditions", "value", message)])
+        if last is not None and last < timestamp():
+            message = "conditions.not_after has passed, so the rule would never apply"
             raise InvalidArguments([Problem("conditions", "value", message)])
     return conditions.model_dump(exclude_none=True) if conditions else None
 

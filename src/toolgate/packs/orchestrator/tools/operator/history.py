@@ -5,18 +5,19 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
+from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output
 from toolgate.packs.orchestrator import records
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, SomeId, Uuid
-from toolgate.packs.orchestrator.records import SETTING
+from toolgate.packs.orchestrator.records import SETTING, SETTINGS, Place
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.skills.store import (
     KEPT_DAYS,
     KEPT_OF_DELETED,
     KEPT_VERSIONS,
 )
-from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, shown
+from toolgate.packs.orchestrator.tools.operator.lists import Ctx, known, listed, shown
 from toolgate.packs.orchestrator.tools.values import Key
 from toolgate.packs.orchestrator.vocabulary import ScopeType, ValueType
 
@@ -103,6 +104,8 @@ async def setting(ctx: Ctx, args: SettingHistory) -> Changes:
     """Show the last changes of a system setting, oldest first."""
     where = {"scope_type": SETTING, "scope_id": "", "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
+    if not rows and not args.cursor and not await ctx.world.settings.get(SETTINGS, args.key):
+        raise NotFound(f"There is no system setting {args.key!r}.")
     return Changes(entries=[_change(row) for row in rows], **more)
 
 
@@ -118,6 +121,9 @@ async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
     """Show the last changes of a preference, oldest first."""
     where = {"scope_type": args.scope_type, "scope_id": args.scope_id, "key": args.key}
     rows, more = await listed(ctx, "change", args, where)
+    place = Place(args.scope_type, args.scope_id)
+    if not rows and not args.cursor and not await ctx.world.preferences.get(place, args.key):
+        raise NotFound(f"There is no preference {args.key!r}.")
     return Changes(entries=[_change(row) for row in rows], **more)
 
 
@@ -132,6 +138,8 @@ async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
 async def skill(ctx: Ctx, args: SkillHistory) -> Versions:
     """Show the last versions of a skill, oldest first."""
     rows, more = await listed(ctx, "skill_version", args, {"skill_id": args.skill_id})
+    if not rows and not args.cursor:
+        await known(ctx, "skill", args.skill_id)
     return Versions(entries=[shown(Version, row) for row in rows], **more)
 
 

@@ -19,6 +19,7 @@ from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 Ctx = Context[OrchestratorWorld]
 MOST_HANDLE = 64
+EXAMPLES = {"slug": "newsletter", "group_id": "writers", "node_id": "node-1"}
 MOST_NAME = 200
 MOST_TEXT = 64 * 1024
 
@@ -27,8 +28,9 @@ def _handle(value: str, info: ValidationInfo) -> str:
     if not HANDLE.fullmatch(value):
         raise PydanticCustomError(
             TOLD_FORMAT,
-            "{field} must be a-z, 0-9, dots, _ and - with a letter or digit first, such as alice",
-            {"field": info.field_name},
+            "{field} must be a-z, 0-9, dots, _ and - with a letter or digit first, such as "
+            "{example}",
+            {"field": info.field_name, "example": EXAMPLES.get(info.field_name or "", "alice")},
         )
     return value
 
@@ -62,6 +64,17 @@ async def needed(ctx: Ctx, kind: Kind, **key: Any) -> Row:
         named = " and ".join(repr(value) for value in key.values())
         raise NotFound(f"There is no {kind.replace('_', ' ')} {named}.")
     return row
+
+
+async def known(ctx: Ctx, kind: Kind, id: str | None) -> None:
+    """Raise `NotFound` where a list is asked for what belongs to a record that does not exist."""
+    if id is not None and not await is_known(ctx, kind, id):
+        raise NotFound(f"There is no {kind.replace('_', ' ')} {id!r}.")
+
+
+async def is_known(ctx: Ctx, kind: Kind, id: str) -> bool:
+    """Whether there is a record of this id."""
+    return bool((await ctx.world.administration.page(kind, {"id": id}, None, 1)).rows)
 
 
 def shown(model: type[One], row: Mapping[str, Any]) -> One:

@@ -14,6 +14,7 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
     Handle,
     Name,
     Removed,
+    known,
     listed,
     needed,
     shown,
@@ -154,7 +155,11 @@ async def delete_user(ctx: Ctx, args: ByUser) -> Removed:
     store = ctx.world.administration
     default = await store.find(ctx.tx, "project", {"default_of": args.user_id})
     if default is not None:
-        await store.delete(ctx.tx, "project", {"id": default["id"]})
+        try:
+            await store.delete(ctx.tx, "project", {"id": default["id"]})
+        except Conflict as used:
+            message = f"User {args.user_id!r} stays, with its default project. {used.message}"
+            raise Conflict(message) from None
         await clear_scope(ctx, "project", default["id"])
     await store.delete(ctx.tx, "user", {"id": args.user_id})
     await clear_scope(ctx, "user", args.user_id)
@@ -248,6 +253,8 @@ async def remove_member(ctx: Ctx, args: Membership) -> Removed:
 )
 async def list_members(ctx: Ctx, args: MembersListed) -> Members:
     """List who is in which group."""
+    await known(ctx, "group", args.group_id)
+    await known(ctx, "user", args.user_id)
     where = {"group_id": args.group_id, "user_id": args.user_id}
     rows, more = await listed(ctx, "member", args, where)
     return Members(entries=[shown(Member, row) for row in rows], **more)

@@ -8,6 +8,7 @@ from pydantic import Field
 from toolgate.gate.errors import Conflict, InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
+from toolgate.packs.orchestrator.administration import Kind
 from toolgate.packs.orchestrator.folding import folded
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
 from toolgate.packs.orchestrator.tools.kept_values import check_kept
@@ -17,6 +18,8 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
     Name,
     Removed,
     Text,
+    is_known,
+    known,
     listed,
     needed,
     shown,
@@ -217,6 +220,11 @@ async def remove_binding(ctx: Ctx, args: Holder) -> Removed:
 @family.tool("operator.role_binding.list", role=Role.ADMIN, effect=Effect.READ, title="List roles")
 async def list_bindings(ctx: Ctx, args: BindingsListed) -> Bindings:
     """List who has which role in which project."""
+    await known(ctx, "project", args.project_id)
+    subject = args.subject_id
+    kinds: tuple[Kind, ...] = ("user", "group")
+    if subject is not None and not any([await is_known(ctx, kind, subject) for kind in kinds]):
+        raise NotFound(f"There is no user or group {subject!r}.")
     where = {"project_id": args.project_id, "subject_id": args.subject_id}
     rows, more = await listed(ctx, "role_binding", args, where)
     return Bindings(entries=[shown(Binding, row) for row in rows], **more)

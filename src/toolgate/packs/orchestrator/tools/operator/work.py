@@ -19,6 +19,7 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
     Ctx,
     Handle,
     Text,
+    known,
     listed,
     needed,
 )
@@ -159,6 +160,8 @@ async def _check_dependencies(ctx: Ctx, task_ids: list[str]) -> None:
 @family.tool("operator.task.list", role=Role.ADMIN, effect=Effect.READ, title="List tasks")
 async def list_tasks(ctx: Ctx, args: TasksListed) -> Tasks:
     """List all tasks, oldest first."""
+    await known(ctx, "user", args.user_id)
+    await known(ctx, "project", args.project_id)
     where = {
         "status": args.status,
         "created_by": args.user_id,
@@ -206,6 +209,7 @@ async def create_job(ctx: Ctx, args: NewJob) -> Job:
 @family.tool("operator.job.list", role=Role.ADMIN, effect=Effect.READ, title="List jobs")
 async def list_jobs(ctx: Ctx, args: JobsListed) -> Jobs:
     """List all jobs, oldest first; one whose lease has run out is shown so."""
+    await known(ctx, "task", args.task_id)
     where = {"status": args.status, "task_id": args.task_id}
     rows, more = await listed(ctx, "job", args, where)
     return Jobs(entries=[job_of(ctx.world.work.job_now(row)) for row in rows], **more)
