@@ -279,6 +279,20 @@ async def test_a_caller_whose_body_is_too_large_may_send_all_of_it_and_then_read
         assert (await line.ask(written(web, tool_call(MODERN, "echo", {})))).status == 200
 
 
+async def test_who_wants_no_more_than_one_answer_may_send_all_before_it_reads_it(
+    web: Web, knowing: Line
+) -> None:
+    size = LIMITS.body_bytes + 10
+    knowing.feed(large(web, size).replace(b"\r\nhost", b"\r\nconnection: close\r\nhost"))
+    assert (await knowing.reply()).status == 413
+    assert (knowing.pipe.ended, knowing.pipe.closed) == (True, False)
+    knowing.feed(b"y" * (size - 1))
+    assert not knowing.pipe.closed
+    knowing.feed(b"y" + HEALTH)
+    assert knowing.pipe.closed
+    assert not knowing.pipe.written
+
+
 async def test_what_is_thrown_away_for_a_caller_is_bounded_too(web: Web, line: Line) -> None:
     line.feed(large(web, 99 * LIMITS.body_bytes))
     assert (await line.reply()).status == 413

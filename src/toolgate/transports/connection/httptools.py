@@ -1,18 +1,33 @@
 """uvicorn's connections with httptools' parser, within limits."""
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from toolgate.transports.asgi import Scope, body_length
+from toolgate.transports.asgi import LARGE, PRINCIPAL, Scope, body_length
 from toolgate.transports.connection.limited import NO_TUNNEL, TOO_LARGE, TOO_LONG, Limited, Phase
 
 MAX_PIPELINED = 16
 """Past so many requests behind the one that is being answered, no more are parsed: each takes a
 hundred times the memory of its bytes."""
 INVALID = "Invalid HTTP request received."
+
+
+@dataclass(frozen=True, slots=True)
+class LingeringTransport:
+    """What the answer to a request with a large body is written to (RFC 9112, 9.6)."""
+
+    transport: asyncio.Transport
+    close: Callable[[], None]
+
+    def write(self, data: bytes) -> None:
+        """Send some of it."""
+        self.transport.write(data)
 
 
 class TooManyHeaders(Exception):
@@ -26,6 +41,8 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
     """Whether a head or a part of a body was completed since this was last looked at."""
     _running: RequestResponseCycle | None = None
     """The request that is being answered; `cycle` is the one that was read last."""
+    _ends_with_body = False
+    """Whether the last answer is sent, and nothing is awaited but the rest of its request."""
     _unreadable: str | None = None
     """What is said of the bytes behind the last request, once that one has its answer."""
 
@@ -151,6 +168,8 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
             return
         super().on_headers_complete()
         self._body_left = body_length(self.scope) or 0
+        if self._body_left > LARGE:
+            self.cycle.transport = cast(Any, LingeringTransport(self.transport, self._close_later))
         self.headers = []  # what comes now are trailers: not the request's, and not more of them
         self._progress = True
         self._expect(Phase.BODY, self._limits.body_seconds)
@@ -169,5 +188,20 @@ class LimitedHttpTools(Limited, HttpToolsProtocol):  # pyright: ignore[reportInc
         self.headers = []
         self._progress = True
         self._phase = Phase.IDLE
-        if self.cycle.response_complete:
+        if self._ends_with_body:
+            self._phase = Phase.REFUSED
+            self.transport.close()
+        elif self.cycle.response_complete:
             self._expect_next()
+
+    def _close_later(self) -> None:
+        """Close after the last answer; where a caller still sends its body, once that has come.
+
+        To close at once would be to reset the connection, and the answer would be lost.
+        """
+        if self._phase is not Phase.BODY or PRINCIPAL not in self._noted:
+            return self.transport.close()
+        self._ends_with_body = True
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        return None
