@@ -22,6 +22,7 @@ from tests.transports.mcp_requests import (
 from tests.transports.peers import message, piped
 
 from toolgate.gate.attachments import URI, uri_of
+from toolgate.gate.live_switches import store_switches
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Route, ToolLimits
 
@@ -310,6 +311,45 @@ async def test_a_hidden_tool_has_no_attachments_on_stdio(web: Web, era: str) -> 
         absent = await peer.ask(message("resources/read", era=era, uri=uri_of("absent", ONE)))
     assert hidden["error"]["code"] == absent["error"]["code"]
     assert hidden["error"]["message"] == f"Resource not found: {LINK['uri']}"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_audit_has_the_tool_of_an_attachment_and_not_its_arguments(
+    web: Web, era: str
+) -> None:
+    odd = {
+        "file.get": uri_of("file.get", ONE),
+        "absent.get": uri_of("absent.get", ONE),
+        "plain": uri_of("plain", ONE),
+        "shared.get": f"{URI}shared.get/{'e30' * 9}!",
+        "other.get": uri_of("other.get", ONE).replace("toolgate", "TOOLGATE"),
+        URI: f"{URI}/{'e30' * 9}",
+    }
+    async with web.client("user") as client:
+        for uri in odd.values():
+            answer = await request(era, "resources/read", {"uri": uri}).send(client)
+            assert "Resource not found" in answer.text, uri
+    rows = (await web.kit.audit_rows())[-len(odd) :]
+    assert sorted(row["tool_name"] for row in rows) == sorted(odd)
+    assert {row["decision"] for row in rows} == {"deny"}
+    assert {row["error_type"] for row in rows} == {"not_found"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_attachment_of_a_tool_that_is_switched_off_is_audited_as_such(
+    tmp_path_factory: pytest.TempPathFactory, era: str
+) -> None:
+    folder = tmp_path_factory.mktemp("off")
+    async with opened_web(folder, offer(Folder().tool())) as web, web.client() as client:
+        database = web.kit.app.gate.database
+        off = {"file.get": ["a test"]}
+        await database.write(lambda one: store_switches(one, "test", off))
+        await web.kit.app.gate.switches.read_if_changed()
+        answer = await request(era, "resources/read", {"uri": LINK["uri"]}).send(client)
+        assert "switched off" in message_of(answer)["error"]["message"]
+        row = (await web.kit.audit_rows())[-1]
+    told = (row["tool_name"], row["rule"], row["error_type"])
+    assert told == ("file.get", "tool-switched-off", "tool_disabled")
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -6,8 +6,8 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolgate.gate.attachments import linked_call
-from toolgate.gate.errors import RateLimited, printable
+from toolgate.gate.attachments import audited_name, linked_call
+from toolgate.gate.errors import RateLimited, UnknownTool, printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.attachments import hold
 from toolgate.transports.mcp.listing import visible_resources
@@ -49,12 +49,14 @@ class ResourceHandlers:
         self, raw: SdkContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         """What the tool behind an address answers."""
-        found = self._declared(raw, params.uri) or self._attachment(raw, params.uri)
+        found = self._declared(raw, params.uri) or self._attachment(params.uri)
         if found is None:
-            raise self._requests.not_found(raw, params.uri, _no_resource(params.uri))
+            raise self._not_found(raw, params.uri)
         tool, arguments, mime_type = found
         call = self._requests.call_of(raw, tool, arguments)
         outcome = await self._requests.gate.execute(call)
+        if isinstance(outcome.error, UnknownTool):
+            raise _no_resource(params.uri)
         if outcome.error:
             limited = isinstance(outcome.error, RateLimited)
             code = outcome.error.rpc if limited else types.INVALID_PARAMS
@@ -78,23 +80,24 @@ class ResourceHandlers:
                 return one.tool, arguments, one.mime_type
         return None
 
-    def _attachment(self, raw: SdkContext, uri: str) -> Behind | None:
-        """The call behind the URI of an attachment; none of a tool that the caller cannot see."""
-        name, arguments = linked_call(uri) or ("", {})
-        gate = self._requests.gate
-        tool = gate.catalogue.find(name)
-        if tool is None or tool.attachment_field is None:
+    def _attachment(self, uri: str) -> Behind | None:
+        """The call behind the URI of an attachment; the gate decides on it, and audits it."""
+        call = linked_call(uri)
+        if call is None:
             return None
-        if not gate.policy.decide(self._requests.principal(raw), tool).visible:
-            return None
-        return tool.name, arguments, "application/json"
+        tool = self._requests.gate.catalogue.find(call[0])
+        has_none = tool is not None and tool.attachment_field is None
+        return None if has_none else (*call, "application/json")
+
+    def _not_found(self, raw: SdkContext, uri: str) -> MCPError:
+        return self._requests.not_found(raw, audited_name(uri), _no_resource(uri))
 
     async def subscribe(
         self, raw: SdkContext, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Accept interest in an address the caller may read; what never changes is never sent."""
         if not self._may_read(raw, params.uri):
-            raise self._requests.not_found(raw, params.uri, _no_resource(params.uri))
+            raise self._not_found(raw, params.uri)
         return types.EmptyResult()
 
     def allowed_subscriptions(
