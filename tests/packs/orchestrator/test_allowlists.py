@@ -58,31 +58,56 @@ OWN: dict[str, dict[str, str]] = {
 }
 SCOPES = {
     "user": {"own": "alice", "foreign": "bob", "absent": "eve"},
-    "group": {"foreign": "designers", "absent": "eves"},
+    "group": {"own": "writers", "foreign": "designers", "absent": "eves"},
     "project": OWN["project_id"],
     "task": OWN["task_id"],
 }
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "artifact.put": {"path": "a.txt", "content_bytes_base64": "YQ=="},
-    "artifact.get": {"path": "a.txt"},
-    "skills.create": {"content": "Be brief."},
+    "artifact.get": {"path": "site/index.html"},
+    "skills.create": {"content": "Be brief.", "scope": "project"},
     "skills.get": {"skill_id": "00000000-0000-4000-8000-000000000001"},
-    "skills.update": {"skill_id": "00000000-0000-4000-8000-0000000000d1", "name": "N"},
-    "skills.delete": {"skill_id": "00000000-0000-4000-8000-0000000000d1"},
+    "skills.update": {"name": "N"},
     "db.task.update_status": {"status": "running"},
     "db.job.update_status": {"status": "running"},
     "db.preference.get": {"key": "a.b"},
-    "db.preference.create": {"key": "a.b", "value": 1, "value_type": "number"},
+    "db.preference.create": {"key": "c.d", "value": 1, "value_type": "number"},
     "db.preference.update": {"key": "a.b", "value": 1, "value_type": "number"},
     "db.preference.delete": {"key": "a.b"},
 }
 """What a tool needs beside the ids."""
 
-BOUND = {
-    "pm": replace(PM_OF_ALICE, bound={}),
-    "pa": PA_OF_ALICE,
-    "worker": WORKER,
+EVERY = {*OWN, *(f"scope {one}" for one in SCOPES)}
+WITHOUT_USER = {"task_id", "job_id", "scope task"}
+"""What there is for a caller without a user, if anything."""
+TO_TASK, TO_PROJECT = {"task_id": BUILD}, {"project_id": WEBSITE}
+CALLERS: dict[str, tuple[Principal, set[str]]] = {
+    "pm": (PM_OF_ALICE, EVERY),
+    "pm of a task": (replace(PM_OF_ALICE, bound=TO_TASK), EVERY),
+    "pm of a project": (replace(PM_OF_ALICE, bound=TO_PROJECT), EVERY),
+    "pm without user": (PM, WITHOUT_USER),
+    "pm of a task without user": (
+        replace(PM, bound=TO_TASK),
+        EVERY - {"scope user", "scope group"},
+    ),
+    "pa": (PA_OF_ALICE, EVERY),
+    "pa of a task": (replace(PA_OF_ALICE, bound=TO_TASK), EVERY),
+    "pa without user": (of_agent(AgentType.PA, "pa"), set()),
+    "worker": (WORKER, {"task_id", "job_id"}),
+    "worker without user": (
+        replace(of_agent(AgentType.WORKER, "w"), bound=TO_TASK),
+        {"task_id", "job_id"},
+    ),
 }
+"""Callers, and the ways to name a record in which there is one of their own."""
+OF_AN_OWNER = {
+    "skills.create": {"access_denied"},
+    "skills.update": {"access_denied"},
+    "skills.delete": {"access_denied"},
+}
+"""What a bound key without a user may not: a skill has an owner."""
+OF_USERS = {"scope user", "scope group"}
+"""What a bound key reads and does not write, whoever's it is."""
 
 
 def is_expected(agent: str, tool: AnyTool) -> bool:
@@ -140,40 +165,84 @@ async def ended(kit: Kit, tool: str, caller: Principal, arguments: dict[str, Any
     return outcome, ours
 
 
-@pytest.mark.parametrize("agent", sorted(BOUND))
+async def prepare(kit: Kit) -> dict[str, dict[str, Any]]:
+    """Store what callers have of their own; the skill that tools are asked for."""
+    await kit.call("operator.group.create", group_id="writers", display_name="Writers")
+    await kit.call("operator.group.add_member", group_id="writers", user_id="alice")
+    value: dict[str, Any] = {"key": "a.b", "value": 1, "value_type": "number"}
+    for scope_type, ids in SCOPES.items():
+        place = {"scope_type": scope_type, "scope_id": ids["own"]}
+        assert (await kit.call("db.preference.create", **place, **value)).error is None
+    skill: dict[str, Any] = {"task_id": BUILD, "content": "# x", "scope": "project"}
+    made = (await kit.call("skills.create", PM_OF_ALICE, **skill)).body["result"]["id"]
+    return {one: {"skill_id": made} for one in ("skills.update", "skills.delete")}
+
+
+def is_beyond(caller: Principal, tool: AnyTool, label: str) -> bool:
+    """Whether a caller is told that it may not, and not whether there is such a record."""
+    return bool(caller.bound) and label in OF_USERS and tool.effect is not Effect.READ
+
+
+@pytest.mark.parametrize("agent", CALLERS)
 async def test_what_is_somebody_elses_is_answered_like_what_nobody_has(
     kit: Kit, agent: str
 ) -> None:
-    caller, seen = BOUND[agent], 0
+    caller, own = CALLERS[agent]
+    skills, seen = await prepare(kit), 0
     await kit.call("help.get", caller, task_id=BUILD)  # the access rules are read once
     for tool in kit.app.gate.visible(caller):
         if tool.pack.name != "orchestrator":
             continue
         for label, ids, more in ids_of(tool):
-            foreign, took = await ended(
-                kit, tool.name, caller, {**more, **named(label, ids["foreign"])}
-            )
+            if caller is PM and label in WITHOUT_USER:
+                continue  # it runs the whole system: no task is somebody else's
+            more |= skills.get(tool.name, {})
             absent, takes = await ended(
                 kit, tool.name, caller, {**more, **named(label, ids["absent"])}
             )
-            case = f"{agent}: {tool.name} by {label}"
-            if tool.name == "db.preference.list":
-                assert foreign.body["result"] == {"entries": []}, case
+            others = ["foreign"] if label in own else ["foreign", "own"]
+            for other in others:
+                foreign, took = await ended(
+                    kit, tool.name, caller, {**more, **named(label, ids[other])}
+                )
+                case = f"{agent}: {tool.name} by {label}, {other}: {foreign.body} {absent.body}"
+                expected = "access_denied" if is_beyond(caller, tool, label) else "not_found"
+                if tool.name == "db.preference.list":
+                    assert foreign.body["result"] == {"entries": []}, case
+                else:
+                    assert foreign.body["error"]["type"] == expected, case
+                same = str(foreign.body).replace(ids[other], "") == str(absent.body).replace(
+                    ids["absent"], ""
+                )
+                assert same, case
+                assert took == takes, case
+                seen += 1
+    assert seen >= {"pm": 20, "pa": 8, "worker": 6}[caller.agent_type or ""]
+
+
+@pytest.mark.parametrize("agent", CALLERS)
+async def test_what_is_a_callers_own_is_there(kit: Kit, agent: str) -> None:
+    caller, own = CALLERS[agent]
+    skills, seen = await prepare(kit), set[str]()
+    for tool in kit.app.gate.visible(caller):
+        if tool.pack.name != "orchestrator":
+            continue
+        for label, ids, more in ids_of(tool):
+            if label not in own:
+                continue
+            given = {**more, **skills.get(tool.name, {}), **named(label, ids["own"])}
+            outcome, _ = await ended(kit, tool.name, caller, given)
+            case = f"{agent}: {tool.name} by {label}: {outcome.body}"
+            if is_beyond(caller, tool, label):
+                assert outcome.body["error"]["type"] == "access_denied", case
+            elif caller.user_id is None and caller.bound and tool.name in OF_AN_OWNER:
+                assert outcome.body["error"]["type"] in OF_AN_OWNER[tool.name], case
             else:
-                assert foreign.error is not None, case
-                assert foreign.body["error"]["type"] == "not_found", f"{case}: {foreign.body}"
-            same = str(foreign.body).replace(ids["foreign"], "") == str(absent.body).replace(
-                ids["absent"], ""
-            )
-            assert same, f"{case}: {foreign.body} {absent.body}"
-            assert took == takes, case
-            seen += 1
-            if "own" in ids and not (agent == "worker" and label not in ("task_id",)):
-                own, _ = await ended(kit, tool.name, caller, {**more, **named(label, ids["own"])})
-                kind = own.body.get("error", {}).get("type")
-                is_there = kind not in ("access_denied", "invalid_arguments", "internal_error")
-                assert is_there, f"{case}: {own.body}"
-    assert seen >= {"pm": 20, "pa": 8, "worker": 6}[agent]
+                assert outcome.error is None, case
+                if tool.name == "db.preference.list":
+                    assert outcome.body["result"]["entries"][0]["key"] == "a.b", case
+            seen.add(label)
+    assert seen == own
 
 
 READ_BY_VIEWER = {

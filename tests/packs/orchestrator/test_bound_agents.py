@@ -68,6 +68,40 @@ async def test_it_makes_no_skill_for_another_project(kit: Kit, caller: Principal
     assert error["type"] == "not_found"
 
 
+@pytest.mark.parametrize("caller", BOUND.values(), ids=BOUND)
+async def test_it_makes_and_changes_no_skill_of_its_user_or_a_group(
+    kit: Kit, caller: Principal
+) -> None:
+    await result(kit, "operator.group.add_member", group_id="designers", user_id="alice")
+    text: dict[str, Any] = {"task_id": BUILD, "content": "# x"}
+    group = {"scope": "group", "scope_id": "designers"}
+    own = (await result(kit, "skills.create", PM_OF_ALICE, **text))["id"]
+    shared = (await result(kit, "skills.create", PM_OF_ALICE, **text, **group))["id"]
+    project = await result(kit, "skills.create", caller, **text, scope="project")
+    named = {"task_id": BUILD, "skill_id": project["id"]}
+    for tool, arguments in (
+        ("skills.create", text),
+        ("skills.create", {**text, **group}),
+        ("skills.update", {**named, **group}),
+        ("skills.update", {**named, "scope": "user"}),
+        ("skills.update", {**named, "skill_id": own, "name": "N"}),
+        ("skills.delete", {**named, "skill_id": shared}),
+    ):
+        error = await refused(kit, tool, caller, **arguments)
+        assert error["type"] == "access_denied", (tool, arguments)
+        assert (await kit.audit_rows())[-1]["rule"] == "bound-key"
+    await result(kit, "skills.delete", caller, **named)
+
+
+@pytest.mark.parametrize("caller", BOUND.values(), ids=BOUND)
+async def test_it_steers_no_node(kit: Kit, caller: Principal) -> None:
+    for slug in ("worker-01", "absent"):
+        error = await refused(kit, "node.refresh_config", caller, node_slug=slug)
+        assert error["type"] == "access_denied"
+    await result(kit, "node.get", caller, node_slug="worker-01")
+    await result(kit, "node.refresh_config", PM, node_slug="worker-01")
+
+
 async def test_a_bound_manager_without_a_user_reaches_no_user(kit: Kit) -> None:
     caller = replace(PM, bound={"task_id": BUILD})
     place = {"scope_type": "user", "scope_id": "alice"}

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 from sqlalchemy import update
+from tests.gate.tools import a_tool, offer
 from tests.packs.orchestrator.calls import BUILD, PM, WORKER, refused, result
 
 from toolgate.gate.live_switches import switch
@@ -49,6 +50,29 @@ async def test_one_tool_is_off_by_its_own_setting_until_that_is_deleted(kit: Kit
     assert not await is_known(kit)
     await result(kit, "db.system_setting.delete", key=key)
     assert await is_known(kit)
+
+
+async def test_a_tool_with_capitals_in_its_name_is_switched_too(
+    tmp_path: Path, database_url: str
+) -> None:
+    tool, key = "github.readFile", "mcp.tool.github.readFile.enabled"
+    settings = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
+    async with opened_kit(tmp_path, plugins=offer(a_tool(tool, pack="network")), **settings) as kit:
+        await put(kit, key, False, "boolean")
+        await kit.app.gate.switches.read_if_changed()
+        assert (await kit.call(tool)).error_type == "tool_disabled"
+        for prefix in ("mcp.tool.github.readF", "mcp."):
+            found = await result(kit, "db.system_setting.list", key_prefix=prefix)
+            assert [one["key"] for one in found["entries"]] == [key]
+        (change,) = (await result(kit, "operator.system_setting.history", key=key))["entries"]
+        assert change["new"] is False
+        await result(kit, "db.system_setting.delete", key=key)
+        await kit.app.gate.switches.read_if_changed()
+        assert (await kit.call(tool)).error is None
+        for odd in ("mcp.tool.github.readfile.enabled", "Mcp.tool.github.readFile.enabled", "A.b"):
+            given = {"key": odd, "value": False, "value_type": "boolean"}
+            error = await refused(kit, "db.system_setting.create", **given)
+            assert error["type"] == "invalid_arguments", odd
 
 
 async def test_an_operators_switch_is_not_touched(kit: Kit) -> None:

@@ -34,6 +34,12 @@ class Viewer:
     """Whether it is a worker that nobody gave a task."""
 
     @property
+    def reach(self) -> tuple[bool | str | None, ...]:
+        """What tells two callers apart that do not reach the same; the cursors of lists have it."""
+        ids = (self.user_id, self.task_id, self.project_id, self.job_id)
+        return (self.all_tasks, self.is_admin, self.no_tasks, *ids)
+
+    @property
     def is_bound(self) -> bool:
         """Whether there is one task, project or job that it is for."""
         return not (self.task_id is None and self.project_id is None and self.job_id is None)
@@ -65,6 +71,16 @@ def acting_viewer(principal: Principal, owner: str | None) -> Viewer:
     for_owner = viewer.is_admin or (viewer.all_tasks and not principal.bound)
     user = owner if for_owner else viewer.user_id
     return replace(viewer, all_tasks=False, is_admin=False, user_id=user)
+
+
+def check_within_bound(principal: Principal, scope: str) -> None:
+    """Raise `Forbidden` where a bound key would change what is for its user or a whole group."""
+    if principal.bound and scope in ("user", "group"):
+        raise Forbidden(
+            "A key that is bound to a project, task or job changes preferences and skills of these "
+            "alone, and none of its user or a group.",
+            rule="bound-key",
+        )
 
 
 def read_only_role() -> Forbidden:

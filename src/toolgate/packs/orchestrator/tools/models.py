@@ -1,7 +1,7 @@
 """Models: which there are, and on which nodes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 from pydantic import Field
@@ -18,7 +18,7 @@ from toolgate.packs.orchestrator.models import (
     Placement,
     WholeModel,
 )
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Uuid
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, SomeId
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.vocabulary import ArtifactType, AvailabilityStatus
@@ -32,10 +32,13 @@ LISTING = ("model.list",)
 LLAMA = "00000000-0000-4000-8000-0000000000f1"
 
 
+ModelId = Annotated[SomeId, Field(min_length=1)]
+
+
 class ByModel(Input):
     """Which model."""
 
-    model_id: Uuid = Field(description="The model's id, a UUID.")
+    model_id: ModelId = Field(description="The model's id, from model.list.")
 
 
 class OnNode(Output):

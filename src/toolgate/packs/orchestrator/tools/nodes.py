@@ -6,7 +6,7 @@ import orjson
 from pydantic import Field
 
 from toolgate.gate.context import Context
-from toolgate.gate.errors import NotFound
+from toolgate.gate.errors import Forbidden, NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged
@@ -125,6 +125,9 @@ async def refresh(ctx: Ctx, args: ByNode) -> Refreshed:
 
     The node learns of it with its next heartbeat; then `node.get` shows whether it was applied.
     """
+    if ctx.principal.bound:
+        message = "A key that is bound to a project, task or job steers no node: they work for all."
+        raise Forbidden(message, rule="bound-key")
     known = SLUG.fullmatch(args.node_slug)
     row = await ctx.world.nodes.refresh_config(ctx.tx, args.node_slug) if known else None
     if row is None:

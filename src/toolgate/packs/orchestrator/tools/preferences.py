@@ -6,11 +6,11 @@ from pydantic import Field
 
 from toolgate.gate.arguments import shorten
 from toolgate.gate.context import Context
-from toolgate.gate.errors import Forbidden, InvalidArguments, NotFound, Problem
+from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.access import check_within_bound, viewer_of
 from toolgate.packs.orchestrator.effective import effective_of
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, ScopeId, TaskId
 from toolgate.packs.orchestrator.records import (
@@ -191,7 +191,8 @@ async def list_(ctx: Ctx, args: Listed) -> Preferences:
     A scope that does not exist for the caller has none.
     """
     place = place_of(args)
-    listing = (LISTING, place.scope_type, place.scope_id, args.key_prefix)
+    reach = viewer_of(ctx.principal).reach
+    listing = (LISTING, *reach, place.scope_type, place.scope_id, args.key_prefix)
     after = key_before(ctx.world, listing, args.cursor)
     if not await _reaches(ctx, place):
         return Preferences(entries=[])
@@ -357,11 +358,7 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
     if place.scope_type == "system":
         check_system_writable(ctx.principal)
         return place
-    if ctx.principal.bound and place.scope_type in ("user", "group"):
-        raise Forbidden(
-            "A key that is bound to a project, task or job changes preferences of these alone.",
-            rule="bound-key",
-        )
+    check_within_bound(ctx.principal, place.scope_type)
     scope_type: Any = place.scope_type
     if not await ctx.world.work.changes(viewer_of(ctx.principal), scope_type, place.scope_id):
         raise NotFound(f"There is no {place.scope_type} {place.scope_id!r}.")

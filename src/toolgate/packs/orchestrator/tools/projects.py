@@ -95,9 +95,9 @@ async def get(ctx: Ctx, args: Which) -> Project:
 )
 async def list_(ctx: Ctx, args: Listed) -> Projects:
     """List the user's projects by slug, page by page; none that access rules deny reading."""
-    listing = (LISTING, args.q)
-    after = key_before(ctx.world, listing, args.cursor)
     viewer = viewer_of(ctx.principal)
+    listing = (LISTING, *viewer.reach, args.q)
+    after = key_before(ctx.world, listing, args.cursor)
     denied = await find_denied(ctx, viewer, args, READING, "slug")
     found = await ctx.world.work.projects(viewer, args.q, after, args.limit, denied=denied)
     entries = [_project(row) for row in found.rows]

@@ -17,7 +17,7 @@ from toolgate.gate.errors import (
 )
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Target
-from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
+from toolgate.packs.orchestrator.access import Viewer, acting_viewer, check_within_bound, viewer_of
 from toolgate.packs.orchestrator.pack import (
     ORCHESTRATOR,
     ForTaskOwner,
@@ -198,7 +198,7 @@ async def list_(ctx: Ctx, args: Listed) -> SkillList:
     has no user reads those for everybody and for the task's project.
     """
     acting = _acting(ctx, await _task(ctx, args.task_id))
-    listing = (LISTING, acting.user_id, args.scope, args.owner)
+    listing = (LISTING, *acting.reach, args.scope, args.owner)
     position = ctx.world.cursors.read(listing, args.cursor)
     after = (position[0], position[1]) if position else None
     denied = await find_denied(ctx, acting, args, READING, "skill_id")
@@ -324,6 +324,7 @@ async def _changeable(ctx: Ctx, args: BySkill) -> tuple[Row, Row]:
     if not is_own and Role.ADMIN not in ctx.principal.roles:
         message = "A skill can be changed by its owner or an admin only."
         raise Forbidden(message, rule="skill-owner")
+    check_within_bound(ctx.principal, row["scope"])
     if row["scope"] == "project":
         await _is_in_scope(ctx, acting, "project", row["scope_id"])
     return task, row
@@ -356,6 +357,7 @@ async def _scope_id(ctx: Ctx, scope: SkillScope, given: str | None, task: Row) -
         return ""
     if user is None:
         raise _no_user(ctx)
+    check_within_bound(ctx.principal, scope)
     if scope == "user":
         if given not in (None, user):
             raise NotFound(f"There is no user {given!r} for this call.")

@@ -26,9 +26,10 @@ from toolgate.packs.orchestrator.tools.values import (
     ByPrefix,
     Deleted,
     Expected,
-    Key,
     KeyedValue,
     Nothing,
+    SettingKey,
+    SettingPrefix,
     StoredValue,
     Value,
     check_system_writable,
@@ -49,7 +50,13 @@ Ctx = Context[OrchestratorWorld]
 class ByKey(Input):
     """Which setting."""
 
-    key: Key = Field(description="The setting's key, such as models.cache.max_bytes.")
+    key: SettingKey = Field(description="The setting's key, such as models.cache.max_bytes.")
+
+
+class Listed(ByPrefix):
+    """Which settings."""
+
+    key_prefix: SettingPrefix = Field(default="", description="Only keys that begin with this.")
 
 
 class NewSetting(KeyedValue, ByKey):
@@ -105,7 +112,7 @@ async def get(ctx: Ctx, args: ByKey) -> Setting:
 @family.tool(
     "db.system_setting.list", role=Role.ADMIN, effect=Effect.READ, title="List system settings"
 )
-async def list_(ctx: Ctx, args: ByPrefix) -> Settings:
+async def list_(ctx: Ctx, args: Listed) -> Settings:
     """List system settings by key, page by page; large values make a page shorter."""
     listing = (LISTING, args.key_prefix)
     after = key_before(ctx.world, listing, args.cursor)

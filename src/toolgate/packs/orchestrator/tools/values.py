@@ -10,11 +10,12 @@ from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.errors import Forbidden, InvalidArguments, Problem, TooLarge
 from toolgate.gate.fields import Between
 from toolgate.gate.principal import AgentType, Principal, Role
-from toolgate.gate.tool import Input, Output
+from toolgate.gate.tool import NAME, Input, Output
 from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.pack import Paged, Reason
 from toolgate.packs.orchestrator.records import Change, Record, fits
 from toolgate.packs.orchestrator.secret_values import secret_in
+from toolgate.packs.orchestrator.steering import TOOL, tool_of
 from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.tools.kept_values import check_characters
 from toolgate.packs.orchestrator.vocabulary import ValueType
@@ -46,8 +47,21 @@ def _prefix(value: str, info: ValidationInfo) -> str:
     return value
 
 
+def _setting_key(value: str, info: ValidationInfo) -> str:
+    """As a key, but a tool's switch has the tool's name, in which there may be capitals."""
+    tool = tool_of(value)
+    return value if tool is not None and NAME.fullmatch(tool) else _key(value, info)
+
+
+def _setting_prefix(value: str, info: ValidationInfo) -> str:
+    tool = value.removeprefix(TOOL)
+    return value if tool != value and NAME.fullmatch(tool) else _prefix(value, info)
+
+
 Key = Annotated[str, Field(min_length=1, max_length=MOST_KEY), AfterValidator(_key)]
 KeyPrefix = Annotated[str, Field(max_length=MOST_KEY), AfterValidator(_prefix)]
+SettingKey = Annotated[str, Field(min_length=1, max_length=MOST_KEY), AfterValidator(_setting_key)]
+SettingPrefix = Annotated[str, Field(max_length=MOST_KEY), AfterValidator(_setting_prefix)]
 Version = Annotated[int, Between(1, 2**53)]
 Value = JsonValue
 

@@ -18,7 +18,7 @@ from toolgate.packs.orchestrator.skills.store import (
     KEPT_VERSIONS,
 )
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, known, listed, shown
-from toolgate.packs.orchestrator.tools.values import Key
+from toolgate.packs.orchestrator.tools.values import Key, SettingKey
 from toolgate.packs.orchestrator.vocabulary import ScopeType, ValueType
 
 family = Family("operator_history", ORCHESTRATOR)
@@ -31,7 +31,7 @@ KEPT = f"Of each key, {records.KEPT_VERSIONS} changes are kept."
 class SettingHistory(Paged):
     """Which setting."""
 
-    key: Key = Field(description="The setting's key.")
+    key: SettingKey = Field(description="The setting's key.")
 
 
 class PreferenceHistory(Paged):
