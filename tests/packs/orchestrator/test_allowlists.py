@@ -175,6 +175,7 @@ async def prepare(kit: Kit) -> dict[str, dict[str, Any]]:
         assert (await kit.call("db.preference.create", **place, **value)).error is None
     skill: dict[str, Any] = {"task_id": BUILD, "content": "# x", "scope": "project"}
     made = (await kit.call("skills.create", PM_OF_ALICE, **skill)).body["result"]["id"]
+    await kit.app.gate.switches.read_if_changed()  # now, and not in the middle of what is counted
     return {one: {"skill_id": made} for one in ("skills.update", "skills.delete")}
 
 

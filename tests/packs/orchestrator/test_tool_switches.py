@@ -56,7 +56,7 @@ async def test_a_tool_with_capitals_in_its_name_is_switched_too(
     tmp_path: Path, database_url: str
 ) -> None:
     tool, key = "github.readFile", "mcp.tool.github.readFile.enabled"
-    settings = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
+    settings: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
     async with opened_kit(tmp_path, plugins=offer(a_tool(tool, pack="network")), **settings) as kit:
         await put(kit, key, False, "boolean")
         await kit.app.gate.switches.read_if_changed()
