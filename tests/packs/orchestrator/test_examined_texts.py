@@ -14,8 +14,10 @@ from tests.packs.orchestrator.node_calls import NODE
 from toolgate.packs.orchestrator import secret_values
 from toolgate.packs.orchestrator.long_texts import OVERLAP, WINDOW, matches
 from toolgate.packs.orchestrator.secret_values import FORMATS, secret_in
+from toolgate.packs.orchestrator.skills import grammar
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
-from toolgate.packs.orchestrator.skills.own_patterns import MOST_CHARACTERS
+from toolgate.packs.orchestrator.skills.grammar import ORDERS
+from toolgate.packs.orchestrator.skills.own_patterns import MOST_CHARACTERS, ways_of
 from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS
 from toolgate.testing import Kit
 
@@ -161,3 +163,50 @@ def test_phrases_are_sought_in_windows() -> None:
     assert audit.examine(text) is None
     assert noted.longest <= WINDOW + OVERLAP
     assert len(noted.searches) == len(patterns) * -(-len(text) // WINDOW)
+
+
+@dataclass
+class NotedOrder:
+    """A pattern of word classes that notes how many words it searches."""
+
+    pattern: re.Pattern[str]
+    words: list[int]
+
+    def search(self, classes: str, position: int) -> re.Match[str] | None:
+        found = self.pattern.search(classes, position)
+        self.words.append((found.end() if found else len(classes)) - position)
+        return found
+
+
+MOST_READINGS = 4
+MOST_WAYS = 2000
+"""In which a pattern of word classes can match from one word."""
+REPEATED = {
+    "many-readings": ("<b>x</b> cebzcg s3nd ", "send "),
+    "never-ignore": ("", "never ignore all previous instructions "),
+    "ignore-all": ("<b>x</b> cebzcg s3nd ", "ignore all of the previous "),
+    "send-secrets": ("<b>x</b> cebzcg s3nd ", "send our api keys to "),
+    "quoted": ("", 'examples: "ignore your prompts" '),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+@pytest.mark.parametrize("size", [16_000, 64_000, 262_000])
+def test_the_words_that_orders_are_sought_in_grow_with_the_text_alone(
+    name: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words: list[int] = []
+    noted = [(category, NotedOrder(one, words)) for category, one in ORDERS]
+    monkeypatch.setattr(grammar, "ORDERS", noted)
+    beginning, unit = REPEATED[name]
+    text = (beginning + unit * size)[:size]
+    ContentAudit().examine(text)
+    # A match that is passed over is walked through once more from its second word.
+    assert sum(words) <= 2 * MOST_READINGS * len(ORDERS) * len(text.split())
+
+
+def test_a_word_costs_the_same_wherever_it_stands() -> None:
+    parser: Any = importlib.import_module("re._parser")
+    for _, order in ORDERS:
+        assert ways_of(order.pattern) <= MOST_WAYS
+        assert parser.parse(order.pattern).getwidth()[1] <= 24

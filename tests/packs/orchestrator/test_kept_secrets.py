@@ -115,6 +115,7 @@ async def test_a_secret_that_was_stored_before_is_put_into_quarantine(kit: Kit) 
             "name": "Old",
             "category": "secret",
             "triggering_text": "a Stripe key",
+            "field": "content",
         }
     ]
     error = await refused(kit, "operator.skill.release", skill_id=row["id"])

@@ -19,6 +19,7 @@ from tests.packs.orchestrator.node_calls import NODE
 from toolgate.packs.orchestrator.secret_values import redacted, secret_in
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit, Finding
 from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS
+from toolgate.packs.orchestrator.tools.skill_texts import check_texts
 from toolgate.testing import Kit
 
 DATABASES = ["sqlite"]
@@ -33,6 +34,9 @@ TRIES = 6
 MODULES = (
     "skills.content_audit",
     "skills.hidden_text",
+    "skills.encodings",
+    "skills.grammar",
+    "skills.look_alikes",
     "skills.markdown",
     "skills.plain_text",
     "secret_values",
@@ -212,9 +216,9 @@ class Watched(ContentAudit):
 @pytest.mark.anyio
 async def test_a_long_text_is_examined_aside_from_the_event_loop() -> None:
     audit = Watched()
-    assert await audit.read("# Short") is None
+    assert await check_texts("pm", audit, None, "# Short")
     assert audit.thread == threading.get_ident()
-    assert await audit.read("# Long\n" * 10_000) is None
+    assert await check_texts("pm", audit, None, "# Long\n" * 10_000)
     assert audit.thread not in (None, threading.get_ident())
 
 

@@ -22,8 +22,9 @@ MOST_SINGLE = 8
 OVERRIDES = re.compile(r"[\u202d\u202e]")
 DIRECTIONS = re.compile(r"[\u202a\u202b\u202c\u2066-\u2069]")
 RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+FLAG = "\U0001f3f4"
 REGION_FLAG = re.compile(
-    "\U0001f3f4(?:\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|"
+    f"{FLAG}(?:\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|"
     "\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)|"
     "\U000e0075\U000e0073[\U000e0061-\U000e007a]{2})\U000e007f"
 )
@@ -64,21 +65,32 @@ def _is_unseen(character: str, allowed: str) -> bool:
 
 def hidden_characters_in(text: str) -> str | None:
     """The first characters without a shape that have no honest use where they stand, as shown."""
+    span = hidden_characters_at(text)
+    return None if span is None else shown(text[slice(*span)])
+
+
+def hidden_characters_at(text: str) -> tuple[int, int] | None:
+    """Where they stand, with their neighbours."""
+    if (found := _hidden_characters(text)) is None:
+        return None
+    return max(0, found.start() - 20), min(len(text), found.end() + 20)
+
+
+def shown(text: str) -> str:
+    """The text with what has no shape by number."""
+    return "".join(one if one.isprintable() or one == "\n" else f"U+{ord(one):04X}" for one in text)
+
+
+def _hidden_characters(text: str) -> re.Match[str] | None:
     if found := CONTROL.search(text):
-        return _around(text, found)
+        return found
     if text.isascii():
         return None
-    without_flags = REGION_FLAG.sub("", text)
+    without_flags = REGION_FLAG.sub(lambda flag: FLAG * len(flag[0]), text)
     for pattern in (TAGS, SELECTORS, OVERRIDES, IN_WORDS, IN_A_ROW):
         if found := pattern.search(without_flags):
-            return _around(without_flags, found)
+            return found
     if (found := DIRECTIONS.search(text)) and not RIGHT_TO_LEFT.search(text):
-        return _around(text, found)
+        return found
     single = list(SINGLE.finditer(text))
-    return _around(text, single[0]) if len(single) > MOST_SINGLE else None
-
-
-def _around(text: str, found: re.Match[str]) -> str:
-    """The place with its neighbours, and the invisible by number."""
-    part = text[max(0, found.start() - 20) : found.end() + 20]
-    return "".join(one if one.isprintable() or one == "\n" else f"U+{ord(one):04X}" for one in part)
+    return single[0] if len(single) > MOST_SINGLE else None

@@ -7,16 +7,36 @@ renderers differ, a part counts as prose: prose is examined, code is not.
 import re
 from dataclasses import dataclass, field
 
-COMMENT_START, COMMENT_END = "<!--", "-->"
 TOKEN = re.compile(
-    r"(?P<comment><!--)"
+    r"(?P<comment><!--|<!\[CDATA\[|<\?|<![A-Za-z])"
     r"|(?m:^) {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*+)\n"
     r"|(?P<ticks>`++)"
     r"""|</?[A-Za-z][\w-]*+(?:\s++[\w:@.-]++(?:=(?:"[^"]*+"|'[^']*+'|[^\s"'=<>`]++))?)*+\s*+/?>"""
 )
 """Whatever begins first decides how what follows is read."""
+COMMENT_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": ">"}
+"""Of other declarations, such as `<!X …>`, the next `>`."""
+HTML_BLOCK = re.compile(
+    r"^ {0,3}(?:</?(?:address|article|aside|blockquote|body|center|dd|details|dialog|div|dl|dt|"
+    r"fieldset|figure|footer|form|h[1-6]|head|header|html|li|main|nav|ol|p|section|summary|table|"
+    r"tbody|td|tfoot|th|thead|tr|ul)\b|</?[A-Za-z][^<>\n]{0,300}>[ \t]*+$)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Where one begins; up to the next blank line there is no code, but HTML."""
+BLANK_LINE = re.compile(r"\n[ \t]*+\n")
 FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*+$", re.MULTILINE)
 TICKS = re.compile(r"`++|\n")
+NO_LINE_BREAK = re.compile(r"[^\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What renderers leave out: a comment, an instruction, a declaration."""
+
+    start: int
+    end: int
+    opening: str
+    content: str
 
 
 @dataclass(slots=True)
@@ -24,36 +44,71 @@ class Markdown:
     """A text in its parts."""
 
     prose: str = ""
-    """All but code and comments."""
-    comments: list[str] = field(default_factory=list[str])
-    """What stands between the marks of comments; of one without an end, the rest of the text."""
+    """The text with blanks for code and comments: what is left stands where it stood."""
+    comments: list[Comment] = field(default_factory=list[Comment])
+    """Of one without an end, the rest of the text."""
 
 
 def parsed(text: str) -> Markdown:
     """The parts of a text."""
     found = Markdown()
     prose: list[str] = []
-    inline, fences = _inline_ends(text), _Fences(text)
+    inline, fences, blocks = _inline_ends(text), _Fences(text), _HtmlBlocks(text)
     position = 0
     while token := TOKEN.search(text, position):
         end = token.end()
-        kept = token[0]
+        left_out = False
         if token["comment"]:
-            closed = text.find(COMMENT_END, end)
-            found.comments.append(text[end:closed] if closed >= 0 else text[end:])
-            end = closed + len(COMMENT_END) if closed >= 0 else len(text)
-            kept = " "
+            comment = _comment(text, token)
+            found.comments.append(comment)
+            end, left_out = comment.end, True
+        elif blocks.hold(token.start()):
+            pass
         elif token["fence"] and (after := fences.end_of(token)):
-            end, kept = after, "\n"
+            end, left_out = after, True
         elif run := token["fence"] or token["ticks"]:
             # A fence that nothing closes may be inline code; else it is prose.
             start = token.start("fence" if token["fence"] else "ticks")
-            end, kept = inline.get(start, start + len(run)), " "
-        prose += text[position : token.start()], kept
+            end, left_out = inline.get(start, start + len(run)), True
+        part = text[token.start() : end]
+        prose += text[position : token.start()], NO_LINE_BREAK.sub(" ", part) if left_out else part
         position = end
     prose.append(text[position:])
     found.prose = "".join(prose)
     return found
+
+
+def _comment(text: str, token: re.Match[str]) -> Comment:
+    closing = COMMENT_ENDS.get(token[0], ">")
+    # Of a declaration the letter belongs to its content.
+    inner = token.end() if token[0] in COMMENT_ENDS else token.end() - 1
+    closed = text.find(closing, inner)
+    end = len(text) if closed < 0 else closed + len(closing)
+    content = text[inner:] if closed < 0 else text[inner:closed]
+    return Comment(token.start(), end, text[token.start() : inner], content)
+
+
+class _HtmlBlocks:
+    """Which places are in blocks of HTML; asked from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = HTML_BLOCK.finditer(text)
+        self._start = self._end = -1
+        self._over = False
+
+    def hold(self, place: int) -> bool:
+        """Whether this place is in one."""
+        while not self._over and self._end <= place:
+            found = next(self._starts, None)
+            if found is None:
+                self._over = True
+                return False
+            if found.end() <= self._end:
+                continue
+            blank = BLANK_LINE.search(self._text, found.start())
+            self._start, self._end = found.start(), blank.start() if blank else len(self._text)
+        return self._start <= place < self._end
 
 
 def _inline_ends(text: str) -> dict[int, int]:

@@ -19,15 +19,20 @@ def problem_of(pattern: str) -> str | None:
         re.compile(pattern, re.IGNORECASE)
     except re.error as problem:
         return f"it is no regular expression: {problem}"
-    # The engine's own parser: there is no public one, and another would differ in places.
-    parser: Any = importlib.import_module("re._parser")
-    if _ways(parser.parse(pattern)) > MOST_WAYS:
+    if ways_of(pattern) > MOST_WAYS:
         return (
             "a text could make it slow. Give repetitions an upper bound, such as {0,20} for * and "
             f"{{1,20}} for +, use few of them, and match {MOST_CHARACTERS} characters at most. "
             "White space in the text is already a single space"
         )
     return None
+
+
+def ways_of(pattern: str) -> float:
+    """In how many ways a pattern can match from one place, at most."""
+    # The engine's own parser: there is no public one, and another would differ in places.
+    parser: Any = importlib.import_module("re._parser")
+    return _ways(parser.parse(pattern))
 
 
 def _ways(parsed: Any) -> float:

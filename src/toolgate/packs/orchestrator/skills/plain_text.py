@@ -1,149 +1,159 @@
-"""Text as it is read, whatever it is spelled with: look-alike letters, entities, gaps, encodings.
+"""Text as it is read, whatever it is spelled with: look-alike letters, entities, markup, gaps.
 
-Every step costs what the text's length says: patterns neither nest nor overlap, and marks are taken
-away before `normalize` would sort them.
+A reading is a row of steps, each a substitution. Each costs what the text's length says: patterns
+neither nest nor overlap. Where something is found in a reading, the same steps say from where in
+the author's text it came (`origin_of`).
 """
 
-import base64
-import binascii
-import codecs
 import html
 import re
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-CYRILLIC = dict(zip("асԁеһіјкӏморԛгѕтѡху", "acdehijklmopqrstwxy", strict=True))
-GREEK = dict(zip("αβεηικνορτυχγ", "abenikvoptuxy", strict=True))
-OTHERS = dict(zip("ℓıɑɡɩʟո", "liagiln", strict=True))
-LOOK_ALIKES = str.maketrans({**CYRILLIC, **GREEK, **OTHERS})
-"""Letters that look Latin; of scripts whose own words mean something else when taken for it."""
-QUOTES = str.maketrans(
-    {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "\u2800": " "}
-)
+from toolgate.packs.orchestrator.skills.grammar import is_word_that_matters
+from toolgate.packs.orchestrator.skills.look_alikes import as_latin
+
+Replacement = str | Callable[[re.Match[str]], str]
+Step = tuple[re.Pattern[str], Replacement] | Mapping[int, int]
+"""What is replaced by what; or a table of characters, one for one."""
+Span = tuple[int, int]
+
+LEADING_ZEROS = re.compile(r"(&#[xX]?)0+")
+TOO_LARGE = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9a-fA-F]{7,}+);?")
+NO_ASCII = re.compile(r"[^\x00-\x7f]")
+ENTITY = re.compile(r"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[^\t\n\f <&#;]{1,32}+);?")
+LOWER = {ord(one): ord(one.lower()) for one in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+ROT13 = {
+    ord(one): ord("a") + (ord(one) - ord("a") + 13) % 26 for one in "abcdefghijklmnopqrstuvwxyz"
+}
 DIGITS = str.maketrans("013457@$", "oieastas")
 """Digits that are written for letters."""
 MIXED = re.compile(r"(?<![a-z0-9@$])(?=[@$0-9]{0,8}[a-z])(?=[@$a-z]{0,12}[0-9@$])[a-z0-9@$]{3,20}+")
 """A word of letters and such digits."""
-LEADING_ZEROS = re.compile(r"(&#[xX]?)0+")
-TOO_LARGE = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9a-fA-F]{7,}+);?")
+QUOTE_MARK = re.compile(r"^[ \t]{0,3}(?:>[ \t]{0,3}){1,9}+", re.MULTILINE)
+LIST_MARK = re.compile(r"^[ \t\"]{0,12}(?:[-*+]|[0-9]{1,3}[.)])[ \t]{1,4}", re.MULTILINE)
+FIRST_MARK = re.compile(r"^[ \t]{0,12}(?:[-*+]|[0-9]{1,3}[.)])[ \t]{1,4}", re.MULTILINE)
+LINK = re.compile(r"\]\([^()\s]{0,400}|\]\[[^\]\n]{0,100}\]")
+"""Where a link leads; what it is called, and its title, are read."""
 MARKUP = re.compile(r"(?<=\w)[*_~`]+(?=\w)|[*~]{1,3}|(?<!\w)_+|_+(?!\w)")
-PHRASES = re.compile(r"[\ufdf0-\ufdfd]")
-"""Single characters that stand for Arabic phrases of up to eighteen letters."""
+LINE_TAG = re.compile(
+    r"</?(?:br|p|div|li|ul|ol|tr|td|th|h[1-6]|hr|table|blockquote|pre|section)\b[^<>]{0,500}>",
+    re.IGNORECASE,
+)
 TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
-LIST_MARK = re.compile(r"^[ \t]{0,12}(?:[-*+]|[0-9]{1,3}[.)])[ \t]{1,4}", re.MULTILINE)
 BROKEN_WORD = re.compile(r"(?<=[a-z])-\n[ \t]*+(?=[a-z])")
+SPLIT_WORD = re.compile(r"\b([a-z]{1,10})[ \t]{0,4}\n[ \t\"]{0,8}([a-z]{1,10})\b")
 BAR = re.compile(r"(?<!<)\|(?!>)")
-GAPS = re.compile(r"\b(?:[a-z][ .\-_*]){4,}[a-z]\b")
+GAPS = re.compile(r"\b(?:[a-z][ .\-_*]){2,}[a-z]\b")
+NO_LETTER = re.compile(r"[^a-z]")
 SPACE = re.compile(r"\s+")
-ENCODED = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,}+={0,2}(?![A-Za-z0-9+/=_-])")
-ENCODED_LINE = re.compile(r"[A-Za-z0-9+/_-]{4,}+={0,2}")
-ENCODED_END = re.compile(r"[A-Za-z0-9+/_-]{1,3}={0,2}")
-HEXADECIMAL = re.compile(r"(?<![0-9a-fA-F])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,:]?){16,}+")
-HEX_DIGITS = re.compile(r"(?:0x|\\x)?([0-9a-fA-F]{2})")
 ROTATED = re.compile(r"vafgehpg|cebzcg|cnffjbeq|perqragvny|frperg|frphevgl|thvqryvar")
 """Words of the patterns, rotated by 13 letters."""
-MOST_LAYERS = 3
-READABLE = 0.9
 
 
-def plain(text: str) -> str:
-    """Lower case, Latin letters, single spaces; nothing invisible, no emphasis."""
-    return SPACE.sub(" ", plain_lines(text)).strip()
+def _entity(found: re.Match[str]) -> str:
+    # `unescape` hands digits to `int`, which refuses thousands of them.
+    return html.unescape(TOO_LARGE.sub("\ufffd", LEADING_ZEROS.sub(r"\1", found[0])))
 
 
-def plain_lines(text: str) -> str:
-    """The same, with its lines and spaces as they are."""
-    latin = _latin(without_entities(text))
-    whole = BROKEN_WORD.sub("", BAR.sub(" ", latin))
-    return GAPS.sub(lambda gap: re.sub(r"[^a-z]", "", gap[0]), MARKUP.sub("", whole))
+def _joined(found: re.Match[str]) -> str:
+    """A word that a line break splits, if it is one that matters."""
+    whole = found[1] + found[2]
+    return whole if is_word_that_matters(whole) else found[0]
 
 
-def with_letters(text: str) -> str | None:
-    """Plain text with digits read as the letters they stand for; None where no word mixes them."""
-    read, count = MIXED.subn(lambda word: word[0].translate(DIGITS), text)
-    return read if count else None
+ENTITIES: Sequence[Step] = ((ENTITY, _entity),)
+LATIN: Sequence[Step] = ((NO_ASCII, lambda one: as_latin(one[0])), LOWER)
+LINES: Sequence[Step] = (
+    *ENTITIES,
+    *LATIN,
+    (QUOTE_MARK, '" '),
+    (LIST_MARK, ""),
+    (LINK, " "),
+    (BROKEN_WORD, ""),
+    (BAR, " "),
+    (MARKUP, ""),
+    (SPLIT_WORD, _joined),
+    (GAPS, lambda gap: NO_LETTER.sub("", gap[0])),
+)
+"""Lower case, Latin letters; nothing invisible, no emphasis; lines and spaces as they are."""
+PLAIN: Sequence[Step] = (*LINES, (SPACE, " "))
+WITHOUT_TAGS: Sequence[Step] = ((LINE_TAG, "\n"), (TAG, ""), *PLAIN)
+KNOWN_BY: Sequence[Step] = (
+    (FIRST_MARK, ""),
+    (TAG, ""),
+    *ENTITIES,
+    *LATIN,
+    (BAR, " "),
+    (MARKUP, ""),
+    (SPACE, " "),
+)
+"""Of what digests are made, which are stored: other steps would make other digests of a text."""
+LETTERS: Step = (MIXED, lambda word: word[0].translate(DIGITS))
 
 
-def rotated_back(text: str) -> str | None:
-    """Plain text rotated by 13 letters, if that makes words that matter."""
-    return codecs.decode(text, "rot13") if ROTATED.search(text) else None
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way in which a text can be read."""
+
+    text: str
+    steps: Sequence[Step]
 
 
-def decoded(text: str) -> Iterator[str]:
-    """What is readable of the text's Base64 and hexadecimal digits, layer by layer."""
-    for _ in range(MOST_LAYERS):
-        text = "\n".join(_readable(text))
-        if not text:
-            return
-        yield text
-
-
-def without_markup(text: str) -> str | None:
-    """The text without tags and marks of lists; None where it has none."""
-    bare, count = LIST_MARK.subn("", text)
-    bare, tags = TAG.subn("", bare)
-    return bare if count or tags else None
+def readings(text: str) -> Iterator[Reading]:
+    """The ways in which a text can be read: as it stands, and with what may be meant by it."""
+    first = Reading(after(text, PLAIN), PLAIN)
+    yield first
+    if TAG.search(text):
+        first = Reading(after(text, WITHOUT_TAGS), WITHOUT_TAGS)
+        yield first
+    if MIXED.search(first.text):
+        yield Reading(after(first.text, [LETTERS]), (*first.steps, LETTERS))
+    if ROTATED.search(first.text):
+        yield Reading(first.text.translate(ROT13), (*first.steps, ROT13))
 
 
 def without_entities(text: str) -> str:
     """The text with the characters that entities stand for."""
-    # `unescape` hands digits to `int`, which refuses thousands of them.
-    return html.unescape(TOO_LARGE.sub("\ufffd", LEADING_ZEROS.sub(r"\1", text)))
+    return after(text, ENTITIES)
 
 
-def _latin(text: str) -> str:
-    if not text.isascii():
-        bare = PHRASES.sub(" ", _without_marks(text))
-        text = _without_marks(unicodedata.normalize("NFKD", bare))
-    return text.casefold().translate(LOOK_ALIKES).translate(QUOTES)
+def after(text: str, steps: Sequence[Step]) -> str:
+    """What the steps make of a text."""
+    for step in steps:
+        text = text.translate(step) if isinstance(step, Mapping) else step[0].sub(step[1], text)
+    return text
 
 
-def _without_marks(text: str) -> str:
-    """Without what has no shape of its own; `normalize` sorts rows of marks in quadratic time."""
-    return "".join(
-        one
-        for one in text
-        if one.isascii()
-        or not (unicodedata.combining(one) or unicodedata.category(one) in ("Cf", "Mn", "Me"))
-    )
+def origin_of(source: str, steps: Sequence[Step], span: Span) -> Span:
+    """From where in a text a piece of its reading came."""
+    text, origins = source, list(range(len(source)))
+    for step in steps:
+        if isinstance(step, Mapping):
+            text = text.translate(step)
+        else:
+            text, origins = _traced(text, origins, *step)
+    origins.append(len(source))
+    start, end = origins[span[0]], origins[span[1]]
+    return start, start + len(source[start:end].rstrip())
 
 
-def _readable(text: str) -> Iterator[str]:
-    for found in ENCODED.finditer(text):
-        yield from _from_base64(found[0])
-    for block in _encoded_lines(text):
-        yield from _from_base64(block)
-    for found in HEXADECIMAL.finditer(text):
-        yield from _as_text(bytes.fromhex("".join(HEX_DIGITS.findall(found[0]))))
-
-
-def _encoded_lines(text: str) -> Iterator[str]:
-    """Lines in a row that hold nothing but Base64, joined."""
-    block: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        bare = line.strip(" \t>*-|`")
-        if ENCODED_LINE.fullmatch(bare):
-            block.append(bare)
-            continue
-        if len(block) > 1:
-            yield "".join(block)
-        if block and ENCODED_END.fullmatch(bare):
-            yield "".join([*block, bare])
-        block = []
-
-
-def _from_base64(run: str) -> Iterator[str]:
-    digits = run.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        yield from _as_text(base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True))
-    except binascii.Error:
-        return
-
-
-def _as_text(content: bytes) -> Iterator[str]:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return
-    if sum(one.isprintable() or one.isspace() for one in text) >= READABLE * len(text):
-        yield text
+def _traced(
+    text: str, origins: list[int], pattern: re.Pattern[str], replacement: Replacement
+) -> tuple[str, list[int]]:
+    """A substitution, and where each character of what it makes was."""
+    pieces: list[str] = []
+    places: list[int] = []
+    position = 0
+    for found in pattern.finditer(text):
+        new = replacement if isinstance(replacement, str) else replacement(found)
+        pieces += text[position : found.start()], new
+        places += origins[position : found.start()]
+        if len(new) == len(found[0]):
+            places += origins[found.start() : found.end()]
+        else:
+            places += [origins[found.start()]] * len(new)
+        position = found.end()
+    pieces.append(text[position:])
+    places += origins[position:]
+    return "".join(pieces), places

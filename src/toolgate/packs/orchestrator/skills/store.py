@@ -87,7 +87,8 @@ class Skills(Protocol):
     ) -> Row | None:
         """Store the next version of a skill; None where there is none for this user.
 
-        Another text lifts a quarantine, unless an operator decided on it. Raises `QuarantinedText`.
+        Another text lifts a quarantine, or another name where that is why; not if an operator
+        decided on it. Raises `QuarantinedText`.
         """
         ...
 

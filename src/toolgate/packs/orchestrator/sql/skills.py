@@ -208,7 +208,8 @@ def _is_lifted(old: Row, new: Row) -> bool:
     quarantine = old["quarantine"]
     if quarantine is None or quarantine["category"] == BY_OPERATOR:
         return False
-    return old["content"] != new["content"]
+    is_of_name = quarantine.get("field") == "name"
+    return old["content"] != new["content"] or (is_of_name and old["name"] != new["name"])
 
 
 def _forget_versions(connection: Connection, skill_id: str, version: int) -> None:

@@ -11,11 +11,11 @@ from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.unseen_text import hidden_characters_in
 
 
-async def check_kept(**fields: Any) -> None:
+async def check_kept(caller: str, **fields: Any) -> None:
     """Raise where one of these arguments holds what is not kept."""
     for field, value in fields.items():
         if value is not None:
-            await examine(size_of(field, value), partial(_check, field, value))
+            await examine(caller, size_of(field, value), partial(_check, field, value))
 
 
 def check_characters(field: str, value: Any) -> None:

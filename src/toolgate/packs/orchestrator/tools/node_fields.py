@@ -61,13 +61,13 @@ WebUrl = Annotated[Url, AfterValidator(_web_url)]
 JsonObject = dict[str, JsonValue]
 
 
-async def check_object(field: str, value: JsonObject | None, most: int) -> None:
+async def check_object(caller: str, field: str, value: JsonObject | None, most: int) -> None:
     """Raise where an object is too large, or has a secret or characters that nobody sees in it."""
     if value is None:
         return
     if (size := size_of(field, value)) > most:
         raise _problem(field, "size", f"{field} has {size} bytes as JSON; at most {most} are kept")
-    await examine(size, lambda: _check_content(field, value))
+    await examine(caller, size, lambda: _check_content(field, value))
 
 
 def _check_content(field: str, value: JsonObject) -> None:

@@ -219,7 +219,7 @@ async def list_(ctx: Ctx, args: Listed) -> Preferences:
 async def create(ctx: Ctx, args: NewPreference) -> Preference:
     """Create a preference of a scope; fails where the scope has the key already."""
     place = await _writable(ctx, args)
-    await _check(args)
+    await _check(ctx, args)
     change = args.change(ctx.principal)
     record = await ctx.world.preferences.create(ctx.tx, place, args.key, change)
     return shown(place, record)
@@ -247,7 +247,7 @@ async def update(ctx: Ctx, args: ChangedPreference) -> Preference:
     conflict that names the current version.
     """
     place = await _writable(ctx, args)
-    await _check(args)
+    await _check(ctx, args)
     record = await ctx.world.preferences.update(
         ctx.tx, place, args.key, args.change(ctx.principal), args.expected_version
     )
@@ -365,7 +365,7 @@ async def _writable(ctx: Ctx, args: ByKey) -> Place:
     return place
 
 
-async def _check(args: NewPreference) -> None:
+async def _check(ctx: Ctx, args: NewPreference) -> None:
     if f"{args.key}.".startswith(STEERING):
         message = (
             f"key {shorten(args.key)} is a system setting, and a preference of this name would "
@@ -373,7 +373,9 @@ async def _check(args: NewPreference) -> None:
         )
         raise InvalidArguments([Problem("key", "value", message)])
     most = MOST_PREFERENCE_BYTES
-    await check_value(args.key, args.value, args.value_type, nullable=True, most_bytes=most)
+    await check_value(
+        ctx.principal.id, args.key, args.value, args.value_type, nullable=True, most_bytes=most
+    )
 
 
 def _not_found(args: ByKey) -> NotFound:

@@ -1,68 +1,86 @@
 """A skill's name and text, examined: before they are stored, and when operators look again."""
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from toolgate.gate.errors import InvalidArguments, PolicyViolation, Problem, TooLarge
 from toolgate.packs.orchestrator.long_texts import examine
 from toolgate.packs.orchestrator.pack import secret_message
+from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.secret_values import secret_in
-from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
-from toolgate.packs.orchestrator.skills.store import BY_OPERATOR, QuarantinedText
+from toolgate.packs.orchestrator.skills.content_audit import ContentAudit, Finding
+from toolgate.packs.orchestrator.skills.text_digests import text_digest
 from toolgate.packs.orchestrator.unseen_text import is_blank
 
 MOST_BYTES = 256 * 1024
+Noted = dict[str, Any]
+"""A category, the text that is why, and where it stands: its field, and the line of a content."""
 
 
-async def check_texts(audit: ContentAudit, name: str | None, content: str | None) -> None:
-    """Raise where a name or text is not to be stored; None is not looked at."""
+async def check_texts(
+    caller: str, audit: ContentAudit, name: str | None, content: str | None
+) -> str:
+    """Raise where a name or text is not to be stored; None is not looked at.
+
+    Returns what the text is known by (`text_digests`): all that takes time is one examination.
+    """
     if content is not None:
         _check_size(content)
-        if await examine(len(content), lambda: is_blank(content)):
+    size = len(name or "") + len(content or "")
+    return await examine(caller, size, lambda: _checked(audit, name, content))
+
+
+def _checked(audit: ContentAudit, name: str | None, content: str | None) -> str:
+    if content is not None:
+        if is_blank(content):
             _refuse("value", "content must have something to read: nothing of it is seen")
-        if secret := await _secret_in(content):
+        if secret := secret_in("", content):
             _refuse("secret", secret_message("content", secret))
-    for field, text in (("name", name), ("content", content)):
-        if text is not None and (found := await audit.read(text)):
-            told = {"category": found.category, "triggering_text": found.text}
-            raise refusal(told, f"The skill was not stored: its {field} was refused")
+    if found := _finding(audit, name, content):
+        field = found.pop("field")
+        raise refusal(found, f"The skill was not stored: its {field} was refused")
+    return text_digest(content or "")
 
 
-async def finding_in(audit: ContentAudit, text: str) -> dict[str, str] | None:
-    """What would be refused of a stored text today; of a secret, only its kind."""
-    if secret := await _secret_in(text):
-        return {"category": "secret", "triggering_text": secret}
-    if found := await audit.read(text):
-        return {"category": found.category, "triggering_text": found.text}
+async def read_again(caller: str, audit: ContentAudit, row: Row) -> tuple[str, Noted | None]:
+    """What a stored skill's text is known by, and what would be refused of it or its name today."""
+    name, content = row["name"], row["content"]
+
+    def look() -> tuple[str, Noted | None]:
+        secret = _secret(name=name, content=content)
+        return text_digest(content), secret or _finding(audit, name, content)
+
+    return await examine(caller, len(name) + len(content), look)
+
+
+def _secret(**fields: str) -> Noted | None:
+    """In which field a secret is; of it, only its kind is told."""
+    for field, text in fields.items():
+        if secret := secret_in("", text):
+            return {"category": "secret", "triggering_text": secret, "field": field}
     return None
 
 
-@contextmanager
-def refused_texts(*, tells_skill: bool) -> Generator[None]:
-    """A text that an operator put into quarantine is refused; admins are told as which skill."""
-    try:
-        yield
-    except QuarantinedText as known:
-        words = "The skill was not stored: an operator put this text into quarantine"
-        how = f"; operator.skill.release lifts it, of skill {known.skill_id}" if tells_skill else ""
-        message = f"{words}, however it is spelled{how} ({BY_OPERATOR})."
-        raise PolicyViolation(message, category=BY_OPERATOR) from None
+def _finding(audit: ContentAudit, name: str | None, content: str | None) -> Noted | None:
+    """What is refused of a name, a text, or the two read as one."""
+    for field, text in (("name", name), ("content", content)):
+        if text is not None and (found := audit.examine(text)):
+            return _noted(found, field)
+    if name is not None and content is not None and (found := audit.examine_both(name, content)):
+        return _noted(found, "name")
+    return None
 
 
-def quarantined(found: Mapping[str, Any], more: str, *, tells_text: bool) -> PolicyViolation:
-    """What is said of a skill in quarantine; what was found in it is an admin's to read."""
-    category = found["category"]
-    end = "an operator releases it" if category == BY_OPERATOR else "its text is changed"
-    words = f"This skill is in quarantine until {end}; {more}"
-    if tells_text:
-        return refusal(found, words)
-    return PolicyViolation(f"{words} ({category}).", category=category)
+def _noted(found: Finding, field: str) -> Noted:
+    place = {"category": found.category, "triggering_text": found.text, "field": field}
+    return {**place, "line": found.line} if field == "content" else place
 
 
 def refusal(found: Mapping[str, Any], words: str) -> PolicyViolation:
     """The error that names what was found."""
-    return PolicyViolation(f"{words} ({found['category']}: {found['triggering_text']!r}).", **found)
+    line = f", line {found['line']}" if "line" in found else ""
+    what = f"{found['category']}: {found['triggering_text']!r}{line}"
+    return PolicyViolation(f"{words} ({what}).", **found)
 
 
 def _check_size(content: str) -> None:
@@ -70,10 +88,6 @@ def _check_size(content: str) -> None:
     size = len(content.encode())
     if size > MOST_BYTES:
         raise TooLarge(f"content has {size} bytes; at most {MOST_BYTES} are kept. Send less.")
-
-
-async def _secret_in(text: str) -> str | None:
-    return await examine(len(text), lambda: secret_in("", text))
 
 
 def _refuse(rule: str, message: str) -> None:

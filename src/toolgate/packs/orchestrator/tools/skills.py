@@ -1,6 +1,6 @@
 """Skills: instructions that agents share, looked at before anybody reads them."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -12,7 +12,6 @@ from toolgate.gate.errors import (
     GateError,
     InvalidArguments,
     NotFound,
-    PolicyViolation,
     Problem,
 )
 from toolgate.gate.principal import Role
@@ -36,14 +35,14 @@ from toolgate.packs.orchestrator.skills.store import (
     SkillChange,
 )
 from toolgate.packs.orchestrator.skills.system_skill import system_content, system_skill
-from toolgate.packs.orchestrator.skills.text_digests import text_digest
 from toolgate.packs.orchestrator.tools.denied_projects import find_denied
-from toolgate.packs.orchestrator.tools.skill_texts import (
-    MOST_BYTES,
-    check_texts,
+from toolgate.packs.orchestrator.tools.skill_quarantine import (
+    is_kept_for_name,
     quarantined,
     refused_texts,
+    shown_name,
 )
+from toolgate.packs.orchestrator.tools.skill_texts import MOST_BYTES, check_texts
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -168,11 +167,11 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
     if owner is None and not _is_admins(ctx, args.scope):
         raise _no_user(ctx)
     scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    await check_texts(ctx.world.content_audit, args.name, args.content)
+    digest = await check_texts(ctx.principal.id, ctx.world.content_audit, args.name, args.content)
     new = NewSkill(
         name=args.name,
         content=args.content,
-        digest=await text_digest(args.content),
+        digest=digest,
         scope=args.scope,
         scope_id=scope_id,
         owner_id=owner,
@@ -233,7 +232,7 @@ async def get(ctx: Ctx, args: BySkill) -> Skill:
     if row is None:
         raise NotFound(NO_SKILL)
     if row["quarantine"] is not None:
-        raise _quarantined(ctx, row["quarantine"])
+        raise quarantined(ctx.principal, row["quarantine"])
     return Skill(**_info(row).model_dump(), content=row["content"])
 
 
@@ -251,7 +250,8 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     """Change a skill of your user (without one, of the task's); what is left out stays as it is.
 
     Text and name are looked at like new ones. Older versions are kept. Another text lifts a
-    quarantine, unless an operator decided on it: that one stays until an operator releases it.
+    quarantine, or another name where that was why; not if an operator decided on it: that one
+    stays until an operator releases it.
     """
     task, old = await _changeable(ctx, args)
     if args.content is None and args.name is None and args.scope is None:
@@ -261,16 +261,18 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
     scope_id = None
     if args.scope is not None:
         scope_id = await _scope_id(ctx, args.scope, args.scope_id, task)
-    name = args.name
+    name, content = args.name, args.content
+    if is_kept_for_name(old) and name is not None and content is None:
+        content = old["content"]  # it will be read again, if nothing else is the matter
     if args.content is not None:
         if old["quarantine"] is not None and args.content == old["content"]:
-            raise _quarantined(ctx, old["quarantine"], "its text is the same as before")
+            raise quarantined(ctx.principal, old["quarantine"], "its text is the same as before")
         name = name or old["name"]  # it may be why it is in quarantine, by now or by then
-    await check_texts(ctx.world.content_audit, name, args.content)
+    digest = await check_texts(ctx.principal.id, ctx.world.content_audit, name, content)
     change = SkillChange(
         name=args.name,
         content=args.content,
-        digest=None if args.content is None else await text_digest(args.content),
+        digest=None if args.content is None else digest,
         scope=args.scope,
         scope_id=scope_id,
         by=ctx.principal.id,
@@ -381,14 +383,10 @@ async def _is_in_scope(
     return await ctx.world.work.changes(acting, scope, scope_id)
 
 
-def _quarantined(ctx: Ctx, quarantine: Any, more: str = "nobody reads it") -> PolicyViolation:
-    return quarantined(quarantine, more, tells_text=Role.ADMIN in ctx.principal.roles)
-
-
 def _info(row: Row) -> SkillInfo:
     return SkillInfo(
         id=row["id"],
-        name=row["name"],
+        name=shown_name(row),
         scope=row["scope"],
         scope_id=row["scope_id"] or None,
         owner=row["owner_id"],

@@ -201,7 +201,7 @@ def _check_caller(ctx: Ctx, key: str) -> None:
 
 
 async def _check(ctx: Ctx, args: NewSetting) -> None:
-    await check_value(args.key, args.value, args.value_type, nullable=False)
+    await check_value(ctx.principal.id, args.key, args.value, args.value_type, nullable=False)
     if is_unknown_switch(args.key):
         raise _unknown_switch(ctx, args.key)
     if wrong := broken_rule(args.key, args.value):

@@ -122,6 +122,7 @@ class Nothing(Output):
 
 
 async def check_value(
+    caller: str,
     key: str,
     value: Any,
     value_type: ValueType,
@@ -137,8 +138,12 @@ async def check_value(
         raise TooLarge(
             f"value has {size} bytes as JSON; at most {most_bytes} are stored. Send less."
         )
-    await examine(size, lambda: check_characters("value", value))
-    if secret := await examine(size, lambda: secret_in(key, value)):
+    await examine(caller, size, lambda: _check_content(key, value))
+
+
+def _check_content(key: str, value: Any) -> None:
+    check_characters("value", value)
+    if secret := secret_in(key, value):
         _refuse(
             "secret",
             f"value looks like {secret}, and records are readable by agents. Keep it in a secret "

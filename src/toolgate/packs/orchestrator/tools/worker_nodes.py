@@ -136,8 +136,8 @@ async def register(ctx: Ctx, args: Registration) -> Standing:
 
     An operator made the node and its key before.
     """
-    await check_object("metadata", args.metadata, MOST_METADATA_BYTES)
-    await _check_name(ctx, args.display_name)
+    await check_object(ctx.principal.id, "metadata", args.metadata, MOST_METADATA_BYTES)
+    _check_name(ctx, args.display_name)
     change = NodeChange(
         display_name=args.display_name,
         worker_api_target_url=args.worker_api_target_url,
@@ -176,12 +176,12 @@ async def report(ctx: Ctx, args: Report) -> Standing:
 
     What is left out of a list is no longer there.
     """
-    await check_object("capabilities", args.capabilities, MOST_SNAPSHOT_BYTES)
+    await check_object(ctx.principal.id, "capabilities", args.capabilities, MOST_SNAPSHOT_BYTES)
     images = [Available("image", one.image_ref, "", one.status) for one in args.images]
     models = [Available("model", one.model, one.version or "", one.status) for one in args.models]
     for field, listed in (("images", images), ("models", models)):
         size = sum(len(one.name) + len(one.version) for one in listed)
-        await examine(size, partial(_check_listed, field, listed))
+        await examine(ctx.principal.id, size, partial(_check_listed, field, listed))
     slug, available = _slug(args), [*images, *models]
     row = await ctx.world.nodes.report(ctx.tx, slug, args.capabilities, available)
     return Standing(**_standing(ctx, row))
@@ -248,10 +248,10 @@ def _standing(ctx: Ctx, row: Row | None) -> dict[str, Any]:
     }
 
 
-async def _check_name(ctx: Ctx, name: str | None) -> None:
+def _check_name(ctx: Ctx, name: str | None) -> None:
     """Raise where agents would read a node's name as an order, or find a secret in it."""
     check_secret("display_name", name)
-    if name is not None and (found := await ctx.world.content_audit.read(name)):
+    if name is not None and (found := ctx.world.content_audit.examine(name)):
         message = f"display_name is refused ({found.category}: {found.text!r}). Choose another"
         raise InvalidArguments([Problem("display_name", "value", message)])
 

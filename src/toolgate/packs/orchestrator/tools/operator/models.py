@@ -164,8 +164,10 @@ async def delete(ctx: Ctx, args: ByModel) -> Removed:
 )
 async def add_version(ctx: Ctx, args: NewVersion) -> Version:
     """Add a version to a model."""
-    await check_object("capabilities", args.capabilities, MOST_OBJECT_BYTES)
-    await check_object("default_parameters", args.default_parameters, MOST_OBJECT_BYTES)
+    await check_object(ctx.principal.id, "capabilities", args.capabilities, MOST_OBJECT_BYTES)
+    await check_object(
+        ctx.principal.id, "default_parameters", args.default_parameters, MOST_OBJECT_BYTES
+    )
     check_secret("version", args.version)
     given = (args.version, args.capabilities, args.default_parameters)
     row = await ctx.world.models.add_version(ctx.tx, args.model_id, *given)

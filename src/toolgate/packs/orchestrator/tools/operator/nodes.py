@@ -77,7 +77,7 @@ async def create(ctx: Ctx, args: Facts) -> NodeWithKey:
 
     The key is shown only now; `operator.node.replace_key` makes another.
     """
-    made = await ctx.world.nodes.create(ctx.tx, args.node_slug, await _change(args))
+    made = await ctx.world.nodes.create(ctx.tx, args.node_slug, await _change(ctx, args))
     return _with_key(ctx, made)
 
 
@@ -98,7 +98,7 @@ async def update(ctx: Ctx, args: Change) -> NodeInfo:
     if not args.model_fields_set - {"node_slug"}:
         message = "something to change must be given, such as drained or config"
         raise InvalidArguments([Problem("arguments", "missing", message)])
-    change = await _change(args, args.drained)
+    change = await _change(ctx, args, args.drained)
     row = await ctx.world.nodes.change(ctx.tx, args.node_slug, change)
     return NodeInfo(**node_fields(_found(row), ctx.world.liveness))
 
@@ -133,9 +133,9 @@ async def delete(ctx: Ctx, args: ByNode) -> Removed:
     return Removed()
 
 
-async def _change(args: Facts, drained: bool | None = None) -> NodeChange:
-    await check_object("metadata", args.metadata, MOST_METADATA_BYTES)
-    await check_object("config", args.config, MOST_CONFIG_BYTES)
+async def _change(ctx: Ctx, args: Facts, drained: bool | None = None) -> NodeChange:
+    await check_object(ctx.principal.id, "metadata", args.metadata, MOST_METADATA_BYTES)
+    await check_object(ctx.principal.id, "config", args.config, MOST_CONFIG_BYTES)
     check_secret("display_name", args.display_name)
     return NodeChange(
         display_name=args.display_name,

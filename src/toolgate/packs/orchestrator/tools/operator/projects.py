@@ -105,7 +105,7 @@ class Bindings(Output):
 )
 async def create(ctx: Ctx, args: NewProject) -> Project:
     """Create a project. Nobody has a role in it yet: `operator.role_binding.set` gives one."""
-    await check_kept(display_name=args.display_name, description=args.description)
+    await check_kept(ctx.principal.id, display_name=args.display_name, description=args.description)
     project = await ctx.world.administration.create(
         ctx.tx,
         "project",
@@ -137,7 +137,7 @@ async def update(ctx: Ctx, args: ProjectChange) -> Project:
     if not values:
         message = "one of display_name, description and is_active must be given"
         raise InvalidArguments([Problem("arguments", "missing", message)])
-    await check_kept(display_name=args.display_name, description=args.description)
+    await check_kept(ctx.principal.id, display_name=args.display_name, description=args.description)
     new = {**await needed(ctx, "project", id=args.project_id), **values}
     values["folded"] = _folded(new["slug"], new["display_name"], new["description"])
     key = {"id": args.project_id}

@@ -10,9 +10,8 @@ from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, Reason, Uuid
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.skills.store import BY_OPERATOR
-from toolgate.packs.orchestrator.skills.text_digests import text_digest
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, listed, needed
-from toolgate.packs.orchestrator.tools.skill_texts import finding_in
+from toolgate.packs.orchestrator.tools.skill_texts import Noted, read_again
 
 family = Family("operator_skills", ORCHESTRATOR)
 
@@ -37,7 +36,9 @@ class Finding(Output):
     skill_id: str = Field(description="The skill's id.")
     name: str = Field(description="Its name.")
     category: str = Field(description="What it is.")
-    triggering_text: str = Field(description="The piece of text, or the reason.")
+    triggering_text: str = Field(description="The piece of text, as written, or the reason.")
+    field: str | None = Field(default=None, description="Where: name or content.")
+    line: int | None = Field(default=None, description="On which line of the content.")
 
 
 class Rescan(Output):
@@ -71,7 +72,8 @@ async def rescan(ctx: Ctx, args: Paged) -> Rescan:
     """
     rows, more = await listed(ctx, "skill", args, {})
     # All are read before the first is written: no transaction is open while texts are examined.
-    digests = {row["id"]: await text_digest(row["content"]) for row in rows}
+    looks = {row["id"]: await _look(ctx, row) for row in rows}
+    digests = {skill_id: digest for skill_id, (digest, _) in looks.items()}
     refused = {
         digests[row["id"]]: row["id"]
         for row in rows
@@ -82,7 +84,7 @@ async def rescan(ctx: Ctx, args: Paged) -> Rescan:
         (row, noted)
         for row in rows
         if row["quarantine"] is None
-        and (noted := await _found(ctx, row) or _copied(refused.get(digests[row["id"]])))
+        and (noted := looks[row["id"]][1] or _copied(refused.get(digests[row["id"]])))
     ]
     for row, noted in found:
         # Of this version only: a text that was mended meanwhile is not what was looked at.
@@ -109,10 +111,10 @@ async def quarantine(ctx: Ctx, args: Quarantine) -> State:
     `operator.skill.rescan` finds the copies that there are.
     """
     row = await needed(ctx, "skill", id=args.skill_id)
+    digest, _ = await _look(ctx, row)
     await _set(
         ctx, {"id": args.skill_id}, {"category": BY_OPERATOR, "triggering_text": args.reason}
     )
-    digest = await text_digest(row["content"])
     await ctx.world.skills.refuse_text(ctx.tx, digest, args.skill_id)
     return State(skill_id=args.skill_id, quarantined=True)
 
@@ -136,27 +138,24 @@ async def release(ctx: Ctx, args: BySkill) -> State:
     ):
         return State(skill_id=args.skill_id, quarantined=False)
     row = await needed(ctx, "skill", id=args.skill_id)
-    if found := await _found(ctx, row):
-        category, text = found.values()
-        raise Conflict(f"It would be refused ({category}: {text!r}). Change its name or text.")
+    digest, found = await _look(ctx, row)
+    if found is not None:
+        what = f"{found['category']}: {found['triggering_text']!r}"
+        raise Conflict(f"It would be refused ({what}). Change its name or text.")
     await _set(ctx, {"id": args.skill_id}, None)
-    await ctx.world.skills.allow_text(ctx.tx, await text_digest(row["content"]))
+    await ctx.world.skills.allow_text(ctx.tx, digest)
     return State(skill_id=args.skill_id, quarantined=False)
 
 
-def _copied(skill_id: str | None) -> dict[str, str] | None:
+def _copied(skill_id: str | None) -> Noted | None:
     """What is noted of a skill that has the text of this one, which is in quarantine."""
     if skill_id is None:
         return None
     return {"category": BY_OPERATOR, "triggering_text": f"It has the text of skill {skill_id}."}
 
 
-async def _found(ctx: Ctx, row: Row) -> dict[str, str] | None:
-    """What would be refused today of a skill's name or text."""
-    for text in (row["name"], row["content"]):
-        if found := await finding_in(ctx.world.content_audit, text):
-            return found
-    return None
+async def _look(ctx: Ctx, row: Row) -> tuple[str, Noted | None]:
+    return await read_again(ctx.principal.id, ctx.world.content_audit, row)
 
 
 async def _set(ctx: Ctx, key: dict[str, Any], finding: dict[str, Any] | None) -> None:

@@ -121,7 +121,9 @@ async def create_task(ctx: Ctx, args: NewTask) -> Task:
     Canceling one that it depends on cancels it too. It cannot depend on one that is failed,
     canceled or superseded.
     """
-    await check_kept(prompt=args.prompt, acceptance_criteria=args.acceptance_criteria)
+    await check_kept(
+        ctx.principal.id, prompt=args.prompt, acceptance_criteria=args.acceptance_criteria
+    )
     store = ctx.world.administration
     if args.user_id is not None:
         await needed(ctx, "user", id=args.user_id)
@@ -182,7 +184,7 @@ async def list_tasks(ctx: Ctx, args: TasksListed) -> Tasks:
 )
 async def summarize(ctx: Ctx, args: Summary) -> Task:
     """Store what came of a task, for those who read it later."""
-    await check_kept(summary=args.summary)
+    await check_kept(ctx.principal.id, summary=args.summary)
     await needed(ctx, "task", id=args.task_id)
     values = {"summary": args.summary}
     key = {"id": args.task_id}
@@ -199,7 +201,7 @@ async def summarize(ctx: Ctx, args: Summary) -> Task:
 )
 async def create_job(ctx: Ctx, args: NewJob) -> Job:
     """Create a job of a task that is not closed, queued until a node takes it."""
-    await check_kept(payload=args.payload)
+    await check_kept(ctx.principal.id, payload=args.payload)
     if not await ctx.world.work.keep_open(ctx.tx, args.task_id):
         raise NotFound(f"There is no task {args.task_id!r}.")
     row = {"id": str(uuid.uuid4()), "status": "queued", **args.model_dump()}
@@ -248,7 +250,7 @@ async def lease(ctx: Ctx, args: Lease) -> Job:
 )
 async def finish(ctx: Ctx, args: End) -> Job:
     """End a running job, and keep what the node gave back."""
-    await check_kept(result=args.result)
+    await check_kept(ctx.principal.id, result=args.result)
     viewer = viewer_of(ctx.principal)
     moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status)
     if moved is None:
