@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 from tests.effort import effort
-from tests.packs.orchestrator.calls import BUILD, BUILDING, ID, PM, refused, result
+from tests.packs.orchestrator.calls import BUILD, BUILDING, ID, PM, PM_OF_ALICE, refused, result
 
 from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.sql.tables import history, skill_versions, skills, tasks
@@ -142,3 +142,46 @@ def test_a_url_of_an_example_holds_no_password(password: str) -> None:
     assert secret_in("", f"Use postgresql://alice:{password}@db.example/app.") is None
     found = secret_in("", "Use postgresql://alice:hunter22@db.example/app.")
     assert found == "a URL with a password"
+
+
+SLACK = "xoxb-" + "1234567890ab"
+SHORT: dict[str, tuple[str, dict[str, Any]]] = {
+    "user": ("operator.user.create", {"user_id": "carol", "display_name": SLACK}),
+    "group": ("operator.group.create", {"group_id": "cooks", "display_name": SLACK}),
+    "media-type": (
+        "artifact.put",
+        {
+            "task_id": BUILD,
+            "path": "a",
+            "content_bytes_base64": "",
+            "content_type": f"text/plain; x={SLACK}",
+        },
+    ),
+    "condition": (
+        "operator.access_rule.create",
+        {
+            "effect": "deny",
+            "resource_pattern": "db.task.get",
+            "conditions": {"arguments": {"task_id": [SLACK]}},
+        },
+    ),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", SHORT)
+async def test_short_fields_are_searched_too(kit: Kit, name: str) -> None:
+    tool, arguments = SHORT[name]
+    error = await refused(kit, tool, **arguments)
+    assert error["type"] == "invalid_arguments"
+    assert "a Slack token" in error["message"]
+    assert SLACK not in str(error)
+
+
+@pytest.mark.anyio
+async def test_the_audit_keeps_a_scope_id_only_if_it_has_the_form_of_one(kit: Kit) -> None:
+    for scope_id in (SLACK, BUILD):
+        given: Any = {"scope_type": "task", "scope_id": scope_id, "key": "a.b"}
+        await kit.call("db.preference.get", PM_OF_ALICE, **given)
+    rows = await kit.audit_rows()
+    assert [one["task_id"] for one in rows][-2:] == [None, BUILD]

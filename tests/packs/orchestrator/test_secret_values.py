@@ -54,6 +54,19 @@ SECRETS: dict[str, tuple[str, Any]] = {
     "aws-alone": ("a", {"x": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}),
     "aws-in-sentence": ("a", "The AWS secret is wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY, sorry."),
     "token-without-signature": ("a", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9."),
+    "said": ("a", "The password: hunter2abc"),
+    "said-in-json": ("a", '{"password": "hunter2abc"}'),
+    "said-key": ("a", "api_key: 0123456789abcdef"),
+    "name-of-environment": ("a", {"password": {"prod": "hunter22"}}),
+    "name-after-environment": ("custom.password.staging", "hunter22"),
+    "credentials": ("a", {"credentials": "alice:hunter22"}),
+    "google-client": ("a", "GOCSPX-" + "aB3x" * 7),
+    "webhook": ("a", "whsec_" + "aB3x" * 8),
+    "docker": ("a", "dckr_pat_" + "aB3x" * 7),
+    "vault": ("a", "hvs." + "CAES" * 8),
+    "digital-ocean": ("a", "dop_v1_" + "0a1b" * 16),
+    "bearer-of-letters": ("a", "curl -H 'X: Bearer AbCdEfGhIjKlMnOpQrStUv'"),
+    "slack-webhook-short": ("a", "https://hooks.slack.com/services/T01/B02/" + "aB3x" * 6),
     "among-many": ("a", ["a"] * 1000 + ["ghp_" + "a" * 36]),
 }
 HONEST: dict[str, tuple[str, Any]] = {
@@ -86,6 +99,12 @@ HONEST: dict[str, tuple[str, Any]] = {
     "bearer-words": ("a", "Use Bearer authentication-with-oauth2 or Bearer <token>."),
     "hugging-face-word": ("a", "hf_hub_download and hf_transfer_is_enabled_by_default"),
     "port-and-time": ("a", "http://host:8080/a at 12:30 by mail@example.com"),
+    "folder": ("a", {"pwd": "/home/alice"}),
+    "credentials-mode": ("a", {"credentials": "include"}),
+    "count-of-tokens": ("a", {"token": 4096}),
+    "said-algorithm": ("a", "password: sha256 hashed; Password: argon2id; passphrase: base64url"),
+    "said-rule": ("a", "Password: required. api_key: optional, see the vault."),
+    "said-reference": ("a", "password: env:DB_PASSWORD1, api_key: ${API_KEY_FOR_STAGING_2}"),
     "npm-word": ("a", "npm_config_registry and npm_lifecycle_event"),
 }
 

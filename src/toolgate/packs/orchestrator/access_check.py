@@ -18,7 +18,7 @@ from toolgate.packs.orchestrator.access_rules import (
     named_in_conditions,
     refusing_rule,
 )
-from toolgate.packs.orchestrator.pack import ForTaskOwner
+from toolgate.packs.orchestrator.pack import UUID, ForTaskOwner
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -33,8 +33,10 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
     """The rule that refuses the call, or None; admins are not subject to access rules."""
     _check_texts(request.arguments)
     named = _named_scopes(request.arguments)
-    if named:
-        request.note_ids(task_id=named.get("task"), project_id=named.get("project"))
+    # What does not have the form of an id could be anything, and the audit keeps it for long.
+    ids = {kind: one.lower() for kind, one in named.items() if UUID.fullmatch(one)}
+    if ids:
+        request.note_ids(task_id=ids.get("task"), project_id=ids.get("project"))
     principal = request.principal
     if principal.agent_type is None:
         return None

@@ -22,6 +22,9 @@ MIXED_40 = (
 MARKS = r"!#%^*+_~@-"
 WITH_DIGIT = rf"(?=[A-Za-z{MARKS}]{{0,80}}[0-9])(?=[0-9{MARKS}]{{0,80}}[A-Za-z])"
 ASSIGNED_END = r"(?=[\s\"'`,;&)]|\.(?:\s|$)|$)"
+ASSIGNED = r"(?:=|\s{0,3}=\s{0,3}(?=[\"'])|[\"']?:\s{0,3})"
+NO_ALGORITHM = r"(?!(?i:sha|base|argon|pbkdf|bcrypt|scrypt|md|aes|utf|ascii|latin)-?[0-9])"
+"""What passwords are said to be hashed and written with."""
 NO_VARIABLE = rf"(?![A-Z][A-Z0-9_]{{0,80}}{ASSIGNED_END})"
 """After a `=` a name in capitals is that of a variable."""
 FORMATS = {
@@ -41,9 +44,14 @@ FORMATS = {
     ),
     "an Azure account key": re.compile(r"(?i:accountkey)=[0-9A-Za-z/+]{40,}"),
     "a Hugging Face token": re.compile(r"\bhf_[0-9A-Za-z]{30,}"),
+    "a Google client secret": re.compile(r"\bGOCSPX-[0-9A-Za-z_-]{20,}"),
+    "a webhook's secret": re.compile(r"\bwhsec_[0-9A-Za-z+/]{20,}"),
+    "a Docker token": re.compile(r"\bdckr_(?:pat|oat)_[0-9A-Za-z_-]{20,}"),
+    "a Vault token": re.compile(r"\bhv[sbr]\.[0-9A-Za-z_-]{20,}"),
+    "a DigitalOcean token": re.compile(r"\bdo[opr]_v1_[0-9a-f]{40,}"),
     "a SendGrid key": re.compile(r"\bSG\.[\w-]{22}\.[\w-]{43}"),
     "a Slack webhook": re.compile(
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/\w{6,20}/\w{6,20}/(?!X{8})\w{16,}"
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/\w{2,20}/\w{2,20}/(?!X{8})\w{12,}"
     ),
     "a Google API key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}"),
     "a Google access token": re.compile(r"\bya29\.[0-9A-Za-z_-]{20,}"),
@@ -59,14 +67,16 @@ FORMATS = {
         r"(?i:authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:basic|bearer|token)\s{1,3})"
         r"(?=[a-z+/._~-]{0,80}[A-Z0-9])[0-9A-Za-z+/._~-]{8,}"
         r"|\b(?i:bearer)\s{1,3}(?=(?:[A-Za-z._~+-]{0,40}[0-9]){2})[0-9A-Za-z._~+-]{20,}"
+        r"|\b(?i:bearer)\s{1,3}(?=(?:[0-9a-z._~+-]{0,40}[A-Z]){3})(?=(?:[0-9A-Z._~+-]{0,40}[a-z]){3})"
+        r"[0-9A-Za-z._~+-]{20,}"
     ),
     "a password after its name": re.compile(
-        r"(?i:password|passwd|passphrase|pwd)[0-9]{0,3}(?:=|\s{0,3}=\s{0,3}(?=[\"']))[\"']?"
-        rf"{NO_VARIABLE}{WITH_DIGIT}[0-9A-Za-z{MARKS}]{{6,80}}+{ASSIGNED_END}"
+        rf"(?i:password|passwd|passphrase|pwd)[0-9]{{0,3}}{ASSIGNED}[\"']?"
+        rf"{NO_VARIABLE}{NO_ALGORITHM}{WITH_DIGIT}[0-9A-Za-z{MARKS}]{{6,80}}+{ASSIGNED_END}"
     ),
     "a key after its name": re.compile(
         r"(?i:api[_-]?key|client[_-]?secret|(?:signing|encryption)[_-]?key|"
-        r"(?:access|auth|refresh)[_-]?token)[0-9]{0,3}(?:=|\s{0,3}=\s{0,3}(?=[\"']))[\"']?"
+        rf"(?:access|auth|refresh)[_-]?token)[0-9]{{0,3}}{ASSIGNED}[\"']?"
         rf"{NO_VARIABLE}{WITH_DIGIT}[0-9A-Za-z{MARKS}]{{16,200}}+={{0,2}}{ASSIGNED_END}"
     ),
 }
@@ -75,21 +85,28 @@ or begins within itself. What it needs is shorter than the overlap of windows (`
 SECRET_NAMES = re.compile(
     r"(?:^|_)(?:password|passwd|pwd|passphrase|passcode|secret|api_?key|private_?key|"
     r"secret_?(?:access_?)?key|(?:access|refresh|auth|bearer|session)_?token|client_?secret|"
-    r"credentials?|(?:signing|encryption|decryption|master)_?key|"
+    r"(?:signing|encryption|decryption|master)_?key|"
     r"(?:db|database|user|admin|root|login|mail|smtp|ftp|ssh|sql|redis|postgres)_?pass)$|^token$"
 )
 """Of a name in words (`_words`)."""
-PLURAL_NAMES = re.compile(r"(?:^|_)(?:passwords|passphrases|api_?keys|private_?keys)$")
-"""Names of several secrets, if what they hold has a digit: `none` is no password."""
+PLURAL_NAMES = re.compile(r"(?:^|_)(?:passwords|passphrases|api_?keys|private_?keys|credentials?)$")
+"""Names of several secrets, if what they hold has a digit: `none` is no password, nor `include`."""
 NAMES_OF_NAMES = ("name", "key", "variable")
 """In an object, what says how its `value` is called."""
-NO_NAME = re.compile(r"(?:value|val|v|text|plain|raw|current|default|string)")
+NO_NAME = re.compile(
+    r"(?:value|val|v|text|plain|raw|current|default|string|prod|production|staging|stage|dev|"
+    r"development|test|testing|qa|live|local|main|primary|secondary|new|old)"
+)
 """Words that say nothing of what they name: what stands before them does."""
 AUTHORIZATION = re.compile(r"(?:^|_)authorization$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 NO_WORD = re.compile(r"[^A-Za-z0-9]++")
 MOST_NAME = 512
 WHOLE_AWS = re.compile(MIXED_40)
+FOLDER_NAME, FOLDER = re.compile(r"(?:^|_)pwd$"), re.compile(r"[~.]{0,2}/|[A-Za-z]:\\")
+"""In a shell, `pwd` is where one works."""
+COUNT = re.compile(r"[0-9]{1,7}")
+"""How many tokens."""
 LEAST_NUMBER = 1000
 """Smaller ones under the name of a secret are counts and switches."""
 REFERENCE = re.compile(r"(env|secret|file|vault):\S+")
@@ -146,6 +163,10 @@ def _words(name: str) -> str:
 
 
 def _names_secret(words: str, text: str) -> bool:
+    if FOLDER_NAME.search(words) and FOLDER.match(text):
+        return False
+    if words == "token" and COUNT.fullmatch(text):
+        return False
     if SECRET_NAMES.search(words):
         return True
     return PLURAL_NAMES.search(words) is not None and any(one.isdigit() for one in text)

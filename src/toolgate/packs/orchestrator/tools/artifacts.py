@@ -22,7 +22,15 @@ from toolgate.packs.orchestrator.artifacts.content import (
 )
 from toolgate.packs.orchestrator.artifacts.paths import NewPath, Path, Prefix
 from toolgate.packs.orchestrator.artifacts.store import NewArtifact
-from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, NextCursor, Paged, RunId, TaskId
+from toolgate.packs.orchestrator.pack import (
+    ORCHESTRATOR,
+    JobId,
+    NextCursor,
+    Paged,
+    RunId,
+    TaskId,
+    WithoutSecret,
+)
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
@@ -65,7 +73,10 @@ def _media_type(value: str, info: ValidationInfo) -> str:
 
 
 MediaType = Annotated[
-    str, AfterValidator(_media_type), WithJsonSchema({"type": "string", "maxLength": 255})
+    str,
+    AfterValidator(_media_type),
+    WithoutSecret,
+    WithJsonSchema({"type": "string", "maxLength": 255}),
 ]
 
 

@@ -28,6 +28,7 @@ from toolgate.packs.orchestrator.access_rules import (
 from toolgate.packs.orchestrator.administration import Kind
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, Paged, SomeId, Uuid
 from toolgate.packs.orchestrator.rows import Row
+from toolgate.packs.orchestrator.tools.kept_values import check_kept
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, Removed, listed, needed, shown
 
 family = Family("operator_access", ORCHESTRATOR)
@@ -134,6 +135,7 @@ async def create(ctx: Ctx, args: NewRule) -> Rule:
 
     A rule that denies outweighs all that allow. What no rule allows is denied.
     """
+    await check_kept(ctx.principal.id, conditions=_stored(args.conditions))
     _check_pattern(ctx, args.resource_pattern, args.conditions)
     await _check_subject(ctx, args.subject_type, args.subject_id)
     conditions = _stored(args.conditions)
@@ -167,6 +169,7 @@ async def update(ctx: Ctx, args: RuleChange) -> Rule:
     }
     if args.conditions is not None:
         values["conditions"] = _stored(args.conditions)
+        await check_kept(ctx.principal.id, conditions=values["conditions"])
     old = await needed(ctx, "access_rule", id=args.rule_id)
     conditions = _kept(old) if args.conditions is None else args.conditions
     _check_pattern(ctx, args.resource_pattern or old["resource_pattern"], conditions)

@@ -11,7 +11,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.tool import Output
 from toolgate.packs.orchestrator.administration import Kind
-from toolgate.packs.orchestrator.pack import Paged
+from toolgate.packs.orchestrator.pack import Paged, WithoutSecret
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.pages import next_cursor
 from toolgate.packs.orchestrator.vocabulary import HANDLE
@@ -36,7 +36,7 @@ def _handle(value: str, info: ValidationInfo) -> str:
 
 
 Handle = Annotated[str, Field(min_length=1, max_length=MOST_HANDLE), AfterValidator(_handle)]
-Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), WithoutSecret]
 Text = Annotated[str, Field(min_length=1, max_length=MOST_TEXT)]
 
 One = TypeVar("One", bound=Output)
