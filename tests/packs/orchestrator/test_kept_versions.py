@@ -9,13 +9,24 @@ from tests.packs.orchestrator.calls import BUILD, PM, PM_OF_ALICE, refused, resu
 from toolgate.packs.orchestrator.skills import retention
 from toolgate.packs.orchestrator.skills.store import KEPT_DAYS
 from toolgate.packs.orchestrator.sql import record_history, skills
-from toolgate.packs.orchestrator.sql.tables import history, skill_versions
+from toolgate.packs.orchestrator.sql.tables import history, history_sizes, skill_versions
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio
 
 OF_TASK = {"scope_type": "task", "scope_id": BUILD}
 SYSTEM = {"scope_type": "system"}
+
+
+async def held(kit: Kit, scope_id: str = BUILD) -> tuple[int, int, int]:
+    """Changes in the history of a scope, their characters, and what was counted of them."""
+    there = select(func.count(), func.coalesce(func.sum(history.c.size), 0))
+    there = there.where(history.c.scope_id == scope_id, ~history.c.pinned)
+    counted = select(func.sum(history_sizes.c.characters))
+    counted = counted.where(history_sizes.c.scope_id == scope_id)
+    read = kit.app.gate.database.read
+    rows, characters = await read(lambda one: one.execute(there).one())
+    return rows, int(characters), int(await read(lambda one: one.scalar(counted)) or 0)
 
 
 async def test_the_history_of_a_scope_is_bounded_whatever_its_keys(
@@ -28,12 +39,9 @@ async def test_the_history_of_a_scope_is_bounded_whatever_its_keys(
         key = {**OF_TASK, "key": f"k{number}"}
         await result(kit, "db.preference.create", PM, **key, **value)
         await result(kit, "db.preference.delete", PM, **key)
-    held = select(
-        func.count(), func.sum(func.length(func.coalesce(history.c.old, history.c.new)))
-    ).where(history.c.scope_id == BUILD)
-    rows, characters = await kit.app.gate.database.read(lambda one: one.execute(held).one())
-    assert 16 <= rows <= 16 + record_history.TRIMMED_EVERY
-    assert characters <= 20_000 + record_history.TRIMMED_EVERY * 1_200
+    rows, characters, counted = await held(kit)
+    assert rows == 16
+    assert characters == counted <= 20_000
     last = await result(kit, "operator.preference.history", **OF_TASK, key="k39")
     assert [one["change"] for one in last["entries"]] == ["created", "deleted"]
     other = await result(kit, "operator.preference.history", **SYSTEM, key="other")

@@ -28,6 +28,14 @@ CHANGE = {
     "new": '"x"',
 }
 SINCE = (
+    "DROP INDEX ix_orchestrator_skill_versions_scope_scope_id_deleted_at",
+    "DROP INDEX ix_orchestrator_record_history_oldest",
+    "ALTER TABLE orchestrator_record_history DROP COLUMN size",
+    "ALTER TABLE orchestrator_record_history DROP COLUMN reserved",
+    "ALTER TABLE orchestrator_record_history DROP COLUMN pinned",
+    "DROP TABLE orchestrator_history_sizes",
+    "ALTER TABLE orchestrator_settings DROP COLUMN owner",
+    "ALTER TABLE orchestrator_preferences DROP COLUMN owner",
     "DROP INDEX ix_orchestrator_skill_versions_deleted_at",
     "ALTER TABLE orchestrator_skill_versions DROP COLUMN deleted_at",
     "ALTER TABLE orchestrator_record_history DROP COLUMN old_type",

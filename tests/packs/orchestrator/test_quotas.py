@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, insert, select
-from tests.packs.orchestrator.calls import BUILD, PM, refused, result
+from tests.packs.orchestrator.calls import BUILD, PM, PM_OF_ALICE, refused, result
 
 from toolgate.packs.orchestrator.sql.tables import history, preferences
 from toolgate.testing import Kit, opened_kit
@@ -67,7 +67,8 @@ async def test_a_scope_holds_a_thousand_preferences(kit: Kit) -> None:
 async def test_the_values_of_a_scope_are_bounded_together(kit: Kit) -> None:
     size = 64 * 1024
     for number in range(8):
-        await result(kit, "db.preference.create", PM, **OF_TASK, key=f"a{number}", **text(size))
+        who = (PM, PM_OF_ALICE)[number % 2]
+        await result(kit, "db.preference.create", who, **OF_TASK, key=f"a{number}", **text(size))
     error = await refused(kit, "db.preference.create", PM, **OF_TASK, key="b", **text(3))
     assert error["type"] == "quota_exceeded"
     assert "524288 bytes and this one 3" in error["message"]

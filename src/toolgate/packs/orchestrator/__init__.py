@@ -12,7 +12,12 @@ from toolgate.packs.orchestrator.artifacts.blob_names import names_of
 from toolgate.packs.orchestrator.artifacts.reaper import Reaper
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR
-from toolgate.packs.orchestrator.records import PREFERENCE_QUOTA, SETTING_QUOTA
+from toolgate.packs.orchestrator.records import (
+    PREFERENCE_QUOTA,
+    RESERVED_PREFERENCE_QUOTA,
+    RESERVED_SETTING_QUOTA,
+    SETTING_QUOTA,
+)
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.skills.retention import VersionRetention
@@ -40,6 +45,7 @@ from toolgate.packs.orchestrator.tools import (
 )
 from toolgate.packs.orchestrator.tools import preferences as preference_tools
 from toolgate.packs.orchestrator.tools.operator import FAMILIES as OPERATOR_FAMILIES
+from toolgate.packs.orchestrator.vocabulary import RESERVED_PREFERENCES, RESERVED_SETTINGS
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 FAMILIES = (
@@ -60,8 +66,21 @@ async def opened(site: Site, section: OrchestratorSettings) -> AsyncGenerator[Or
         names_of(site.cursors),
     )
     world = OrchestratorWorld(
-        settings=SqlRecords(site.database, settings, changed=hand_over, quota=SETTING_QUOTA),
-        preferences=SqlRecords(site.database, preferences, quota=PREFERENCE_QUOTA),
+        settings=SqlRecords(
+            site.database,
+            settings,
+            changed=hand_over,
+            quota=SETTING_QUOTA,
+            reserved=RESERVED_SETTINGS,
+            reserved_quota=RESERVED_SETTING_QUOTA,
+        ),
+        preferences=SqlRecords(
+            site.database,
+            preferences,
+            quota=PREFERENCE_QUOTA,
+            reserved=RESERVED_PREFERENCES,
+            reserved_quota=RESERVED_PREFERENCE_QUOTA,
+        ),
         work=SqlWork(site.database),
         administration=SqlAdministration(site.database, site.keys),
         access_rules=SqlAccessRules(site.database, site.epoch),

@@ -35,15 +35,26 @@ class ScopeQuota:
         """The quota as callers are told of it."""
         return f"at most {self.records:,} {what} with {self.value_bytes // 1024:,} KiB of values"
 
+    @property
+    def share(self) -> "ScopeQuota":
+        """What one user may have of it, where others share it."""
+        return ScopeQuota((self.records + 1) // 2, (self.value_bytes + 1) // 2)
+
 
 PREFERENCE_QUOTA = ScopeQuota(1_000, 512 * 1024)
 """Of each scope: those of a task, a project, a user and the system fit one answer together."""
 MOST_PREFERENCE_BYTES = 64 * 1024
 SETTING_QUOTA = ScopeQuota(10_000, 16 * 1024 * 1024)
+RESERVED_PREFERENCE_QUOTA = ScopeQuota(500, 256 * 1024)
+RESERVED_SETTING_QUOTA = ScopeQuota(2_000, 4 * 1024 * 1024)
+"""Of keys that only admins change: they have room whatever others store."""
+SHARE = "one user, or key without a user, has at most half"
 KEPT_VERSIONS = 100
 """Of each key, in the history."""
 KEPT_CHARACTERS = 8 * 1024 * 1024
 """Of each place, in the history, whatever the keys; the oldest changes go first."""
+PINNED_VERSIONS, PINNED_CHARACTERS = 3, 2_000
+"""Of each key that is there, the last changes of at most this size do not go with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +77,10 @@ class Change:
     value_type: ValueType
     by: str
     reason: str | None = None
+    owner: str
+    """Whose share of a quota it takes."""
+    limited: bool = True
+    """Whether quotas that others share are for this caller; they are not for admins."""
 
 
 @dataclass(frozen=True, slots=True)

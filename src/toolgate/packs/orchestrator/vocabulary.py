@@ -31,6 +31,8 @@ ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)
 STRENGTH: Mapping[str, int] = {"system": 0, "group": 1, "user": 2, "project": 3, "task": 4}
 """Which scope's preference wins."""
 
+RESERVED_SETTINGS = ("mcp", "agents", "security", "access")
+"""Settings that open or close the gate: an agent that could change them would free itself."""
 RESERVED_PREFERENCES = ("standards", "security", "model_routing", "agents")
 """Namespaces whose keys the system defines; a team's own keys are custom.ORGANIZATION.…"""
 
@@ -58,3 +60,8 @@ ENDED: tuple[JobStatus, ...] = tuple(one for one, next_ in JOB_MOVES.items() if 
 """States that a job does not leave."""
 HANDLE = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 """Ids of users and groups, and slugs of projects."""
+
+
+def is_reserved(key: str, namespaces: tuple[str, ...]) -> bool:
+    """Whether a key is in one of these namespaces."""
+    return key.partition(".")[0] in namespaces

@@ -18,6 +18,12 @@ BY_OPERATOR = "quarantined_by_operator"
 
 MOST_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
 """Skills of a scope; versions of a skill, and of one that was deleted."""
+SHARED_SCOPES = ("group", "project")
+"""Where one user has at most half of the skills: others need room too."""
+QUOTA = (
+    f"A user, group or project, and everybody together, has at most {MOST_SKILLS} skills; one user "
+    "at most half of those of a group or project."
+)
 KEPT_DAYS = 30
 """How long those of one that was deleted are kept."""
 
@@ -43,6 +49,8 @@ class NewSkill:
     owner_id: str | None
     """None for one that an admin made for everybody, on a task without a user."""
     by: str
+    limited: bool = True
+    """Whether it needs room in its scope; what an admin stores does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +64,8 @@ class SkillChange:
     scope: SkillScope | None = None
     scope_id: str | None = None
     by: str
+    limited: bool = True
+    """Whether it needs room in another scope; what an admin moves does not."""
 
 
 class Skills(Protocol):

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Row,
     Table,
     bindparam,
-    delete,
     func,
     insert,
     literal,
@@ -26,18 +25,22 @@ from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.errors import Conflict, QuotaExceeded
 from toolgate.packs.orchestrator.records import (
-    KEPT_VERSIONS,
     Change,
     Page,
     Place,
     Record,
     ScopeQuota,
 )
-from toolgate.packs.orchestrator.sql.advisory_locks import lock
-from toolgate.packs.orchestrator.sql.record_history import TRIMMED_EVERY, trim_history
+from toolgate.packs.orchestrator.sql.record_history import (
+    cleared_size,
+    note_change,
+    note_cleared,
+)
+from toolgate.packs.orchestrator.sql.scope_quotas import check_room, reserved_keys
 from toolgate.packs.orchestrator.sql.tables import history
+from toolgate.packs.orchestrator.sql.version_conflicts import key_conflict, version_conflict
+from toolgate.packs.orchestrator.vocabulary import is_reserved
 
 PAGE_BYTES = 1024 * 1024
 """A page ends before its values are larger than this together, but has one record at least."""
@@ -53,13 +56,19 @@ class SqlRecords:
         database: Database,
         table: Table,
         changed: Callable[[Connection, str], None] | None = None,
-        quota: ScopeQuota | None = None,
+        *,
+        quota: ScopeQuota,
+        reserved: tuple[str, ...],
+        reserved_quota: ScopeQuota,
     ) -> None:
         self._database = database
         self._table = table
         self._changed = changed
         """Told the key after each change, in its transaction."""
         self._quota = quota
+        self._reserved = reserved
+        """Namespaces of keys that only admins change."""
+        self._reserved_quota = reserved_quota
         self._one = PreparedStatement(
             select(*_shown(table)).where(*self._is_one(), ~table.c.deleted)
         )
@@ -98,9 +107,9 @@ class SqlRecords:
                 # Somebody else was quicker. Its row is not waited for: others who hold it may wait
                 # for the scope, which is ours.
                 old = connection.execute(self._one.statement, self._named(place, key)).first()
-                raise version_conflict(None) if old is None else _exists(key, old.version)
+                raise version_conflict(None) if old is None else key_conflict(key, old.version)
             if not old.deleted:
-                raise _exists(key, old.version)
+                raise key_conflict(key, old.version)
             return self._store(connection, place, key, old, change)
 
         return await tx.run(work)
@@ -164,6 +173,8 @@ class SqlRecords:
             "version": self._table.c.version + 1,
             "old": self._table.c.value,
             "old_type": self._table.c.value_type,
+            "reserved": reserved_keys(self._table.c.key, self._reserved),
+            "size": cleared_size(self._table.c.value, reason),
             "changed_by": literal(by),
             "reason": literal(reason),
             "changed_at": literal(gone["updated_at"]),
@@ -176,6 +187,7 @@ class SqlRecords:
             at = {f"at_{name}": value for name, value in named.items()}
             changed = update(self._table).where(*self._in_place("at_"), ~self._table.c.deleted)
             connection.execute(changed.values(gone), at)
+            note_cleared(connection, place)
 
         await tx.run(work)
 
@@ -199,7 +211,7 @@ class SqlRecords:
     ) -> Record | None:
         """Store the first version; None where there is a row."""
         row: dict[str, Any] = {**_values(change), "version": 1, "deleted": False}
-        self._check_room(connection, place, key, row["size"], None)
+        self._check_room(connection, place, key, change, row["size"], None)
         names = {**self._named(place, key), **row}
         if connection.dialect.name == "postgresql":
             from sqlalchemy.dialects.postgresql import insert as upsert  # noqa: PLC0415
@@ -216,34 +228,46 @@ class SqlRecords:
         self, connection: Connection, place: Place, key: str, old: Row[Any], change: Change
     ) -> Record:
         row: dict[str, Any] = {**_values(change), "version": old.version + 1, "deleted": False}
-        self._check_room(connection, place, key, row["size"], None if old.deleted else old.size)
+        old_size = None if old.deleted else old.size
+        self._check_room(connection, place, key, change, row["size"], old_size)
         self._replace(connection, place, key, old, row)
         self._note(connection, place, key, old, row, change.reason)
         return _stored(key, change, row)
 
-    def _check_room(
-        self, connection: Connection, place: Place, key: str, size: int, old_size: int | None
+    def _check_room(  # noqa: PLR0917 (what is stored, and where)
+        self,
+        connection: Connection,
+        place: Place,
+        key: str,
+        change: Change,
+        size: int,
+        old_size: int | None,
     ) -> None:
-        """Raise where a place would hold too much; what gets no larger always fits.
-
-        Nobody else adds to the place before the transaction ends.
-        """
-        quota = self._quota
-        if quota is None or (old_size is not None and size <= old_size):
+        """Raise where a place would hold too much; what gets no larger always fits."""
+        reserved = is_reserved(key, self._reserved)
+        if old_size is not None and size <= old_size:
             return
-        lock(connection, self._table.name, place.scope_type, place.scope_id)
-        others = (*self._in_place(), ~self._table.c.deleted, self._table.c.key != bindparam("key"))
-        held = select(func.count(), func.coalesce(func.sum(self._table.c.size), 0)).where(*others)
-        records, used = connection.execute(held, self._named(place, key)).one()
-        if old_size is None and records >= quota.records:
-            raise QuotaExceeded(
-                f"This scope has {records} records, and may have {quota.records}. Delete some."
-            )
-        if used + size > quota.value_bytes:
-            raise QuotaExceeded(
-                f"The other values of this scope have {used} bytes and this one {size}; together "
-                f"they may have {quota.value_bytes}. Shorten or delete some first."
-            )
+        if not (change.limited or reserved):
+            return
+        alike = reserved_keys(self._table.c.key, self._reserved)
+        others = self._table.c.key != bindparam("key")
+        check_room(
+            connection,
+            self._table,
+            self._reserved_quota if reserved else self._quota,
+            place=place,
+            among=[
+                *self._in_place(),
+                ~self._table.c.deleted,
+                others,
+                alike if reserved else ~alike,
+            ],
+            values=self._named(place, key),
+            change=change,
+            size=size,
+            is_new=old_size is None,
+            shared=not reserved and place.scope_type != "user",
+        )
 
     def _replace(
         self, connection: Connection, place: Place, key: str, old: Row[Any], row: Mapping[str, Any]
@@ -267,11 +291,12 @@ class SqlRecords:
         """Enter a change into the history, and tell of it."""
         before = None if old is None or old.deleted else old
         after: Mapping[str, Any] = {} if row["deleted"] else row
-        noted = connection.execute(
-            insert(history),
+        note_change(
+            connection,
             {
                 "scope_type": place.scope_type,
                 "scope_id": place.scope_id,
+                "reserved": is_reserved(key, self._reserved),
                 "key": key,
                 "version": row["version"],
                 "old": before and before.value,
@@ -283,22 +308,8 @@ class SqlRecords:
                 "changed_at": row["updated_at"],
             },
         )
-        self._forget(connection, place, key, row["version"] - KEPT_VERSIONS)
-        (seq,) = noted.inserted_primary_key or (0,)
-        if seq % TRIMMED_EVERY == 0:
-            trim_history(connection, place)
         if self._changed:
             self._changed(connection, key)
-
-    def _forget(self, connection: Connection, place: Place, key: str, version: int) -> None:
-        """Take this version and older ones of a key out of the history."""
-        if version > 0:
-            of_key = (
-                history.c.scope_type == place.scope_type,
-                history.c.scope_id == place.scope_id,
-                history.c.key == key,
-            )
-            connection.execute(delete(history).where(*of_key, history.c.version <= version))
 
     def _in_place(self, mark: str = "") -> list[ColumnElement[bool]]:
         names = [one for one in ("scope_type", "scope_id") if one in self._table.c]
@@ -311,23 +322,6 @@ class SqlRecords:
         if "scope_type" not in self._table.c:
             return {"key": key}
         return {"scope_type": place.scope_type, "scope_id": place.scope_id, "key": key}
-
-
-def _exists(key: str, version: int) -> Conflict:
-    return Conflict(
-        f"{key} exists already, with version {version}. Update it instead.",
-        current_version=version,
-    )
-
-
-def version_conflict(current: int | None) -> Conflict:
-    """The record has another version than the caller expects."""
-    if current is None:
-        return Conflict("version conflict: it was changed just now. Read it again.")
-    return Conflict(
-        f"version conflict: the current version is {current}. Read it again and decide anew.",
-        current_version=current,
-    )
 
 
 def _shown(table: Table) -> list[Any]:
@@ -370,6 +364,7 @@ def _values(change: Change) -> dict[str, Any]:
         "size": len(value.encode()),
         "updated_at": timestamp(),
         "updated_by": change.by,
+        "owner": change.owner,
     }
 
 

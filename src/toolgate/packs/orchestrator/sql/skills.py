@@ -10,6 +10,7 @@ from sqlalchemy import (
     Connection,
     Select,
     and_,
+    case,
     delete,
     exists,
     func,
@@ -34,6 +35,7 @@ from toolgate.packs.orchestrator.skills.store import (
     KEPT_OF_DELETED,
     KEPT_VERSIONS,
     MOST_SKILLS,
+    SHARED_SCOPES,
     NewSkill,
     SkillChange,
 )
@@ -115,7 +117,8 @@ class SqlSkills:
 
         def work(connection: Connection) -> Row:
             check_text(connection, skill.digest)
-            _check_room(connection, skill.scope, skill.scope_id)
+            if skill.limited:
+                _check_room(connection, row)
             connection.execute(insert(skills), row)
             _keep_version(connection, row, skill.by)
             return row
@@ -139,8 +142,9 @@ class SqlSkills:
                 if (value := getattr(change, name)) is not None
             }
             new = {**old, **given, "version": old["version"] + 1, "updated_at": timestamp()}
-            if (new["scope"], new["scope_id"]) != (old["scope"], old["scope_id"]):
-                _check_room(connection, new["scope"], new["scope_id"])
+            moves = (new["scope"], new["scope_id"]) != (old["scope"], old["scope_id"])
+            if moves and change.limited:
+                _check_room(connection, new)
             if _is_lifted(old, new):
                 new["quarantine"] = None
             connection.execute(update(skills).where(skills.c.id == skill_id).values(new))
@@ -218,14 +222,25 @@ def _forget_versions(connection: Connection, skill_id: str, version: int) -> Non
     connection.execute(delete(skill_versions).where(*of_skill))
 
 
-def _check_room(connection: Connection, scope: str, scope_id: str) -> None:
-    """Raise where a scope has as many skills as it may have; nobody else adds one meanwhile."""
+def _check_room(connection: Connection, new: Row) -> None:
+    """Raise where a scope has as many skills as it may have, or as its owner may have there.
+
+    Nobody else adds one meanwhile.
+    """
+    scope, scope_id = new["scope"], new["scope_id"]
     lock(connection, skills.name, scope, scope_id)
     inside = (skills.c.scope == scope, skills.c.scope_id == scope_id)
-    held = connection.scalar(select(func.count()).select_from(skills).where(*inside)) or 0
+    own = case((skills.c.owner_id == new["owner_id"], 1), else_=0)
+    counted = select(func.count(), func.coalesce(func.sum(own), 0)).select_from(skills)
+    held, own_held = connection.execute(counted.where(*inside)).one()
     if held >= MOST_SKILLS:
         raise QuotaExceeded(
             f"This scope has {held} skills, and may have {MOST_SKILLS}. Delete some first."
+        )
+    if scope in SHARED_SCOPES and own_held >= MOST_SKILLS // 2:
+        raise QuotaExceeded(
+            f"Others share this scope, so one user has at most half of its {MOST_SKILLS} skills, "
+            f"and {own_held} are this user's. Delete some of them first."
         )
 
 

@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
 )
 
 from toolgate.db.tables import NAMES, Sequence, Time
@@ -161,6 +162,8 @@ def _versioned(name: str, *keys: "Column[str]") -> Table:
         Column("deleted", Boolean, nullable=False),
         Column("updated_at", Time, nullable=False),
         Column("updated_by", Words, nullable=False),
+        # Whose share of a quota the value takes; NULL where an older version stored it.
+        Column("owner", Words),
         _one_of("value_type", VALUE_TYPES),
     )
 
@@ -174,6 +177,8 @@ preferences = _versioned(
 )
 preferences.append_constraint(_one_of("scope_type", SCOPE_TYPES))
 
+OLDEST = "ix_orchestrator_record_history_oldest"
+"""Made of its columns, its name would be too long for PostgreSQL."""
 history = Table(
     "orchestrator_record_history",
     metadata,
@@ -192,8 +197,25 @@ history = Table(
     Column("changed_by", Words, nullable=False),
     Column("reason", Words),
     Column("changed_at", Time, nullable=False),
+    # In characters.
+    Column("size", Integer, nullable=False, server_default="0"),
+    # Whether only admins change the key.
+    Column("reserved", Boolean, nullable=False, server_default=false()),
+    # One of the last changes of a key that is there, which others do not push out.
+    Column("pinned", Boolean, nullable=False, server_default=false()),
     Index(None, "scope_type", "scope_id", "key", "seq"),
+    Index(OLDEST, "scope_type", "scope_id", "reserved", "pinned", "seq"),
     sqlite_autoincrement=True,
+)
+
+history_sizes = Table(
+    "orchestrator_history_sizes",
+    metadata,
+    Column("scope_type", String(8), primary_key=True),
+    Column("scope_id", Words, primary_key=True),
+    Column("reserved", Boolean, primary_key=True),
+    # Of the changes that are not pinned, together.
+    Column("characters", Sequence, nullable=False),
 )
 
 skills = Table(
@@ -232,6 +254,7 @@ skill_versions = Table(
     # When the skill was deleted; its versions are forgotten some time after.
     Column("deleted_at", Time),
     Index(None, "deleted_at"),
+    Index(None, "scope", "scope_id", "deleted_at"),
 )
 
 quarantined_texts = Table(

@@ -16,6 +16,7 @@ from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, ScopeId, 
 from toolgate.packs.orchestrator.records import (
     MOST_PREFERENCE_BYTES,
     PREFERENCE_QUOTA,
+    SHARE,
     Place,
     Record,
 )
@@ -73,7 +74,7 @@ class NewPreference(KeyedValue, ByKey):
     value: Value = Field(
         description="The value, of the type that value_type names, at most "
         f"{MOST_PREFERENCE_BYTES // 1024} KiB as JSON; null hides weaker scopes'. A scope holds "
-        f"{PREFERENCE_QUOTA.words('preferences')}."
+        f"{PREFERENCE_QUOTA.words('preferences')}; {SHARE}, but of a user's own scope all."
     )
 
 

@@ -29,7 +29,7 @@ from toolgate.packs.orchestrator.pack import (
 )
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.skills.store import (
-    MOST_SKILLS,
+    QUOTA,
     SYSTEM_SKILL,
     NewSkill,
     SkillChange,
@@ -54,8 +54,6 @@ LISTING = "skills.list"
 READING = ("skills.get", LISTING)
 TASK = "00000000-0000-4000-8000-0000000000b1"
 SKILL = "00000000-0000-4000-8000-0000000000d1"
-
-QUOTA = f"A user, group or project, and everybody together, has at most {MOST_SKILLS} skills."
 
 Name = Annotated[Line, WithoutSecret]
 Content = Annotated[str, Field(min_length=1)]
@@ -176,6 +174,7 @@ async def create(ctx: Ctx, args: Written) -> SkillInfo:
         scope_id=scope_id,
         owner_id=owner,
         by=ctx.principal.id,
+        limited=Role.ADMIN not in ctx.principal.roles,
     )
     with refused_texts(tells_skill=Role.ADMIN in ctx.principal.roles):
         return _info(await ctx.world.skills.create(ctx.tx, new))
@@ -276,6 +275,7 @@ async def update(ctx: Ctx, args: Rewritten) -> SkillInfo:
         scope=args.scope,
         scope_id=scope_id,
         by=ctx.principal.id,
+        limited=Role.ADMIN not in ctx.principal.roles,
     )
     with refused_texts(tells_skill=Role.ADMIN in ctx.principal.roles):
         changed = await ctx.world.skills.update(ctx.tx, _acting(ctx, task), args.skill_id, change)

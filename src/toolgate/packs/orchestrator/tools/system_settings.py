@@ -8,7 +8,7 @@ from toolgate.gate.errors import Conflict, InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor
-from toolgate.packs.orchestrator.records import SETTING_QUOTA, SETTINGS
+from toolgate.packs.orchestrator.records import SETTING_QUOTA, SETTINGS, SHARE
 from toolgate.packs.orchestrator.steering import (
     DISABLED,
     ENABLED,
@@ -36,12 +36,11 @@ from toolgate.packs.orchestrator.tools.values import (
     check_value,
     check_writable,
 )
+from toolgate.packs.orchestrator.vocabulary import RESERVED_SETTINGS
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("settings", ORCHESTRATOR)
 
-RESERVED = ("mcp", "agents", "security", "access")
-"""Settings that open or close the gate: an agent that could change them would free itself."""
 LISTING = "db.system_setting.list"
 
 Ctx = Context[OrchestratorWorld]
@@ -64,7 +63,8 @@ class NewSetting(KeyedValue, ByKey):
 
     value: Value = Field(
         description="The value, of the type that value_type names, at most "
-        f"{MOST_VALUE_BYTES // 1024} KiB as JSON. There are {SETTING_QUOTA.words('settings')}."
+        f"{MOST_VALUE_BYTES // 1024} KiB as JSON. There are {SETTING_QUOTA.words('settings')}; "
+        f"{SHARE}."
     )
 
 
@@ -196,7 +196,7 @@ async def delete(ctx: Ctx, args: DeletedSetting) -> Nothing:
 
 
 def _check_caller(ctx: Ctx, key: str) -> None:
-    check_writable(key, ctx.principal, RESERVED)
+    check_writable(key, ctx.principal, RESERVED_SETTINGS)
     check_system_writable(ctx.principal)
 
 

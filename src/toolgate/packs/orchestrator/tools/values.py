@@ -18,7 +18,7 @@ from toolgate.packs.orchestrator.secret_values import secret_in
 from toolgate.packs.orchestrator.steering import TOOL, tool_of
 from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.tools.kept_values import check_characters
-from toolgate.packs.orchestrator.vocabulary import ValueType
+from toolgate.packs.orchestrator.vocabulary import ValueType, is_reserved
 
 MOST_KEY = 256
 MOST_VALUE_BYTES = 1024 * 1024
@@ -76,7 +76,12 @@ class KeyedValue(Input):
     def change(self, principal: Principal) -> Change:
         """What is stored for this caller."""
         return Change(
-            value=self.value, value_type=self.value_type, by=principal.id, reason=self.reason
+            value=self.value,
+            value_type=self.value_type,
+            by=principal.id,
+            reason=self.reason,
+            owner=owner_of(principal),
+            limited=Role.ADMIN not in principal.roles,
         )
 
 
@@ -155,11 +160,18 @@ def check_writable(key: str, principal: Principal, reserved: tuple[str, ...]) ->
     """Raise `Forbidden` where only an admin may change a key."""
     if Role.ADMIN in principal.roles:
         return
-    space = key.partition(".")[0]
-    if space in reserved:
+    if is_reserved(key, reserved):
         listed = ", ".join(f"{one}.*" for one in reserved)
         message = f"{key} can be changed by an admin only, like everything in {listed}."
         raise Forbidden(message, rule="reserved-key")
+
+
+def owner_of(principal: Principal) -> str:
+    """Who is counted where a quota is shared: a user with all keys, or a key that has none."""
+    kind, whose = (
+        ("key", principal.id) if principal.user_id is None else ("user", principal.user_id)
+    )
+    return f"{kind}:{whose}"
 
 
 def check_system_writable(principal: Principal) -> None:

@@ -25,7 +25,10 @@ family = Family("operator_history", ORCHESTRATOR)
 
 ChangeKind = Literal["created", "updated", "deleted"]
 SKILL = "00000000-0000-4000-8000-0000000000d1"
-KEPT = f"Of each key, {records.KEPT_VERSIONS} changes are kept."
+KEPT = (
+    f"Of each key, {records.KEPT_VERSIONS} changes are kept, or fewer where a scope's are large "
+    f"together; the last {records.PINNED_VERSIONS} small ones while the key is there."
+)
 
 
 class SettingHistory(Paged):
