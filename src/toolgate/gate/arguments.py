@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -148,10 +148,20 @@ def _problem(error: ErrorDetails, model: type[BaseModel]) -> Problem:
         known = names_at(model, within)
         return unknown_argument(shorten(str(name)), known.names, dotted_path(known.path))
     rule, words = _WORDS.get(kind, ("value", _plain))
-    value = None if kind == "missing" else shorten_value(error["input"])
+    if kind == "missing":
+        return Problem(field, rule, f"{field} {words(error)}{_choices(model, field)}")
+    value = shorten_value(error["input"])
     if kind == "string_too_short" and not _is_missing(error, model.model_fields.get(field)):
         rule, words = "range", _empty_or_short
     return Problem(field, rule, f"{field} {words(error)}", value)
+
+
+def _choices(model: type[BaseModel], field: str) -> str:
+    """The values that an argument may have, where there are few: whoever left it out chooses."""
+    argument = model.model_fields.get(field)
+    if argument is None or get_origin(argument.annotation) is not Literal:
+        return ""
+    return f": one of {', '.join(map(str, get_args(argument.annotation)))}"
 
 
 def _is_missing(error: ErrorDetails, argument: FieldInfo | None) -> bool:

@@ -80,6 +80,33 @@ async def test_an_agent_is_told_what_to_use(
     assert told in (await refused(kit, tool, PM_OF_ALICE, **arguments))["message"]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        (
+            "db.preference.list",
+            {},
+            "scope_type is required: one of system, user, group, project, task",
+        ),
+        (
+            "worker_node.acknowledge_config",
+            {"node_slug": "worker-01", "config_version": "x", "status": "applied"},
+            "config_version must be the one that worker_node.get_config gave",
+        ),
+        (
+            "db.system_setting.create",
+            {"key": "a.b", "value": None, "value_type": "object"},
+            "value must be of value_type object; it is null. To unset it, delete it",
+        ),
+    ],
+    ids=["choices", "a version", "null"],
+)
+async def test_what_is_missing_or_wrong_is_told_with_what_would_be_right(
+    kit: Kit, tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    assert (await refused(kit, tool, **arguments))["message"] == told
+
+
 async def test_an_example_is_of_the_same_kind(kit: Kit) -> None:
     error = await refused(kit, "operator.project.create", slug="A B", display_name="x")
     assert error["message"].endswith("such as newsletter")

@@ -137,7 +137,9 @@ async def check_value(
 ) -> None:
     """Raise where a value is not of its type, too large, a secret, or holds what nobody sees."""
     if not (nullable and value is None) and not fits(value, value_type):
-        _refuse("type", f"value must be of value_type {value_type}; it is {_type_of(value)}")
+        instead = ". To unset it, delete it" if value is None else ""
+        message = f"value must be of value_type {value_type}; it is {_type_of(value)}{instead}"
+        _refuse("type", message)
     size = size_of("value", value)
     if size > most_bytes:
         raise TooLarge(

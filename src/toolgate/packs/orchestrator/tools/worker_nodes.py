@@ -5,8 +5,10 @@ from functools import partial
 from typing import Annotated, Any
 
 import orjson
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
@@ -38,8 +40,25 @@ Ctx = Context[OrchestratorWorld]
 MOST_SNAPSHOT_BYTES = 256 * 1024
 MOST_AVAILABLE = 1000
 MOST_ERROR = 2000
+VERSION_CHARACTERS = 26
+"""Of a ULID."""
 EXAMPLE = {"node_slug": "worker-01"}
 OwnSlug = Annotated[Slug, Scoped("node")]
+
+
+def _config_version(value: object) -> object:
+    if isinstance(value, str) and len(value) != VERSION_CHARACTERS:
+        raise PydanticCustomError(
+            TOLD_FORMAT, "config_version must be the one that worker_node.get_config gave"
+        )
+    return value
+
+
+ConfigVersion = Annotated[
+    str,
+    Field(min_length=VERSION_CHARACTERS, max_length=VERSION_CHARACTERS),
+    BeforeValidator(_config_version),
+]
 
 
 class Self(Input):
@@ -94,9 +113,7 @@ class Report(Self):
 class Acknowledgement(Self):
     """What became of a configuration."""
 
-    config_version: Annotated[str, Field(min_length=26, max_length=26)] = Field(
-        description="The version that was fetched."
-    )
+    config_version: ConfigVersion = Field(description="The version that was fetched.")
     status: AckStatus = Field(description="Whether it is in use now.")
     error: Annotated[str, Field(max_length=MOST_ERROR)] | None = Field(
         default=None, description="What went wrong; secrets in it are not kept."
