@@ -116,7 +116,7 @@ CALLS: list[tuple[str, Principal, dict[str, Any]]] = [
     ("operator.group.list_members", ADMIN, {"limit": 50, "group_id": "designers"}),
     ("operator.project.list", ADMIN, {"limit": 50}),
     ("operator.access_rule.list", ADMIN, {"limit": 50}),
-    ("operator.preference.history", ADMIN, {"scope_type": "user", "scope_id": "u1", "key": "a"}),
+    ("operator.preference.history", ADMIN, {"scope_type": "system", "key": "language.preferred"}),
     ("operator.system_setting.history", ADMIN, {"key": "models.cache.max_bytes", "limit": 50}),
     ("operator.skill.versions", ADMIN, {"limit": 50, "skill_id": SKILL}),
     ("artifact.list", PM_OF_ALICE, {"task_id": BUILD, "limit": 50}),
