@@ -1,7 +1,7 @@
 """Models send null for what they leave out."""
 
 import pytest
-from tests.packs.content.test_seed import MINIMAL
+from tests.packs.content.seed_calls import MINIMAL
 
 from toolgate.testing import Kit
 
