@@ -119,6 +119,23 @@ async def test_versions_of_deleted_skills_are_forgotten_after_a_month(
     assert await versions(kit, *ids) == [0, 0, 8]
 
 
+async def test_what_is_kept_of_deleted_skills_is_bounded_by_scope(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skills, "KEPT_OF_SCOPE", 20_000)
+    ids: list[str] = []
+    for number in range(8):
+        text = f"# {number}\n" + "word " * 1_000
+        new = {"task_id": BUILD, "content": text}
+        made = await result(kit, "skills.create", PM_OF_ALICE, **new)
+        if number == 7:  # what it was in another scope counts there
+            moved = {"task_id": BUILD, "skill_id": made["id"], "scope": "project"}
+            await result(kit, "skills.update", PM_OF_ALICE, **moved)
+        await result(kit, "skills.delete", PM_OF_ALICE, task_id=BUILD, skill_id=made["id"])
+        ids.append(made["id"])
+    assert await versions(kit, *ids) == [0, 0, 0, 0, 0, 1, 1, 2]
+
+
 async def test_skills_that_go_with_their_scope_keep_their_last_versions(kit: Kit) -> None:
     await result(kit, "operator.group.create", group_id="g", display_name="G")
     await result(kit, "operator.group.add_member", group_id="g", user_id="alice")

@@ -64,7 +64,10 @@ async def test_a_user_comes_with_a_project_and_agents_work_for_it(kit: Kit) -> N
         acceptance_criteria=["It reads well."],
     )
     assert (task["status"], task["closed"], task["created_by"]) == ("pending", False, "carol")
-    assert await result(kit, "db.task.get", caller, task_id=task["id"]) == task
+    assert task["depends_on"] == [BUILD]
+    # What the caller does not reach is not named to it.
+    shown = await result(kit, "db.task.get", caller, task_id=task["id"])
+    assert shown == {**task, "depends_on": []}
     await result(kit, "db.task.update_status", task_id=BUILD, status="canceled")
     now = await result(kit, "db.task.get", caller, task_id=task["id"])
     assert now["status"] == "canceled"

@@ -1,14 +1,33 @@
 """Projects, tasks and jobs, as the tools ask for them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.access_rules import DeniedProjects
 from toolgate.packs.orchestrator.records import Layers
 from toolgate.packs.orchestrator.rows import ListPage, Row
-from toolgate.packs.orchestrator.vocabulary import JobStatus, ScopeType, TaskStatus
+from toolgate.packs.orchestrator.vocabulary import IN_VAIN, JobStatus, ScopeType, TaskStatus
+
+Waiting = Literal["no", "yes", "in_vain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What a task depends on."""
+
+    ids: Sequence[str] = ()
+    """Of the tasks that the caller reaches."""
+    statuses: frozenset[str] = frozenset()
+    """Of all."""
+
+    def waiting(self, status: str) -> Waiting:
+        """Whether a task of this status waits for one of them, perhaps for ever."""
+        if status != "pending" or self.statuses <= {"completed"}:
+            return "no"
+        return "in_vain" if self.statuses & {*IN_VAIN} else "yes"
 
 
 class Work(Protocol):
@@ -16,6 +35,12 @@ class Work(Protocol):
 
     async def task(self, viewer: Viewer, task_id: str) -> Row | None:
         """One task."""
+        ...
+
+    async def dependencies(
+        self, viewer: Viewer, task_ids: Sequence[str]
+    ) -> Mapping[str, Dependencies]:
+        """What each of these tasks depends on."""
         ...
 
     async def task_to_change(self, viewer: Viewer, task_id: str) -> Row | None:
@@ -42,17 +67,24 @@ class Work(Protocol):
     ) -> Row | None:
         """Give a task another status; closing it cancels its open jobs.
 
-        Canceling it cancels all that depends on it, too.
+        Canceling it cancels all that depends on it, too. It runs once all that it depends on is
+        completed.
         Raises `Conflict` for a move that there is not, `Forbidden` where the caller only reads.
         """
         ...
 
     async def move_job(
-        self, tx: Transaction, viewer: Viewer, job_id: str, to: JobStatus
+        self,
+        tx: Transaction,
+        viewer: Viewer,
+        job_id: str,
+        to: JobStatus,
+        node_id: str | None = None,
     ) -> Row | None:
         """Give a job another status; one of a closed task neither runs nor waits again.
 
-        Raises `Conflict` for a move that there is not, `Forbidden` where the caller only reads.
+        Raises `Conflict` for a move that there is not, and where a node is named that has not got
+        the job; `Forbidden` where the caller only reads.
         """
         ...
 
@@ -61,7 +93,8 @@ class Work(Protocol):
     ) -> Row | None:
         """Let a node run a queued job until a moment, or run it for longer where it runs there.
 
-        Raises `Conflict` for one that runs elsewhere, with or without a lease, or has ended.
+        Raises `Conflict` for one that runs elsewhere, with or without a lease, or has ended, and
+        for a drained node that does not run it already; `NotFound` where there is no such node.
         """
         ...
 

@@ -18,6 +18,8 @@ BY_OPERATOR = "quarantined_by_operator"
 
 MOST_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
 """Skills of a scope; versions of a skill, and of one that was deleted."""
+KEPT_OF_SCOPE = 1024 * 1024
+"""Characters of deleted skills' versions that are kept of a scope; the oldest go first."""
 SHARED_SCOPES = ("group", "project")
 """Where one user has at most half of the skills: others need room too."""
 QUOTA = (

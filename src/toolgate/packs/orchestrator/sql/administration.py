@@ -24,6 +24,7 @@ from toolgate.packs.orchestrator.administration import Kind, RowPage, ScopeKind
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.sql import tables
 from toolgate.packs.orchestrator.sql.skills import delete_skills
+from toolgate.packs.orchestrator.sql.task_dependencies import waits_in_vain
 from toolgate.ports.keys import PackKeys
 
 PAGE_BYTES = 512 * 1024
@@ -172,7 +173,9 @@ def _order(kind: Kind) -> list[Any]:
 
 
 def _equal(table: Table, values: Mapping[str, Any]) -> list[ColumnElement[bool]]:
-    return [table.c[name] == value for name, value in values.items()]
+    given = dict(values)
+    in_vain = [waits_in_vain()] if given.pop("in_vain", None) else []
+    return [*(table.c[name] == value for name, value in given.items()), *in_vain]
 
 
 def _one(connection: Connection, table: Table, key: Mapping[str, Any]) -> Row | None:

@@ -15,6 +15,7 @@ from toolgate.packs.orchestrator.nodes.config_versions import next_version
 from toolgate.packs.orchestrator.nodes.liveness import Liveness
 from toolgate.packs.orchestrator.nodes.store import Available, MadeNode, NodeChange, WholeNode
 from toolgate.packs.orchestrator.rows import ListPage, Row
+from toolgate.packs.orchestrator.sql.leases import end_leases
 from toolgate.packs.orchestrator.sql.pages import bounded, every, first
 from toolgate.packs.orchestrator.sql.tables import availability, nodes
 from toolgate.packs.orchestrator.vocabulary import AckStatus
@@ -112,6 +113,7 @@ class SqlNodes:
             if row is not None:
                 own = availability.c.node_id == row["id"]
                 connection.execute(delete(availability).where(own))
+                end_leases(connection, slug, self._now())
                 connection.execute(delete(nodes).where(nodes.c.id == row["id"]))
                 self._keys.revoke_all(connection, slug)
             return row

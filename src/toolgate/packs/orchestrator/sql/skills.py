@@ -33,6 +33,7 @@ from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.skills.store import (
     BY_OPERATOR,
     KEPT_OF_DELETED,
+    KEPT_OF_SCOPE,
     KEPT_VERSIONS,
     MOST_SKILLS,
     SHARED_SCOPES,
@@ -53,6 +54,8 @@ from toolgate.packs.orchestrator.sql.tables import members, projects, skill_vers
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 
 LISTED = [column for column in skills.c if column.name != "content"]
+VERSION_CHARACTERS = 1_000
+"""What a version takes beside its text."""
 VERSIONED = ("version", "name", "content", "scope", "scope_id")
 
 
@@ -198,8 +201,30 @@ def delete_skills(connection: Connection, which: ColumnElement[bool]) -> None:
     of_these = versions.skill_id.in_(select(skills.c.id).where(which))
     older = and_(of_these, versions.version <= newest - KEPT_OF_DELETED)
     connection.execute(delete(skill_versions).where(older))
+    scopes = select(versions.scope, versions.scope_id).where(of_these).distinct()
+    touched = connection.execute(scopes).all()
     connection.execute(update(skill_versions).where(of_these).values(deleted_at=timestamp()))
     connection.execute(delete(skills).where(which))
+    for row in touched:
+        _trim_deleted(connection, row.scope, row.scope_id)
+
+
+def _trim_deleted(connection: Connection, scope: str, scope_id: str) -> None:
+    """Forget the oldest versions of a scope's deleted skills where they are too large together."""
+    versions = skill_versions.c
+    taken = func.length(versions.content) + VERSION_CHARACTERS
+    newest = (versions.deleted_at.desc(), versions.skill_id, versions.version.desc())
+    held = func.sum(taken).over(order_by=newest)
+    gone = (
+        versions.scope == scope,
+        versions.scope_id == scope_id,
+        versions.deleted_at.is_not(None),
+    )
+    measured = select(versions.skill_id, versions.version, held.label("held")).where(*gone)
+    among = measured.subquery()
+    older = select(among.c.skill_id, among.c.version).where(among.c.held > KEPT_OF_SCOPE)
+    which = tuple_(versions.skill_id, versions.version).in_(older)
+    connection.execute(delete(skill_versions).where(which))
 
 
 def _locked(connection: Connection, viewer: Viewer, skill_id: str) -> dict[str, Any] | None:

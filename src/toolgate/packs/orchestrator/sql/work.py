@@ -27,6 +27,13 @@ from toolgate.packs.orchestrator.records import Layers
 from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.sql.denied_projects import not_denied
 from toolgate.packs.orchestrator.sql.layers import layers_of, read_layers
+from toolgate.packs.orchestrator.sql.leases import (
+    check_finisher,
+    check_holder,
+    drained_node,
+    keep_node,
+    times_after,
+)
 from toolgate.packs.orchestrator.sql.reach import (
     parameters_of,
     reached_projects,
@@ -46,6 +53,10 @@ from toolgate.packs.orchestrator.sql.tables import (
     tasks,
     users,
 )
+from toolgate.packs.orchestrator.sql.task_dependencies import (
+    check_dependencies,
+    find_dependencies,
+)
 from toolgate.packs.orchestrator.vocabulary import (
     CLOSED,
     ENDED,
@@ -55,6 +66,7 @@ from toolgate.packs.orchestrator.vocabulary import (
     ScopeType,
     TaskStatus,
 )
+from toolgate.packs.orchestrator.work import Dependencies
 
 ESCAPE = "\\"
 WRITABLE = "writable"
@@ -72,6 +84,12 @@ class SqlWork:
     async def task(self, viewer: Viewer, task_id: str) -> Row | None:
         """One task."""
         return await self._first(select(tasks).where(tasks.c.id == task_id, reached_tasks(viewer)))
+
+    async def dependencies(
+        self, viewer: Viewer, task_ids: Sequence[str]
+    ) -> Mapping[str, Dependencies]:
+        """What each of these tasks depends on."""
+        return await self._database.read(lambda one: find_dependencies(one, viewer, task_ids))
 
     async def task_to_change(self, viewer: Viewer, task_id: str) -> Row | None:
         """One task, for a caller that changes something of it; raises `Forbidden`."""
@@ -105,6 +123,8 @@ class SqlWork:
             if row is None or row["status"] == to:
                 return row
             _check_move("task", row["status"], to, TASK_MOVES)
+            if to == "running":
+                check_dependencies(connection, viewer, task_id)
             now = timestamp()
             changed = {"status": to, "status_reason": reason, "updated_at": now}
             same = and_(tasks.c.id == task_id, tasks.c.status == row["status"])
@@ -119,13 +139,20 @@ class SqlWork:
         return await tx.run(work)
 
     async def move_job(
-        self, tx: Transaction, viewer: Viewer, job_id: str, to: JobStatus
+        self,
+        tx: Transaction,
+        viewer: Viewer,
+        job_id: str,
+        to: JobStatus,
+        node_id: str | None = None,
     ) -> Row | None:
         """Give a job another status; raises `Conflict` for a move that there is not."""
 
         def work(connection: Connection) -> Row | None:
             found, now = _job_to_change(connection, viewer, job_id), timestamp()
             row = None if found is None else as_of(found, now)
+            if row is not None and node_id is not None:
+                check_finisher(row, node_id)
             if found is None or row is None or row["status"] == to:
                 return row
             return {**row, **_store_job(connection, found, _job_move(row, to, now))}
@@ -138,15 +165,18 @@ class SqlWork:
         """Let a node run a job until a moment; raises `Conflict` for one that runs elsewhere."""
 
         def work(connection: Connection) -> Row | None:
+            takes_jobs = keep_node(connection, node_id)
             found, now = _job_to_change(connection, viewer, job_id), timestamp()
             if found is None:
                 return None
             row = as_of(found, now)
             if row["status"] == "running":
-                _check_holder(row, node_id)
+                check_holder(row, node_id)
                 changed: dict[str, Any] = {"updated_at": now}
             else:
                 changed = _job_move(row, "running", now)
+                if not takes_jobs:
+                    raise drained_node(node_id)
             changed |= {"node_id": node_id, "lease_expires_at": until}
             return {**row, **_store_job(connection, found, changed)}
 
@@ -265,7 +295,7 @@ def _job_move(row: Row, to: JobStatus, now: str) -> dict[str, Any]:
     _check_move("job", row["status"], to, JOB_MOVES)
     if to not in ENDED:
         _check_open(row["task_status"])
-    return {"status": to, "updated_at": now, **_times(to, row, now)}
+    return {"status": to, "updated_at": now, **times_after(to, row, now)}
 
 
 def _store_job(connection: Connection, found: Row, changed: dict[str, Any]) -> dict[str, Any]:
@@ -273,25 +303,6 @@ def _store_job(connection: Connection, found: Row, changed: dict[str, Any]) -> d
     if not connection.execute(update(jobs).where(same).values(changed)).rowcount:
         raise Conflict("The job was changed just now. Read it again.")
     return changed
-
-
-def _check_holder(job: Row, node_id: str) -> None:
-    """Raise where a job runs elsewhere: with a lease, or without one, which nothing ends."""
-    holder, until = job["node_id"], job["lease_expires_at"]
-    if holder == node_id:
-        return
-    where = "without a node" if holder is None else f"on node {holder!r}"
-    how = "without a lease" if until is None else f"leased until {until}"
-    then = (
-        "give it the status lease_expired and then queued with db.job.update_status"
-        if until is None
-        else "wait for the end of the lease and queue it again"
-    )
-    raise Conflict(
-        f"The job runs {where}, {how}. End it with operator.job.finish, or {then}.",
-        node_id=holder,
-        lease_expires_at=until,
-    )
 
 
 def _task_to_change(viewer: Viewer, task_id: str) -> "Select[*tuple[Any, ...]]":
@@ -328,17 +339,6 @@ def _check_open(status: str | None) -> None:
             "Create another task.",
             task_status=status,
         )
-
-
-def _times(to: JobStatus, row: Row, now: str) -> dict[str, Any]:
-    """When the job began and ended, after a move."""
-    if to == "running":
-        return {"started_at": row["started_at"] or now, "ended_at": None}
-    if to in ENDED:
-        return {"ended_at": now, "lease_expires_at": None}
-    if to == "queued":  # the next attempt, on whichever node
-        return {"lease_expires_at": None, "node_id": None, "started_at": None}
-    return {}
 
 
 def _cancel_below(connection: Connection, task_id: str, now: str) -> None:

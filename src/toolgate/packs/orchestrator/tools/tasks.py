@@ -8,10 +8,11 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import Forbidden, NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
-from toolgate.packs.orchestrator.access import viewer_of
+from toolgate.packs.orchestrator.access import Viewer, viewer_of
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, JobId, Reason, TaskId
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.vocabulary import CLOSED, JobStatus, TaskStatus
+from toolgate.packs.orchestrator.work import Dependencies, Waiting
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("tasks", ORCHESTRATOR)
@@ -59,6 +60,13 @@ class Task(Output):
     created_by: str | None = Field(description="The user whose task it is.")
     project_id: str | None = Field(description="The project it belongs to.")
     plan_id: str | None = Field(description="The plan it is a part of.")
+    depends_on: list[str] = Field(
+        description="Tasks that have to be completed before it runs, of those you may read."
+    )
+    waiting: Waiting = Field(
+        description="Whether it is pending and waits for one of them: no, yes, or in_vain, where "
+        "one is failed, canceled or superseded, so that it will never run."
+    )
     status_reason: str | None = Field(description="Why it has this status.")
     created_at: str = Field(description="When it was created, ISO 8601.")
     updated_at: str = Field(description="When it was changed last, ISO 8601.")
@@ -89,8 +97,9 @@ class Job(Output):
     example={"task_id": TASK},
 )
 async def get_task(ctx: Ctx, args: ByTask) -> Task:
-    """Read one task."""
-    return task_of(await ctx.world.work.task(viewer_of(ctx.principal), args.task_id))
+    """Read one task, with what it depends on."""
+    viewer = viewer_of(ctx.principal)
+    return await _shown(ctx, viewer, await ctx.world.work.task(viewer, args.task_id))
 
 
 @family.tool(
@@ -107,14 +116,15 @@ async def update_task(ctx: Ctx, args: TaskMove) -> Task:
 
     pending becomes running, canceled or superseded; running becomes completed, failed, canceled or
     superseded; these stay: it is closed, and its open jobs are canceled. Canceling also cancels
-    every open task that depends on it. The same status again changes nothing.
+    every open task that depends on it. A task runs once all that it depends on is completed. The
+    same status again changes nothing.
     """
     viewer = viewer_of(ctx.principal)
     if viewer.job_id is not None:
         message = "A key that is bound to a job moves this job, but not the task."
         raise Forbidden(message, rule="bound-key")
     moved = await ctx.world.work.move_task(ctx.tx, viewer, args.task_id, args.status, args.reason)
-    return task_of(moved)
+    return await _shown(ctx, viewer, moved)
 
 
 @family.tool(
@@ -151,12 +161,23 @@ async def update_job(ctx: Ctx, args: JobMove) -> Job:
     return job_of(await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status))
 
 
-def task_of(row: Row | None) -> Task:
-    """A task as an answer shows it; raises where there is none."""
+async def _shown(ctx: Ctx, viewer: Viewer, row: Row | None) -> Task:
     if row is None:
         raise NotFound(NO_TASK)
+    found = await ctx.world.work.dependencies(viewer, [row["id"]])
+    return task_of(row, found[row["id"]])
+
+
+def task_of(row: Row, before: Dependencies) -> Task:
+    """A task as an answer shows it."""
+    status = row["status"]
     shown = {name: row[name] for name in Task.model_fields if name in row}
-    return Task(closed=row["status"] in CLOSED, **shown)
+    return Task(
+        closed=status in CLOSED,
+        depends_on=list(before.ids),
+        waiting=before.waiting(status),
+        **shown,
+    )
 
 
 def job_of(row: Row | None) -> Job:

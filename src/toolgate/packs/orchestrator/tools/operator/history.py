@@ -136,7 +136,8 @@ async def preference(ctx: Ctx, args: PreferenceHistory) -> Changes:
     effect=Effect.READ,
     title="Show the versions of a skill",
     example={"skill_id": SKILL},
-    note=f"{KEPT_VERSIONS} are kept; of a deleted skill {KEPT_OF_DELETED}, for {KEPT_DAYS} days.",
+    note=f"{KEPT_VERSIONS} are kept; of a deleted skill {KEPT_OF_DELETED}, for {KEPT_DAYS} days "
+    "or until others of its scope were deleted that are large together.",
 )
 async def skill(ctx: Ctx, args: SkillHistory) -> Versions:
     """Show the last versions of a skill, oldest first."""

@@ -128,7 +128,10 @@ async def replace_key(ctx: Ctx, args: ByNode) -> NodeWithKey:
     example={"node_slug": "worker-01"},
 )
 async def delete(ctx: Ctx, args: ByNode) -> Removed:
-    """Delete a node with what it reported; its keys stop working within a second."""
+    """Delete a node with what it reported; its keys stop working within a second.
+
+    Jobs that run on it become lease_expired: a node of the same slug does not get them.
+    """
     _found(await ctx.world.nodes.delete(ctx.tx, args.node_slug))
     return Removed()
 

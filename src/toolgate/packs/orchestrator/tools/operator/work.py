@@ -25,6 +25,7 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
 )
 from toolgate.packs.orchestrator.tools.tasks import NO_JOB, Job, Task, job_of, task_of
 from toolgate.packs.orchestrator.vocabulary import IN_VAIN, JobStatus, TaskStatus
+from toolgate.packs.orchestrator.work import Dependencies
 
 family = Family("operator_work", ORCHESTRATOR)
 
@@ -42,7 +43,7 @@ class NewTask(Input):
     project_id: Uuid | None = Field(default=None, description="The project it belongs to.")
     acceptance_criteria: Json = Field(default=None, description="When it is done.")
     depends_on: Annotated[list[Uuid], Field(max_length=MOST_DEPENDENCIES)] = Field(
-        default=[], description="Tasks that have to be completed before."
+        default=[], description="Tasks that have to be completed before it runs."
     )
 
 
@@ -52,6 +53,11 @@ class TasksListed(Paged):
     status: TaskStatus | None = Field(default=None, description="Of this status only.")
     user_id: Handle | None = Field(default=None, description="Of this user only.")
     project_id: Uuid | None = Field(default=None, description="Of this project only.")
+    in_vain: bool = Field(
+        default=False,
+        description="Only those that are pending and wait for ever, since one that they depend on "
+        "is failed, canceled or superseded.",
+    )
 
 
 class Summary(Input):
@@ -91,6 +97,10 @@ class End(Input):
     job_id: Uuid = Field(description="The job's id.")
     status: Literal["completed", "failed"] = Field(description="How it ended.")
     result: Json = Field(default=None, description="What the node gave back.")
+    node_id: Handle | None = Field(
+        default=None,
+        description="The node that gave it back; refused where the job is another's by now.",
+    )
 
 
 class Tasks(Output):
@@ -129,7 +139,7 @@ async def create_task(ctx: Ctx, args: NewTask) -> Task:
         await needed(ctx, "user", id=args.user_id)
     if args.project_id is not None:
         await needed(ctx, "project", id=args.project_id)
-    await _check_dependencies(ctx, args.depends_on)
+    statuses = await _check_dependencies(ctx, args.depends_on)
     row: dict[str, Any] = {
         "id": str(uuid.uuid4()),
         "status": "pending",
@@ -142,10 +152,12 @@ async def create_task(ctx: Ctx, args: NewTask) -> Task:
     for one in dict.fromkeys(args.depends_on):
         link = {"task_id": row["id"], "depends_on": one}
         await store.create(ctx.tx, "dependency", link)
-    return task_of(stored)
+    assert stored is not None, "its id is new"
+    return task_of(stored, Dependencies(sorted({*args.depends_on}), statuses))
 
 
-async def _check_dependencies(ctx: Ctx, task_ids: list[str]) -> None:
+async def _check_dependencies(ctx: Ctx, task_ids: list[str]) -> frozenset[str]:
+    """Raise where a task would wait for ever; the statuses of those it depends on."""
     statuses = await ctx.world.work.keep_statuses(ctx.tx, task_ids)
     for one in task_ids:
         status = statuses.get(one)
@@ -157,6 +169,7 @@ async def _check_dependencies(ctx: Ctx, task_ids: list[str]) -> None:
                 "wait for ever. Leave it out of depends_on.",
                 task_status=status,
             )
+    return frozenset(statuses.values())
 
 
 @family.tool("operator.task.list", role=Role.ADMIN, effect=Effect.READ, title="List tasks")
@@ -168,9 +181,11 @@ async def list_tasks(ctx: Ctx, args: TasksListed) -> Tasks:
         "status": args.status,
         "created_by": args.user_id,
         "project_id": args.project_id,
+        "in_vain": args.in_vain or None,
     }
     rows, more = await listed(ctx, "task", args, where)
-    return Tasks(entries=[task_of(row) for row in rows], **more)
+    found = await ctx.world.work.dependencies(viewer_of(ctx.principal), [row["id"] for row in rows])
+    return Tasks(entries=[task_of(row, found[row["id"]]) for row in rows], **more)
 
 
 @family.tool(
@@ -188,7 +203,10 @@ async def summarize(ctx: Ctx, args: Summary) -> Task:
     await needed(ctx, "task", id=args.task_id)
     values = {"summary": args.summary}
     key = {"id": args.task_id}
-    return task_of(await ctx.world.administration.update(ctx.tx, "task", key, values))
+    row = await ctx.world.administration.update(ctx.tx, "task", key, values)
+    assert row is not None, "it was needed"
+    found = await ctx.world.work.dependencies(viewer_of(ctx.principal), [args.task_id])
+    return task_of(row, found[args.task_id])
 
 
 @family.tool(
@@ -230,10 +248,8 @@ async def lease(ctx: Ctx, args: Lease) -> Job:
 
     A job that runs is leased only to the node that it runs on, for longer. One that was given the
     status running without a lease has no end of it: no other node gets it until it is queued again.
-    A job of a closed task runs no more.
+    A job of a closed task runs no more. A drained node gets only what it runs already, for longer.
     """
-    if await ctx.world.nodes.get(args.node_id) is None:
-        raise NotFound(f"There is no node {args.node_id!r}. operator.node.create makes one.")
     until = datetime.fromisoformat(timestamp()) + timedelta(seconds=args.seconds)
     ends = until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     viewer = viewer_of(ctx.principal)
@@ -252,7 +268,7 @@ async def finish(ctx: Ctx, args: End) -> Job:
     """End a running job, and keep what the node gave back."""
     await check_kept(ctx.principal.id, result=args.result)
     viewer = viewer_of(ctx.principal)
-    moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status)
+    moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status, args.node_id)
     if moved is None:
         raise NotFound(NO_JOB)
     key, values = {"id": args.job_id}, {"result": args.result}
