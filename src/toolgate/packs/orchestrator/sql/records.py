@@ -106,13 +106,8 @@ class SqlRecords:
                     return new
                 # Somebody else was quicker. Its row is not waited for: others who hold it may wait
                 # for the scope, which is ours.
-                named = self._named(place, key)
-                if found := connection.execute(self._one.statement, named).first():
-                    raise key_conflict(key, found.version)
-                free = select(self._table).where(*self._is_one()).with_for_update(skip_locked=True)
-                old = connection.execute(free, named).first()
-                if old is None:
-                    raise version_conflict(None)
+                old = connection.execute(self._one.statement, self._named(place, key)).first()
+                raise version_conflict(None) if old is None else key_conflict(key, old.version)
             if not old.deleted:
                 raise key_conflict(key, old.version)
             return self._store(connection, place, key, old, change)
