@@ -28,7 +28,7 @@ from bench.servers import Server, free_port, module, process, wait_until
 
 SIZE = 10 * 1024 * 1024
 ROUNDS, AT_ONCE = 15, 8
-MOST_TIMES, MOST_MB = 3.0, 60.0
+MAX_TIMES, MAX_MB = 3.0, 60.0
 TASK = "00000000-0000-4000-8000-0000000000b1"
 PUT, GET = "/v1/tools/artifact.put", "/v1/tools/artifact.get"
 SECONDS = 120
@@ -83,9 +83,9 @@ def _compare(name: str, ours: Callable[[], object], bare: Callable[[], object]) 
     pairs = [(_seconds(ours), _seconds(bare)) for _ in range(ROUNDS)]
     own, other = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
     times = own / other
-    told = "" if times <= MOST_TIMES else f"  over {MOST_TIMES:g}"
+    told = "" if times <= MAX_TIMES else f"  over {MAX_TIMES:g}"
     print(f"{name}  toolgate {own:7.1f} ms   bare {other:7.1f} ms   {times:5.2f} x{told}")
-    return times <= MOST_TIMES
+    return times <= MAX_TIMES
 
 
 def _status(pid: int, field: str) -> float:
@@ -100,9 +100,9 @@ def _at_once(name: str, pid: int, idle: float, work: Callable[[int], object]) ->
     threads = [threading.Thread(target=work, args=[number]) for number in range(AT_ONCE)]
     took = _seconds(lambda: [one.start() for one in threads] + [one.join() for one in threads])
     more = _status(pid, "VmHWM") - idle
-    told = "" if more <= MOST_MB else f"  over {MOST_MB:g}"
+    told = "" if more <= MAX_MB else f"  over {MAX_MB:g}"
     print(f"{AT_ONCE} {name} at once  {took:6.2f} s   {more:6.1f} MB above {idle:.0f} MB{told}")
-    return more <= MOST_MB
+    return more <= MAX_MB
 
 
 def _compare_memory(ours: Server) -> bool:

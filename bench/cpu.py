@@ -9,7 +9,7 @@ import psutil
 SCHEDULER = 2
 """Kind of a Linux process clock that counts what the scheduler gave, not timer ticks."""
 BUSY = 0.02
-MOST_WINDOWS = 20
+MAX_WINDOWS = 20
 
 Times = dict[int, int]
 
@@ -63,7 +63,7 @@ def between(before: Times, after: Times) -> int:
 
 def settle(roots: list[int], window: float) -> None:
     """Wait until the processes have done for a while nothing of what they put off."""
-    for _ in range(MOST_WINDOWS if window else 0):
+    for _ in range(MAX_WINDOWS if window else 0):
         before = spent(roots)
         time.sleep(window)
         if between(before, spent(roots)) < BUSY * window * 1e9:

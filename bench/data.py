@@ -17,7 +17,7 @@ from toolgate.db.engine import Database
 from toolgate.db.schemas import GATE
 from toolgate.db.upgrades import upgrade
 from toolgate.gate.audit_records import timestamp
-from toolgate.gate.seals import MOST_ROWS
+from toolgate.gate.seals import MAX_ROWS
 from toolgate.identity.keys import PREFIX
 
 FILE = "toolgate.db"
@@ -28,7 +28,7 @@ KEYS = 100_000
 SEALS = f"""
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :count)
 INSERT INTO audit_seals (number, sealed_at, rows, entries, previous, hash)
-SELECT i, '2026-01-01T00:00:00.000000Z', {MOST_ROWS}, zeroblob(40 * {MOST_ROWS}),
+SELECT i, '2026-01-01T00:00:00.000000Z', {MAX_ROWS}, zeroblob(40 * {MAX_ROWS}),
        randomblob(32), randomblob(32) FROM n
 """
 ROWS = f"""
@@ -37,7 +37,7 @@ INSERT INTO audit (seq, id, created_at, request_id, transport, subject_type, sub
                    group_ids, tool_name, decision, rule, status, duration_ms, seal)
 SELECT i, printf('4d9be1fd063cdb74de58f1%010x', i), '2026-01-01T00:00:00.000000Z',
        printf('75abc94cfbcf79ca23f5ac%010x', i), 'mcp', 'key', printf('key:%016x', i % 1000),
-       'user', '', 'echo', 'allow', 'user-tools', 'success', 1, (i - 1) / {MOST_ROWS} + 1 FROM n
+       'user', '', 'echo', 'allow', 'user-tools', 'success', 1, (i - 1) / {MAX_ROWS} + 1 FROM n
 """
 """Sealed rows like those of a server that has run for long: the real table, the real indexes."""
 
@@ -70,7 +70,7 @@ def long_audited(count: int = AUDIT_ROWS) -> Path:
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("DELETE FROM audit")
         connection.execute("DELETE FROM audit_seals")
-        connection.execute(SEALS, {"count": -(-count // MOST_ROWS)})
+        connection.execute(SEALS, {"count": -(-count // MAX_ROWS)})
         for first in range(1, count + 1, STEP):
             last = min(first + STEP - 1, count)
             connection.execute(ROWS, {"first": first, "last": last})

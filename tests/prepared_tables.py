@@ -22,7 +22,7 @@ from toolgate.db.schemas import GATE, Schema
 Key = tuple[str, ...]
 """The revisions of all tables."""
 KEPT = "kept"
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 """Tables with more in them are dropped sooner than emptied."""
 SHAPE = """
 SELECT md5(string_agg(line, chr(10) ORDER BY line)) FROM (
@@ -141,7 +141,7 @@ def _rows(connection: Connection, table: str) -> list[str]:
 def _is_as_made(connection: Connection, made: Made) -> bool:
     shape = connection.execute(SHAPE).fetchone()
     size = connection.execute(BYTES).fetchone()
-    return shape == made.shape and size < MOST_BYTES
+    return shape == made.shape and size < MAX_BYTES
 
 
 def _restore_rows(connection: Connection, made: Made) -> None:

@@ -14,7 +14,7 @@ from tests.servers import ROOT, running_server
 
 CPU_SECONDS = 2.0
 MEGABYTE = 1024 * 1024
-MOST_MEGABYTES = 120
+MAX_MEGABYTES = 120
 
 START = """
 import json, resource, sys
@@ -145,4 +145,4 @@ def test_a_running_server_is_small(
             assert client.post("/mcp", json=INITIALIZE).status_code == 200
         resident = psutil.Process(server.pid).memory_info().rss / MEGABYTE
     record_property("resident_megabytes", resident)
-    assert resident < MOST_MEGABYTES
+    assert resident < MAX_MEGABYTES

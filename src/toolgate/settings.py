@@ -31,7 +31,7 @@ from toolgate.storage_sections import DocumentSettings, place
 FILE_NAME = "toolgate.toml"
 PREFIX = "TOOLGATE_"
 ENV_FILE = ".env"
-MOST_ENV_BYTES = 1024 * 1024
+MAX_ENV_BYTES = 1024 * 1024
 SQLITE_FILE = "sqlite:///"
 
 
@@ -138,8 +138,8 @@ def _read_env_file(model: type[Settings], path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
     try:
-        if path.stat().st_size > MOST_ENV_BYTES:
-            raise BadSettings(f"{path} is longer than {MOST_ENV_BYTES:,} bytes.")
+        if path.stat().st_size > MAX_ENV_BYTES:
+            raise BadSettings(f"{path} is longer than {MAX_ENV_BYTES:,} bytes.")
         variables, rest = env_file.parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as problem:
         raise BadSettings(f"{path} cannot be read: {problem}.") from problem

@@ -12,7 +12,7 @@ import pytest
 
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
-    MOST_IN_VALUES,
+    MAX_IN_VALUES,
     DocumentExists,
     DocumentStore,
     Fields,
@@ -502,8 +502,8 @@ async def in_finds_any_of_the_values(room: Room) -> None:
 
 @case
 async def in_takes_thirty_values(room: Room) -> None:
-    await room.add_each("v", {"first": 0, "last": MOST_IN_VALUES - 1, "beyond": MOST_IN_VALUES})
-    assert await room.ids(("v", "in", list(range(MOST_IN_VALUES)))) == "first last"
+    await room.add_each("v", {"first": 0, "last": MAX_IN_VALUES - 1, "beyond": MAX_IN_VALUES})
+    assert await room.ids(("v", "in", list(range(MAX_IN_VALUES)))) == "first last"
 
 
 @case

@@ -18,7 +18,7 @@ MOST = 100_000
 async def test_the_log_is_shortened_when_it_is_large_and_no_reader_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wal, "MOST_WAL_BYTES", MOST)
+    monkeypatch.setattr(wal, "MAX_WAL_BYTES", MOST)
     file = tmp_path / "one.db"
     log = tmp_path / "one.db-wal"
     database = Database(f"sqlite:///{file}")
@@ -45,7 +45,7 @@ async def test_the_log_is_shortened_when_it_is_large_and_no_reader_needs_it(
 async def test_a_log_that_was_large_is_cut_when_it_begins_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST_WAL_BYTES", MOST)
+    monkeypatch.setattr(connections, "MAX_WAL_BYTES", MOST)
     file, log = tmp_path / "one.db", tmp_path / "one.db-wal"
     database = Database(f"sqlite:///{file}")
     await database.write(lambda c: c.execute(text("CREATE TABLE t (n TEXT)")))

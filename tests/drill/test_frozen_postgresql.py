@@ -17,7 +17,7 @@ LIMIT = 2.0
 ANSWERED_WITHIN = LIMIT + 4
 STOPPED_WITHIN = 20.0
 LOAD_SECONDS = 8.0
-MOST_LINES = 12
+MAX_LINES = 12
 
 
 def processes_of(postgres: Any) -> list[int]:
@@ -91,7 +91,7 @@ def test_calls_are_answered_the_log_is_short_and_the_server_can_be_stopped(tmp_p
             print("".join(running.said))
             assert {status for status, _ in answers} <= {503, 504}
             assert longest < ANSWERED_WITHIN
-            assert lines <= MOST_LINES
+            assert lines <= MAX_LINES
             assert (ended, "Traceback" in "".join(running.said)) == (0, False)
             assert took < STOPPED_WITHIN
 

@@ -22,8 +22,8 @@ Message: TypeAlias = Any
 # The message types are made at run time; a type checker cannot see into them.
 messages: Any = firestore
 
-MOST_DISJUNCTIONS = 30
-MOST_DOCUMENT_BYTES = 1024 * 1024
+MAX_DISJUNCTIONS = 30
+MAX_DOCUMENT_BYTES = 1024 * 1024
 RESERVED = re.compile(r"__.*__", re.DOTALL)
 VECTOR_MARK = "__type__"
 SEGMENT = re.compile(r"`((?:[^`\\]|\\.)+)`|([_a-zA-Z][_a-zA-Z0-9]*)", re.DOTALL)
@@ -183,7 +183,7 @@ class WireServer:
             raise Refusal(grpc.StatusCode.UNIMPLEMENTED, "only documents can be created")
         check_name(write.update.name)
         check_fields(write.update.fields)
-        if write.update.ByteSize() > MOST_DOCUMENT_BYTES:
+        if write.update.ByteSize() > MAX_DOCUMENT_BYTES:
             raise invalid("Document cannot be written because its size exceeds 1,048,576 bytes.")
         if write.update.name in self.documents:
             text = f"Document already exists: {write.update.name}"
@@ -351,7 +351,7 @@ def contains(found: Message, wanted: tuple[int, Any]) -> bool:
 
 def is_in(found: tuple[int, Any], values: Message) -> bool:
     """Whether a value is one of at most thirty; null is none of them."""
-    if not 0 < len(values) <= MOST_DISJUNCTIONS:
+    if not 0 < len(values) <= MAX_DISJUNCTIONS:
         raise invalid("'IN' supports from 1 to 30 comparison values.")
     return found != NULL and any(key(one) == found for one in values)
 

@@ -18,7 +18,7 @@ from tests.gate.tools import a_tool, offer
 
 from toolgate import packs
 from toolgate.db.tables import documents
-from toolgate.gate.arguments import MOST_ARGUMENTS, MOST_PROBLEMS, TOLD, parse
+from toolgate.gate.arguments import MAX_ARGUMENTS, MAX_PROBLEMS, TOLD, parse
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.tool import Input, NoArguments
@@ -204,15 +204,15 @@ def test_a_value_that_json_or_a_reader_cannot_bear_is_not_told_back(value: Any) 
 
 
 def test_many_wrong_arguments_are_answered_shortly() -> None:
-    wrong = {f"unknown-{number}-{'x' * 300}": 1 for number in range(MOST_ARGUMENTS)}
+    wrong = {f"unknown-{number}-{'x' * 300}": 1 for number in range(MAX_ARGUMENTS)}
     found = problems(wrong)
-    assert len(found) == MOST_PROBLEMS + 1
-    assert found[-1].message == f"and {MOST_ARGUMENTS + 1 - MOST_PROBLEMS} more problems"
+    assert len(found) == MAX_PROBLEMS + 1
+    assert found[-1].message == f"and {MAX_ARGUMENTS + 1 - MAX_PROBLEMS} more problems"
     assert len(InvalidArguments(found).message) < 50_000
 
 
 def test_very_many_arguments_are_not_looked_at_one_by_one() -> None:
-    (problem,) = problems({f"unknown-{number}": 1 for number in range(MOST_ARGUMENTS + 1)})
+    (problem,) = problems({f"unknown-{number}": 1 for number in range(MAX_ARGUMENTS + 1)})
     assert problem.message == "there are 1001 arguments, over the limit of 1000"
 
 

@@ -12,8 +12,8 @@ from tests.gate.files import FILES, LARGE, MIB, File, Folder, Wanted
 from tests.gate.tools import a_tool, offer
 
 from toolgate.gate.attachments import (
-    MOST_BRACKETS,
-    MOST_LINKED,
+    MAX_BRACKETS,
+    MAX_LINKED,
     Attachment,
     Delivery,
     linked_call,
@@ -124,7 +124,7 @@ def test_a_link_names_the_call(arguments: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"path": "x" * MOST_LINKED}, {"deep": [[]] * MOST_BRACKETS}],
+    [{"path": "x" * MAX_LINKED}, {"deep": [[]] * MAX_BRACKETS}],
     ids=["long", "nested"],
 )
 def test_arguments_that_do_not_fit_a_link_are_refused(arguments: dict[str, Any]) -> None:
@@ -265,7 +265,7 @@ async def test_bytes_that_changed_meanwhile_are_not_handed_over(kit: Kit) -> Non
 async def test_failures_of_the_tool_are_answered_as_any(kit: Kit) -> None:
     for outcome in (await kit.call("file.get", path="x"), await linked(kit, "file.get", path="x")):
         assert outcome.error_type == "not_found"
-    long = await linked(kit, "file.get", path="x" * MOST_LINKED)
+    long = await linked(kit, "file.get", path="x" * MAX_LINKED)
     assert long.error_type == "invalid_arguments"
 
 

@@ -321,7 +321,7 @@ async def test_nothing_is_answered_while_rows_cannot_be_stored_and_all_after(kit
 async def test_refusals_do_not_pile_up_without_end(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", 10)
+    monkeypatch.setattr("toolgate.gate.audit.MAX_WAITING", 10)
     async with audit_away(kit):
         callers = [Principal(kind=Kind.USER, id=f"u{number}") for number in range(30)]
         outcomes = [await kit.call("list_collections", one) for one in callers]
@@ -335,7 +335,7 @@ async def test_calls_that_come_faster_than_their_rows_are_stored_wait(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A caller that never gives way to the task that stores rows is not refused."""
-    monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", 10)
+    monkeypatch.setattr("toolgate.gate.audit.MAX_WAITING", 10)
     call = Call(
         tool="list_collections", arguments={}, principal=ADMIN, request_id="r", transport="test"
     )

@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from tests.gate.tools import ADMIN, a_tool, offer
 
 from toolgate.gate import audit
-from toolgate.gate.audit import MOST_WAITING
+from toolgate.gate.audit import MAX_WAITING
 from toolgate.gate.principal import Kind, Principal
 from toolgate.testing import Kit, opened_kit
 
@@ -84,7 +84,7 @@ async def test_a_backlog_is_stored_in_transactions_that_end_in_time(
 async def test_calls_are_answered_once_a_part_of_the_backlog_is_stored(
     kit: Kit, slow: SlowDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolgate.gate.audit.MOST_TOGETHER", 1)
+    monkeypatch.setattr("toolgate.gate.audit.MAX_TOGETHER", 1)
     for number in range(3):
         await kit.call("list_things", Principal(kind=Kind.USER, id=f"u{number}"))
     store = kit.app.gate.database.write
@@ -103,13 +103,13 @@ async def test_calls_are_answered_once_a_part_of_the_backlog_is_stored(
 
 async def test_who_tries_again_during_an_outage_has_two_rows(kit: Kit, slow: SlowDatabase) -> None:
     """One for the first refusal, and one that counts the others."""
-    refused = [await kit.call("list_things", ADMIN) for _ in range(MOST_WAITING)]
+    refused = [await kit.call("list_things", ADMIN) for _ in range(MAX_WAITING)]
     assert {one.status for one in refused} == {503}
     slow.time_for = TOGETHER
     await kit.app.gate.audit.flush(last=True)
     rows = [(row["error_type"], row["times"]) for row in await kit.audit_rows()]
     assert sorted(rows, key=str) == [
         ("unavailable", 1),
-        ("unavailable", MOST_WAITING - 1),
+        ("unavailable", MAX_WAITING - 1),
         (None, 1),
     ]

@@ -17,7 +17,7 @@ MOST = 3
 
 @pytest.fixture(autouse=True)
 def most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", MOST)
+    monkeypatch.setattr("toolgate.gate.audit.MAX_WAITING", MOST)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def test_rows_of_unconfirmed_writes_that_cannot_be_stored_are_told_once(
 async def test_counts_of_refusals_do_not_pile_up_as_rows_during_an_outage(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolgate.gate.audit.MOST_WAITING", 4)
+    monkeypatch.setattr("toolgate.gate.audit.MAX_WAITING", 4)
     audit, now = kit.app.gate.audit, [1_800_000_000.0]
     monkeypatch.setattr(time, "time", lambda: now[0])
     minutes = 20

@@ -9,11 +9,11 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from tests.gate.tools import a_tool
 
 from toolgate.gate import validation_errors
-from toolgate.gate.arguments import MOST_PROBLEMS, TOLD, parse, problem_of
+from toolgate.gate.arguments import MAX_PROBLEMS, TOLD, parse, problem_of
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.tool import Input
-from toolgate.gate.validation_errors import MOST_BUILT
+from toolgate.gate.validation_errors import MAX_BUILT
 
 MANY = 199_000
 
@@ -57,7 +57,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     monkeypatch.setattr(validation_errors, "errors_of", counted)
     yield numbers
     assert numbers
-    assert max(numbers) <= MOST_BUILT
+    assert max(numbers) <= MAX_BUILT
 
 
 def problems(arguments: Any, tool: AnyTool = THINGS) -> tuple[Problem, ...]:
@@ -110,10 +110,10 @@ def test_an_optional_null_beside_them_is_no_problem() -> None:
 
 
 def test_as_many_as_can_be_built_are_told_as_before(built: list[int]) -> None:
-    *told, last = problems({"tags": [1] * MOST_BUILT})
-    assert [one.field for one in told] == [f"tags[{number}]" for number in range(MOST_PROBLEMS)]
-    assert last.message == f"and {MOST_BUILT - MOST_PROBLEMS} more problems"
-    assert built == [MOST_BUILT]
+    *told, last = problems({"tags": [1] * MAX_BUILT})
+    assert [one.field for one in told] == [f"tags[{number}]" for number in range(MAX_PROBLEMS)]
+    assert last.message == f"and {MAX_BUILT - MAX_PROBLEMS} more problems"
+    assert built == [MAX_BUILT]
 
 
 class Theirs(BaseModel):

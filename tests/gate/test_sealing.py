@@ -95,7 +95,7 @@ async def test_a_row_whose_write_will_not_end_any_more_is_sealed_as_it_is(
 async def test_a_batch_is_stored_under_a_seal(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seals, "MOST_ROWS", 10)
+    monkeypatch.setattr(seals, "MAX_ROWS", 10)
     await add_rows(database, 1)
     await flush_rows(database, *range(2, 27))
     verdict = await verify(database)

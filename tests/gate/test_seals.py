@@ -121,7 +121,7 @@ async def test_a_chain_that_nobody_touched_is_intact(chain: Database) -> None:
 async def test_many_rows_become_several_seals(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seals, "MOST_ROWS", 10)
+    monkeypatch.setattr(seals, "MAX_ROWS", 10)
     await add_rows(database, *range(25))
     assert await Sealer(database).seal() == 25
     sizes = select(audit_seals.c.rows).order_by(audit_seals.c.number)
@@ -320,7 +320,7 @@ async def test_a_whole_new_seal_does_not_hide_a_changed_row(chain: Database) -> 
 async def test_sealers_and_writers_at_once_make_one_unbroken_chain(
     database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seals, "MOST_ROWS", 7)
+    monkeypatch.setattr(seals, "MAX_ROWS", 7)
     writers, rows = 4, 20
     databases = [Database(database_url) for _ in range(2)]
     writing = writers

@@ -73,7 +73,7 @@ async def test_among_very_many_tools_nothing_is_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened_kit(tmp_path) as kit:
-        monkeypatch.setattr(pipeline, "MOST_COMPARED", len(kit.app.gate.catalogue))
+        monkeypatch.setattr(pipeline, "MAX_COMPARED", len(kit.app.gate.catalogue))
         assert "get_document" in await told(kit, "get_documnt")
-        monkeypatch.setattr(pipeline, "MOST_COMPARED", len(kit.app.gate.catalogue) - 1)
+        monkeypatch.setattr(pipeline, "MAX_COMPARED", len(kit.app.gate.catalogue) - 1)
         assert await told(kit, "get_documnt") == "Unknown tool: get_documnt"

@@ -7,9 +7,9 @@ import pytest
 
 from toolgate.gate.audit_records import Ended, Record
 from toolgate.gate.principal import Kind, Principal
-from toolgate.gate.summaries import MOST_PARTS, PART_SECONDS, SEVERAL, WINDOW, Summaries
+from toolgate.gate.summaries import MAX_PARTS, PART_SECONDS, SEVERAL, WINDOW, Summaries
 
-MANY = MOST_PARTS + 20
+MANY = MAX_PARTS + 20
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def test_of_many_callers_the_largest_counts_are_stored_and_the_others_later(
 ) -> None:
     summaries = Summaries()
     for caller in range(MANY):
-        for _ in range(3 if caller >= MANY - MOST_PARTS else 2):
+        for _ in range(3 if caller >= MANY - MAX_PARTS else 2):
             summaries.add(refused(caller))
     clock[0] += PART_SECONDS
-    assert counted(summaries.due()) == [("any", 2)] * MOST_PARTS
+    assert counted(summaries.due()) == [("any", 2)] * MAX_PARTS
     assert summaries.due() == [], "not before some seconds have passed"
     clock[0] += WINDOW
-    assert counted(summaries.due()) == [("any", 1)] * (MANY - MOST_PARTS)
+    assert counted(summaries.due()) == [("any", 1)] * (MANY - MAX_PARTS)

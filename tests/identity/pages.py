@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import httpx2
 from tests.patience import PATIENT
 
-MOST_PAGES = 20
+MAX_PAGES = 20
 FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
 HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 CANCEL = re.compile(r'href="([^"]+/abort)"')
@@ -28,7 +28,7 @@ async def walk(
 ) -> httpx2.Response:
     """Go on until sent to an address that begins with `until`, or to a page without a form."""
     answer = await browser.get(url)
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         if answer.is_redirect:
             where = urljoin(str(answer.url), answer.headers["location"])
             if where.startswith(until):

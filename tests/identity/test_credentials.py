@@ -204,7 +204,7 @@ async def test_an_end_takes_effect_within_a_second(
 
 
 async def test_what_is_remembered_is_bounded(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(module, "MAX_REMEMBERED", 3)
     for _ in range(10):
         await door.roles(await door.token())
     assert len(door.credentials._remembered) <= 3  # pyright: ignore[reportPrivateUsage]

@@ -24,7 +24,7 @@ ADMIN_TOOLS = [
 ]  # fmt: skip
 PUBLIC_TOOLS = ["list_collections", "describe_collection", "health_check"]
 USER_TOOLS = ["list_collections", "describe_collection", "get_user", "health_check"]
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 
 
 @pytest.fixture(scope="module")
@@ -228,8 +228,8 @@ def test_an_integer_of_64_bits_without_a_sign_is_refused(admin: httpx2.Client) -
 
 
 def test_the_longest_body_is_read(admin: httpx2.Client) -> None:
-    body = b'{"collection":"apps","document_id":"' + b"x" * (MOST_BYTES - 38) + b'"}'
-    assert len(body) == MOST_BYTES
+    body = b'{"collection":"apps","document_id":"' + b"x" * (MAX_BYTES - 38) + b'"}'
+    assert len(body) == MAX_BYTES
     answer = admin.post("/v1/tools/get_document", content=body)
     assert answer.status_code == 400
     assert answer.json() == {"error": "document_id must have at most 1500 bytes"}
@@ -238,11 +238,11 @@ def test_the_longest_body_is_read(admin: httpx2.Client) -> None:
 def test_a_longer_body_with_its_length_is_too_large(server: Server, admin: httpx2.Client) -> None:
     answer = admin.post(
         "/v1/tools/get_document",
-        content=b"x" * (MOST_BYTES + 1),
+        content=b"x" * (MAX_BYTES + 1),
         headers={"X-Request-Id": "too-large"},
     )
     assert answer.status_code == 413
-    told = f"The request body is over the limit of {MOST_BYTES} bytes (settings limits.body_bytes"
+    told = f"The request body is over the limit of {MAX_BYTES} bytes (settings limits.body_bytes"
     assert answer.json()["error"].startswith(told)
     [row] = server.audit_rows("too-large")
     assert (row["tool_name"], row["error_type"]) == ("get_document", "size_limit_exceeded")

@@ -17,7 +17,7 @@ from toolgate.gate.limits import Limits
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Input, Output, ToolLimits
 from toolgate.sections import LimitSettings
-from toolgate.transports.asgi import MOST_NESTED, parse_json
+from toolgate.transports.asgi import MAX_NESTED, parse_json
 
 pytestmark = pytest.mark.anyio
 
@@ -158,7 +158,7 @@ def test_integers_keep_their_digits_beside_much_text(beside: list[int]) -> None:
 
 @pytest.mark.parametrize("text", ["", "x" * 100_000], ids=["alone", "beside much text"])
 def test_what_is_nested_too_deep_is_refused(text: str) -> None:
-    deep = MOST_NESTED + 1
+    deep = MAX_NESTED + 1
     body = b'["%b", %b%b]' % (text.encode(), b"[" * deep, b"]" * deep)
     with pytest.raises(InvalidArguments, match="nested more than"):
         parse_json(body)

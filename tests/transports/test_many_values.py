@@ -14,17 +14,17 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Input, Output, ToolLimits
-from toolgate.transports.asgi import FEW, LARGE, MOST_VALUES, parse_json
+from toolgate.transports.asgi import FEW, LARGE, MAX_VALUES, parse_json
 
 pytestmark = pytest.mark.anyio
 
-TOO_MANY = b"[%b1]" % (b"[]," * MOST_VALUES)
-MANY = b"[%b1]" % (b"[]," * (MOST_VALUES // 2 - 2))
+TOO_MANY = b"[%b1]" % (b"[]," * MAX_VALUES)
+MANY = b"[%b1]" % (b"[]," * (MAX_VALUES // 2 - 2))
 
 
 @pytest.mark.parametrize(
     "body",
-    [TOO_MANY, b"[%b1]" % (b'"",' * MOST_VALUES), b"[" * (MOST_VALUES + 1)],
+    [TOO_MANY, b"[%b1]" % (b'"",' * MAX_VALUES), b"[" * (MAX_VALUES + 1)],
     ids=["lists", "texts", "deep"],
 )
 def test_too_many_values_are_refused_unparsed(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_too_many_values_are_refused_unparsed(body: bytes, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     "text",
-    ["a,b\n" * MOST_VALUES, '["a", {"b": 1}]' * MOST_VALUES, "\\" * 99_999 + "[" * MOST_VALUES],
+    ["a,b\n" * MAX_VALUES, '["a", {"b": 1}]' * MAX_VALUES, "\\" * 99_999 + "[" * MAX_VALUES],
     ids=["a table", "JSON within", "backslashes"],
 )
 def test_what_is_within_a_text_is_one_value(text: str) -> None:
@@ -132,7 +132,7 @@ def test_no_garbage_is_looked_for_while_many_values_are_parsed(body: bytes) -> N
     gc.callbacks.append(note)
     try:
         parsed = parse_json(body)
-        assert len(parsed) == MOST_VALUES // 2 - 1
+        assert len(parsed) == MAX_VALUES // 2 - 1
         assert looks.count("start") <= 1  # at its end; there were hundreds
     except InvalidArguments:
         assert body is not MANY

@@ -174,7 +174,7 @@ async def test_files_that_wait_are_bounded_for_each_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.setattr(large_bodies, "LEAST_FILE", 0)
-    monkeypatch.setattr(large_bodies, "MOST_IN_FILES", 100_000)
+    monkeypatch.setattr(large_bodies, "MAX_IN_FILES", 100_000)
     async with opened(tmp_path) as web:
         where, body = called(path, "file.take", "x" * 20_000)
         begun = [Exchange(web, where, len(body)) for _ in range(3)]
@@ -196,7 +196,7 @@ async def test_bodies_in_memory_are_bounded_for_each_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, chunked: bool
 ) -> None:
     # Where nobody says how much comes, more is taken than is needed.
-    monkeypatch.setattr(large_bodies, "MOST_IN_MEMORY", 800_000 if chunked else 500_000)
+    monkeypatch.setattr(large_bodies, "MAX_IN_MEMORY", 800_000 if chunked else 500_000)
     async with opened(tmp_path, limits__body_bytes=200_000) as web:
         where, body = called(path, "plain", "x" * 100_000)
         length = None if chunked else len(body)
@@ -229,7 +229,7 @@ ODD_LENGTHS = {
 async def test_a_length_in_an_odd_spelling_takes_room_like_any_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: bytes
 ) -> None:
-    monkeypatch.setattr(large_bodies, "MOST_IN_MEMORY", 400_000)
+    monkeypatch.setattr(large_bodies, "MAX_IN_MEMORY", 400_000)
     async with opened(tmp_path, limits__body_bytes=200_000) as web:
         where, body = called("/v1/tools", "plain", "x" * 100_000)
         assert len(body) == 100_011

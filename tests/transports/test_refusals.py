@@ -176,7 +176,7 @@ async def test_strangers_without_credentials_are_counted_by_peer(tmp_path: Path)
 async def test_strangers_from_many_networks_have_a_limited_number_of_rows_together(
     tmp_path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summaries, "MOST_ANONYMOUS_ROWS", 50)
+    monkeypatch.setattr(summaries, "MAX_ANONYMOUS_ROWS", 50)
     async with opened_web(tmp_path, **LIMITS) as web:
         for network in range(30):
             async with client(web, f"2001:db8:1:{network:x}::1") as http:
@@ -264,7 +264,7 @@ async def test_a_client_that_repeats_one_wrong_key_does_not_shut_others_out(
 async def test_strangers_from_many_addresses_leave_a_bounded_number_of_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolgate.gate.summaries.MOST_ANONYMOUS", 5)
+    monkeypatch.setattr("toolgate.gate.summaries.MAX_ANONYMOUS", 5)
     settings = {"limits__refusals_per_minute": 1}
     async with opened_web(tmp_path, **settings) as web:
         for number in range(20):

@@ -342,7 +342,7 @@ async def test_a_client_that_does_not_read_is_not_read_either(
         keep(self, data)
         waiting.append(len(self._unsent))  # pyright: ignore[reportPrivateUsage]
 
-    monkeypatch.setattr(wire, "MOST_UNSENT", most)
+    monkeypatch.setattr(wire, "MAX_UNSENT", most)
     monkeypatch.setattr(wire, "CHUNK", 1000)
     monkeypatch.setattr(wire.Wire, "_keep", noticed)
     async with piped(gate) as peer, anyio.create_task_group() as tasks:
@@ -357,7 +357,7 @@ async def test_a_client_that_does_not_read_is_not_read_either(
 async def test_only_so_many_calls_run_at_once(
     gate: Gate, taken: list[Any], held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stdio, "MOST_RUNNING", 3)
+    monkeypatch.setattr(stdio, "MAX_RUNNING", 3)
     monkeypatch.setattr(wire, "CHUNK", 50)
     async with piped(gate) as peer:
         await peer.send(*(call("hold", {}, id=id) for id in range(3)))

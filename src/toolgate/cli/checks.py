@@ -39,7 +39,7 @@ class CheckResult:
 
 LITTLE_SPACE = 1024**3
 NO_SPACE = 100 * 1024**2
-MOST_AHEAD_SECONDS = 60
+MAX_AHEAD_SECONDS = 60
 OLDEST_CLOCK = datetime(2026, 1, 1, tzinfo=UTC)
 EXTRAS = {"postgres": "psycopg", "firestore": "google.cloud.firestore", "redis": "redis"}
 
@@ -256,7 +256,7 @@ def check_clock(newest: str | None, now: datetime) -> CheckResult:
             "clock", State.FAIL, f"The clock says {now:%Y-%m-%d}. Set the system time."
         )
     ahead = (datetime.fromisoformat(newest) - now).total_seconds() if newest else 0
-    if ahead > MOST_AHEAD_SECONDS:
+    if ahead > MAX_AHEAD_SECONDS:
         message = f"The newest audit row is {ahead:.0f} s in the future."
         return CheckResult("clock", State.FAIL, f"{message} Set the system time.")
     return CheckResult("clock", State.OK, f"{now:%Y-%m-%d %H:%M:%S} UTC.")

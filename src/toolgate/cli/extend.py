@@ -30,7 +30,7 @@ Output = Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
 EVERY = "GET,POST,PUT,PATCH,DELETE"
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 SECONDS = 30
 OK = 200
 FORMS = (".yaml", ".yml")
@@ -96,8 +96,8 @@ def _read(spec: str) -> bytes:
     file = Path(spec)
     if not file.is_file():
         raise Stop(f"There is no file {spec}.")
-    if file.stat().st_size > MOST_BYTES:
-        raise Stop(f"{spec} is longer than {MOST_BYTES:,} bytes.")
+    if file.stat().st_size > MAX_BYTES:
+        raise Stop(f"{spec} is longer than {MAX_BYTES:,} bytes.")
     return file.read_bytes()
 
 
@@ -107,7 +107,7 @@ def _fetch(url: str) -> bytes:
     from toolgate.outbound.responses import FetchedResponse, FetchFailed, ResponseLimits
 
     limits = ResponseLimits(
-        seconds=SECONDS, most_bytes=MOST_BYTES, statuses=None, redirects=5, compressed=True
+        seconds=SECONDS, most_bytes=MAX_BYTES, statuses=None, redirects=5, compressed=True
     )
 
     async def fetch() -> FetchedResponse:

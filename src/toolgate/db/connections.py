@@ -26,7 +26,7 @@ BUSY_MILLISECONDS = 250
 READER_BUSY_MILLISECONDS = 10_000
 CACHE_KILOBYTES = 8000
 """Of each connection for reading; what SQLite takes by itself is less than one search touches."""
-MOST_WAL_BYTES = 32 * 1024 * 1024
+MAX_WAL_BYTES = 32 * 1024 * 1024
 POOL = 10
 STATEMENT_SECONDS = 60
 KEEPALIVE = {
@@ -225,7 +225,7 @@ def _to_wal(connection: Any) -> None:
 
 def _write_sqlite(connection: Any, _: Any) -> None:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-    connection.execute(f"PRAGMA journal_size_limit = {MOST_WAL_BYTES}")
+    connection.execute(f"PRAGMA journal_size_limit = {MAX_WAL_BYTES}")
 
 
 def _read_sqlite(connection: Any, _: Any) -> None:

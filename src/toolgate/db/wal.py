@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from toolgate.db.connections import BUSY_MILLISECONDS, MOST_WAL_BYTES
+from toolgate.db.connections import BUSY_MILLISECONDS, MAX_WAL_BYTES
 
 LOOK_SECONDS = 5.0
 WAIT_MILLISECONDS = 100
@@ -18,7 +18,7 @@ WAIT_MILLISECONDS = 100
 def is_large(database: str | None) -> bool:
     """Whether the log of this database file should be shortened."""
     try:
-        return bool(database) and Path(f"{database}-wal").stat().st_size > MOST_WAL_BYTES
+        return bool(database) and Path(f"{database}-wal").stat().st_size > MAX_WAL_BYTES
     except OSError:
         return False
 

@@ -14,8 +14,8 @@ from toolgate.gate.offer import AnyOffer, Offer, Site
 from toolgate.sections import ExtendSettings, LimitSettings
 from toolgate.setting_types import BadSettings, Section
 
-MOST_BYTES = 4 * 1024 * 1024
-MOST_PROBLEMS = 50
+MAX_BYTES = 4 * 1024 * 1024
+MAX_PROBLEMS = 50
 
 
 Problem = tuple[Path, int | None, str]
@@ -31,9 +31,9 @@ class BadTools(BadSettings):
             f"{file}:{line}: {reason}" if line else f"{file}: {reason}"
             for file, line, reason in problems
         ]
-        lines = self.problems[:MOST_PROBLEMS]
-        if len(self.problems) > MOST_PROBLEMS:
-            lines.append(f"and {len(self.problems) - MOST_PROBLEMS} more problems.")
+        lines = self.problems[:MAX_PROBLEMS]
+        if len(self.problems) > MAX_PROBLEMS:
+            lines.append(f"and {len(self.problems) - MAX_PROBLEMS} more problems.")
         super().__init__("\n".join(lines))
 
 
@@ -96,8 +96,8 @@ def _add_tool(
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise UnreadableEntry(None, f"it is longer than {MOST_BYTES:,} bytes")
+        if file.stat().st_size > MAX_BYTES:
+            raise UnreadableEntry(None, f"it is longer than {MAX_BYTES:,} bytes")
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UnreadableEntry(None, "it is not there (setting extend.tools)") from None

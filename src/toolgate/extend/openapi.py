@@ -12,7 +12,7 @@ from toolgate.extend.routes import IN_QUERY, PLACE
 
 Json = dict[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
-MOST_NAME = 120
+MAX_NAME = 120
 PLAIN = ("string", "integer", "number", "boolean", "null")
 
 
@@ -102,7 +102,7 @@ def _entry(path: str, method: str, operation: Json, resolver: Resolver) -> Json:
         entry["parameters"] = styles
     if promise := response_schema(operation, resolver):
         entry["output_schema"] = promise
-    return ({"title": summary} if summary and len(summary) <= MOST_NAME else {}) | entry
+    return ({"title": summary} if summary and len(summary) <= MAX_NAME else {}) | entry
 
 
 def _words(operation: Json, key: str) -> str:
@@ -112,7 +112,7 @@ def _words(operation: Json, key: str) -> str:
 
 def _name(operation_id: Any, method: str, path: str) -> str:
     words = operation_id if isinstance(operation_id, str) and operation_id else f"{method} {path}"
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", words).strip("_.-")[:MOST_NAME] or method
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", words).strip("_.-")[:MAX_NAME] or method
 
 
 def _unique(name: str, names: set[str]) -> str:

@@ -4,8 +4,8 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 Json = dict[str, Any]
-MOST_DEEP = 24
-MOST_NODES = 5_000
+MAX_DEEP = 24
+MAX_NODES = 5_000
 DROPPED = {"discriminator", "xml", "externalDocs", "readOnly", "writeOnly", "example", "deprecated"}
 DATA = ("default", "enum", "const", "examples")
 NAMES = ("properties", "patternProperties")
@@ -40,7 +40,7 @@ class Resolver:
         reference = schema.get("$ref")
         if reference is None:
             return schema
-        if depth > MOST_DEEP:
+        if depth > MAX_DEEP:
             raise OperationSkipped("its references go round in a circle")
         return self.follow(self._target(reference), depth + 1)
 
@@ -58,7 +58,7 @@ class Resolver:
     def resolve(self, node: Any, open_: tuple[str, ...] = ()) -> Any:
         """A schema with every reference put in its place; one that meets itself is cut."""
         self._nodes += 1
-        if self._nodes > MOST_NODES:
+        if self._nodes > MAX_NODES:
             raise OperationSkipped("its schema is too large")
         if isinstance(node, list):
             return [self.resolve(one, open_) for one in cast("list[Any]", node)]
@@ -97,7 +97,7 @@ class Resolver:
         return {name: self.resolve(one, open_) for name, one in cast(Json, node).items()}
 
     def _inline(self, reference: str, open_: tuple[str, ...]) -> Any:
-        if reference in open_ or len(open_) >= MOST_DEEP:
+        if reference in open_ or len(open_) >= MAX_DEEP:
             name = reference.rpartition("/")[2]
             note = f"{name} refers to itself and was cut there: anything is allowed"
             if note not in self.notes:

@@ -27,7 +27,7 @@ PLACE = re.compile(r"\{([\w.-]+)\}")
 IN_QUERY = {"GET", "DELETE"}
 IN_PATH = "/%:@!$&'()*+,;=-._~"
 VISIBLE = "".join(chr(one) for one in range(0x21, 0x7F) if chr(one) != "%")
-MOST_ERROR_TEXT = 500
+MAX_ERROR_TEXT = 500
 OK, REDIRECT, REFUSED, FAILED = 200, 300, 400, 500
 AS_IT_IS = {503, 504}
 """Failures whose status says something to the caller; the others are a bad gateway."""
@@ -287,7 +287,7 @@ def _error_text(response: FetchedResponse) -> str | None:
 
 def _short_text(text: Any) -> str | None:
     """A short text without markup: an HTML page is for people with a browser."""
-    if not isinstance(text, str) or not 0 < len(text) <= MOST_ERROR_TEXT:
+    if not isinstance(text, str) or not 0 < len(text) <= MAX_ERROR_TEXT:
         return None
     return text if text.isprintable() and not text.startswith("<") else None
 

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, cast
 
 from toolgate.gate.arguments import (
-    MOST_PROBLEMS,
+    MAX_PROBLEMS,
     dotted_path,
     shorten,
     shorten_value,
@@ -19,7 +19,7 @@ SchemaCheck = Callable[[Any], list[Problem]]
 LOCAL = "#/$defs/"
 ELSEWHERE = {"additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames"}
 PARTS = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"}
-MOST_OPTIONS = 20
+MAX_OPTIONS = 20
 
 
 class BadSchema(ValueError):
@@ -52,10 +52,10 @@ def compile_schema(schema: Schema) -> SchemaCheck:
 
     def check(value: Any) -> list[Problem]:
         try:
-            errors: list[Any] = list(islice(checked.iter_errors(value), MOST_PROBLEMS))
+            errors: list[Any] = list(islice(checked.iter_errors(value), MAX_PROBLEMS))
         except RecursionError:
             return [Problem("arguments", "value", "arguments are nested too deeply")]
-        return [one for error in errors for one in _problems(error, names)][:MOST_PROBLEMS]
+        return [one for error in errors for one in _problems(error, names)][:MAX_PROBLEMS]
 
     return check
 
@@ -124,7 +124,7 @@ def _problems(error: Any, names: Sequence[str]) -> Iterator[Problem]:
     elif rule == "additionalProperties" and error.validator_value is False:
         properties = error.schema.get("properties", {})
         known = list(properties) if where else list(names)
-        for name in [name for name in error.instance if name not in properties][:MOST_PROBLEMS]:
+        for name in [name for name in error.instance if name not in properties][:MAX_PROBLEMS]:
             yield unknown_argument(shorten(name), known, where)
     else:
         field = where or "arguments"
@@ -152,9 +152,9 @@ def _type(types: Any) -> Words:
 
 def _options(values: list[Any]) -> Words:
     options = ", ".join(
-        shorten(json.dumps(one, ensure_ascii=False)) for one in values[:MOST_OPTIONS]
+        shorten(json.dumps(one, ensure_ascii=False)) for one in values[:MAX_OPTIONS]
     )
-    return "value", f"must be one of: {options}{', …' if len(values) > MOST_OPTIONS else ''}"
+    return "value", f"must be one of: {options}{', …' if len(values) > MAX_OPTIONS else ''}"
 
 
 def _least_characters(least: Any) -> Words:

@@ -11,7 +11,7 @@ from toolgate.gate.context import World
 from toolgate.gate.errors import printable
 from toolgate.gate.principal import Principal
 
-MOST_NAMES = 50
+MAX_NAMES = 50
 """Groups in an audit row, and roles; where there are more, the rest is three dots."""
 
 
@@ -35,8 +35,8 @@ class AccessRequest(NamedTuple):
         """Tell the audit which groups and roles the caller has."""
         for column, names in (("group_ids", groups), ("role_names", roles)):
             if names:
-                more = ["…"] if len(names) > MOST_NAMES else []
-                self.ids[column] = ",".join([*map(printable, names[:MOST_NAMES]), *more])
+                more = ["…"] if len(names) > MAX_NAMES else []
+                self.ids[column] = ",".join([*map(printable, names[:MAX_NAMES]), *more])
 
 
 RuleDescription = Callable[[World, str], Awaitable[dict[str, str] | None]]

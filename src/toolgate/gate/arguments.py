@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.errors import (
-    MOST_NAME,
+    MAX_NAME,
     GateError,
     InvalidArguments,
     Problem,
@@ -19,12 +19,12 @@ from toolgate.gate.errors import (
 from toolgate.gate.known_names import names_at
 from toolgate.gate.validation_errors import errors_of, first_errors
 
-MOST_ARGUMENTS = 1000
-MOST_PROBLEMS = 100
-MOST_NAMED = 10
-MOST_SHOWN = 100
-MOST_BITS = 63
-MOST_COUNTED = 4 * 1024 * 1024
+MAX_ARGUMENTS = 1000
+MAX_PROBLEMS = 100
+MAX_NAMED = 10
+MAX_SHOWN = 100
+MAX_BITS = 63
+MAX_COUNTED = 4 * 1024 * 1024
 """Where a tool takes more, transports compare what was sent, and the tool looks at its file: to
 count would be to copy it."""
 TOLD = "told"
@@ -46,8 +46,8 @@ def parse(tool: AnyTool, arguments: Any) -> Any:
     values: Any = arguments
     if not isinstance(arguments, dict):
         values = _as_object(values)
-    if len(values) > MOST_ARGUMENTS:  # each that is unknown is a problem, which takes its time
-        message = f"there are {len(values)} arguments, over the limit of {MOST_ARGUMENTS}"
+    if len(values) > MAX_ARGUMENTS:  # each that is unknown is a problem, which takes its time
+        message = f"there are {len(values)} arguments, over the limit of {MAX_ARGUMENTS}"
         raise InvalidArguments([Problem(WHOLE, "range", message)])
     if tool.limits.body_bytes is not None:
         _check_size(tool.name, values, tool.limits.body_bytes)
@@ -65,7 +65,7 @@ def _parse_without_nulls(tool: AnyTool, values: dict[str, Any], invalid: Validat
         raise _not_unicode() from None
     if (fewer := _without_nulls(tool, values, errors)) is not None:
         return parse(tool, fewer)
-    problems = [_problem(one, tool.input) for one in errors[:MOST_PROBLEMS]]
+    problems = [_problem(one, tool.input) for one in errors[:MAX_PROBLEMS]]
     if more := invalid.error_count() - len(problems):
         problems.append(Problem(WHOLE, "value", f"and {more} more problems"))
     raise InvalidArguments(problems if errors else [_too_many(more, values)]) from None
@@ -74,13 +74,13 @@ def _parse_without_nulls(tool: AnyTool, values: dict[str, Any], invalid: Validat
 def _too_many(number: int, arguments: dict[str, Any]) -> Problem:
     """That more is wrong than can be told, and which arguments can hold that much."""
     large = [shorten(name) for name, one in arguments.items() if isinstance(one, list | dict)]
-    where = f" in {', '.join(large[:MOST_NAMED])}" if large else ""
+    where = f" in {', '.join(large[:MAX_NAMED])}" if large else ""
     return Problem(WHOLE, "value", f"there are {number} problems{where}, too many to name each")
 
 
 def _check_size(tool: str, arguments: dict[str, Any], most_bytes: int) -> None:
     """Refuse arguments over the tool's own limit; counted as JSON, the same on every transport."""
-    if most_bytes > MOST_COUNTED:
+    if most_bytes > MAX_COUNTED:
         return
     try:
         size = len(to_json(arguments))
@@ -221,7 +221,7 @@ def options_of(tool: AnyTool, argument: str) -> list[Any] | None:
 
 def nearest(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
     """The known name that is most like this one, if one is alike enough (1 is the same)."""
-    near = difflib.get_close_matches(name[:MOST_NAME], names, n=1, cutoff=alike)
+    near = difflib.get_close_matches(name[:MAX_NAME], names, n=1, cutoff=alike)
     return near[0] if near else None
 
 
@@ -236,14 +236,14 @@ def dotted_path(location: Iterable[int | str]) -> str:
 
 def shorten(text: str) -> str:
     """A text short enough to be told back."""
-    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
 
 
 def shorten_value(value: Any) -> Any:
     """A value short enough to be told back."""
     if isinstance(value, str):
         return shorten(value)
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return None
     return value if isinstance(value, int | float | bool | None) else None
 

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from toolgate.gate.attachments import (
-    MOST_EMBEDDED,
-    MOST_PIECE,
+    MAX_EMBEDDED,
+    MAX_PIECE,
     Attachment,
     Delivery,
     check_bytes,
@@ -57,14 +57,14 @@ async def outcome_with_attachment(
     _check_size(attachment, allowed.attachment_bytes)
     lease, data, pieces = None, b"", None
     if call.attachments is Delivery.PIECES and attachment.pieces is not None:
-        lease = allowed.unsent.take(call.principal.id, min(attachment.size, MOST_PIECE))
+        lease = allowed.unsent.take(call.principal.id, min(attachment.size, MAX_PIECE))
         with _released_if_it_fails(lease):
             pieces = await attachment.pieces()
     elif uri is None:
         lease = allowed.unsent.take(call.principal.id, attachment.size)
         with _released_if_it_fails(lease):
             data = await _read(attachment)
-    elif attachment.size <= MOST_EMBEDDED:
+    elif attachment.size <= MAX_EMBEDDED:
         data = await _read(attachment)
     field = tool.attachment_field
     attached = Attached(attachment, data, uri, field, fields, dialect, lease, pieces)

@@ -30,19 +30,19 @@ MEDIA_TYPE = re.compile(
     r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(; ?[\w-]{1,40}=[\w.:+-]{1,100}){0,4}", re.ASCII
 )
 SEPARATORS = re.compile(r"[/\\]")
-MOST_STEM, MOST_SUFFIX = 200, 40
+MAX_STEM, MAX_SUFFIX = 200, 40
 """Bytes of a file's name; together less than any file system takes."""
 URI = "toolgate://attachments/"
-MOST_LINKED = 4096
+MAX_LINKED = 4096
 """Bytes of arguments in a link; MCP repeats its URI in a header."""
-MOST_BRACKETS = 100
+MAX_BRACKETS = 100
 """In a link's arguments; as in a request, what is nested deeper could not be answered."""
 
 
 Pieces = AsyncGenerator[bytes | bytearray | memoryview]
-"""Bytes, in pieces of at most `MOST_PIECE`."""
-MOST_PIECE = 1024 * 1024
-MOST_EMBEDDED = 32 * 1024
+"""Bytes, in pieces of at most `MAX_PIECE`."""
+MAX_PIECE = 1024 * 1024
+MAX_EMBEDDED = 32 * 1024
 """Bytes of a text that stands beside its link: a model reads results, but follows no links."""
 
 
@@ -106,9 +106,7 @@ class Attachment:
             return f"attachment{mimetypes.guess_extension(kind) or '.bin'}"
         stem, dot, suffix = plain.rpartition(".")
         return (
-            f"{_cut(stem, MOST_STEM)}.{_cut(suffix, MOST_SUFFIX)}"
-            if dot
-            else _cut(plain, MOST_STEM)
+            f"{_cut(stem, MAX_STEM)}.{_cut(suffix, MAX_SUFFIX)}" if dot else _cut(plain, MAX_STEM)
         )
 
     @classmethod
@@ -167,7 +165,7 @@ def uri_of(tool: str, arguments: Any) -> str:
                     "arguments",
                     "range",
                     f"The arguments have {len(told)} bytes as JSON, and a link to an attachment "
-                    f"holds at most {MOST_LINKED}, with {MOST_BRACKETS} lists and objects. "
+                    f"holds at most {MAX_LINKED}, with {MAX_BRACKETS} lists and objects. "
                     "Give less, or call the tool over plain HTTP",
                 )
             ]
@@ -178,7 +176,7 @@ def uri_of(tool: str, arguments: Any) -> str:
 def linked_call(uri: str) -> tuple[str, dict[str, Any]] | None:
     """The tool and the arguments that a URI names; None where it is not one of `uri_of`."""
     tool, _, encoded = uri.removeprefix(URI).partition("/")
-    if not uri.startswith(URI) or len(encoded) > 2 * MOST_LINKED:
+    if not uri.startswith(URI) or len(encoded) > 2 * MAX_LINKED:
         return None
     try:
         told = base64.b64decode(encoded + "=" * (-len(encoded) % 4), b"-_", validate=True)
@@ -198,4 +196,4 @@ def audited_name(uri: str) -> str:
 
 
 def _is_linkable(told: bytes) -> bool:
-    return len(told) <= MOST_LINKED and told.count(b"[") + told.count(b"{") <= MOST_BRACKETS
+    return len(told) <= MAX_LINKED and told.count(b"[") + told.count(b"{") <= MAX_BRACKETS

@@ -27,9 +27,9 @@ BATCH_SECONDS = 0.25
 LATE_SECONDS = 0.25
 """So long a batch may take to be stored; then calls wait until it is."""
 BATCH_ROWS = 250
-MOST_TOGETHER = 500
+MAX_TOGETHER = 500
 """Rows in one transaction: of a long backlog, each that ends in time is progress."""
-MOST_WAITING = 20_000
+MAX_WAITING = 20_000
 
 
 class AuditUnavailable(Exception):
@@ -86,7 +86,7 @@ class AuditLog:
         waiting = len(self._waiting)
         if waiting == BATCH_ROWS:
             self._wake.set()
-        elif waiting + len(self._unstored) >= MOST_WAITING:
+        elif waiting + len(self._unstored) >= MAX_WAITING:
             self._block()
 
     def queue_limited(self, ended: Ended) -> bool:
@@ -149,7 +149,7 @@ class AuditLog:
 
     def store_unless_there(self, row: Record, error_type: str | None) -> None:
         """Store a write's row with this end, unless it turns out to be stored with the write."""
-        if len(self._in_doubt) < MOST_WAITING:
+        if len(self._in_doubt) < MAX_WAITING:
             self._in_doubt.append(row._replace(status="error", error_type=error_type))
         else:
             self.dropped += 1
@@ -209,14 +209,14 @@ class AuditLog:
     async def _store_some(self) -> int:
         """Store the first of those that wait, in one transaction; how many they were."""
         async with self._flushing:
-            if some := self._unstored[:MOST_TOGETHER]:
+            if some := self._unstored[:MAX_TOGETHER]:
                 await self._commit(lambda connection: _store_missing(connection, some))
                 del self._unstored[: len(some)]
                 return len(some)
             return await self._store_new()
 
     async def _store_new(self) -> int:
-        batch, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+        batch, self._waiting = self._waiting[:MAX_TOGETHER], self._waiting[MAX_TOGETHER:]
         if not batch:
             return 0
         records: list[Record] = []
@@ -255,7 +255,7 @@ class AuditLog:
 
     async def _settle(self) -> bool:
         """Store some rows of writes whose commit was not confirmed, unless they are there."""
-        rows, self._in_doubt = self._in_doubt[:MOST_TOGETHER], self._in_doubt[MOST_TOGETHER:]
+        rows, self._in_doubt = self._in_doubt[:MAX_TOGETHER], self._in_doubt[MAX_TOGETHER:]
         try:
             with anyio.CancelScope(shield=True):
                 async with self._database.time_limit(writes=True):

@@ -21,7 +21,7 @@ T = TypeVar("T")
 CLEANUP_SECONDS = 5.0
 """How long a handler that was cancelled may go on waiting for something, to clean up; a database
 that is silent takes some seconds to let go."""
-MOST_CLOSES = 3
+MAX_CLOSES = 3
 """How often a handler is told to end, where it waits for something each time."""
 NOT_BEGUN: Any = object()
 
@@ -150,7 +150,7 @@ def _clean_up(
 
 def _close(work: Coroutine[Any, Any, Any]) -> None:
     """End a coroutine where it is, even if it will not: what nobody runs does nothing more."""
-    for _ in range(MOST_CLOSES):
+    for _ in range(MAX_CLOSES):
         try:
             return work.close()
         except RuntimeError:  # it waits for something, to clean up or to try again

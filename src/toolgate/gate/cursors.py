@@ -21,7 +21,7 @@ from toolgate.gate.errors import InvalidArguments, Problem
 
 NAME = "cursors"
 SIGNATURE_BYTES = 16
-MOST_CHARACTERS = 4096
+MAX_CHARACTERS = 4096
 """Of the longest position, a path of 1,024 bytes that JSON writes as twice as many, it is 2,758."""
 
 

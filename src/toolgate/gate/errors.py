@@ -30,12 +30,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-MOST_NAME = 128
+MAX_NAME = 128
 
 
 def printable(name: str) -> str:
     """A name that a stranger made up, fit for every database and every terminal."""
-    short = name[:MOST_NAME]
+    short = name[:MAX_NAME]
     if short.isprintable():
         return short
     return "".join(one if one.isprintable() else "?" for one in short)

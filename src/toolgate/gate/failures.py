@@ -22,7 +22,7 @@ from toolgate.throttled_log import ThrottledLog
 
 logger = logging.getLogger(__name__)
 
-MOST_KINDS = 1000
+MAX_KINDS = 1000
 SERVER_ERROR = 500
 CONTEXT = context.__file__
 """What it raises, a handler asked for."""
@@ -60,7 +60,7 @@ class FailureLog:
 
     def _log(self, request_id: str, tool: str, kind: str, level: int) -> None:
         log = self._logs.get((tool, kind))
-        if log is None and len(self._logs) < MOST_KINDS:
+        if log is None and len(self._logs) < MAX_KINDS:
             log = self._logs[tool, kind] = ThrottledLog(logger, level=level)
         if log is not None:
             log.record("%s failed: %s (request id %s)", tool, kind, request_id)

@@ -15,7 +15,7 @@ from toolgate.db.outages import Outage
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.deadlines import Deadlines
 from toolgate.gate.errors import RateLimited, Unavailable
-from toolgate.gate.peer_limits import MOST_KEYS, PeerLimits, too_many
+from toolgate.gate.peer_limits import MAX_KEYS, PeerLimits, too_many
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.sliding_window import WindowCounter
 from toolgate.gate.tool import ToolLimits
@@ -103,7 +103,7 @@ class Limits:
         }
         self._own = WindowCounter() if store_url == MEMORY else None
         self._refusals = WindowCounter()
-        self._anonymous_refusals = WindowCounter(MOST_KEYS)
+        self._anonymous_refusals = WindowCounter(MAX_KEYS)
         self._outage = Outage(logger, "The counter store")
         self.peers = PeerLimits(None if store_url == MEMORY else self._counters, self._outage)
         self.turns = Turns(settings.concurrency)

@@ -15,7 +15,7 @@ from toolgate.db.outages import Outage
 from toolgate.gate.errors import RateLimited, Unavailable
 from toolgate.gate.sliding_window import WindowCounter
 
-MOST_KEYS = 100_000
+MAX_KEYS = 100_000
 """Peers and purposes that are counted each by itself; further ones in a minute share one count."""
 
 
@@ -40,7 +40,7 @@ class PeerLimits:
     def __init__(self, shared: SharedCounter | None, outage: Outage) -> None:
         self._shared = shared
         self._outage = outage
-        self._own = WindowCounter(MOST_KEYS)
+        self._own = WindowCounter(MAX_KEYS)
 
     async def admit(self, purpose: str, peer: str, most: int) -> None:
         """Count one; raise `RateLimited` when it is more than `most` a minute."""

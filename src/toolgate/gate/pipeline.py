@@ -48,7 +48,7 @@ from toolgate.ports.documents import StoreUnavailable
 
 CANCELLED = "cancelled"
 DRY_RUN = "dry_run"
-MOST_COMPARED = 500
+MAX_COMPARED = 500
 """Tools among which what a caller may have meant is looked for; with more it takes too long."""
 MISSPELLED = 0.75
 """How much alike a name must be: `get_user` is not what `get_document` was meant to be."""
@@ -155,7 +155,7 @@ class Gate:
 
         One that is switched off is no secret: its own answer says so.
         """
-        if principal.kind is Kind.ANONYMOUS or len(self.catalogue) > MOST_COMPARED:
+        if principal.kind is Kind.ANONYMOUS or len(self.catalogue) > MAX_COMPARED:
             return []
         decided = [(tool.name, self.policy.decide(principal, tool)) for tool in self.catalogue]
         return [name for name, decision in decided if decision.visible or decision.off]

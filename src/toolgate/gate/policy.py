@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 NO_RULE = "no-rule-permits"
 POLICY_ERROR = "policy-error"
 SWITCHED_OFF = "tool-switched-off"
-MOST_CACHED = 20_000
+MAX_CACHED = 20_000
 CEDARS_NAME = re.compile(r"`policy(\d+)`")
 
 
@@ -82,7 +82,7 @@ class Policy:
         key = (principal.shape, tool.shape)
         decision = self._decisions.get(key)
         if decision is None:
-            if len(self._decisions) >= MOST_CACHED:
+            if len(self._decisions) >= MAX_CACHED:
                 self._decisions.clear()
             decision = self._decisions[key] = self._ask(principal, tool)
         return decision

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-MOST_QUOTED = 200
+MAX_QUOTED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Prompt:
     """The tools it speaks of: a caller who may not see them is not shown the prompt."""
 
 
-def quote(value: str, most: int = MOST_QUOTED) -> str:
+def quote(value: str, most: int = MAX_QUOTED) -> str:
     """The value as one JSON string on one line, so that it reads as data only.
 
     Nothing inside can end the quotes or open a code block: quotes, backticks and every

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from toolgate.gate.rule_schema import PRINCIPAL, TOOL, Vocabulary
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 SURE = 0.75
 """So alike two names must be where the one may as well be a text without its quotes."""
 HEAD = "(principal, action, resource)"
@@ -35,8 +35,8 @@ def nearest(name: str, options: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if near:
         return f"Did you mean {near[0]}?"
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"There is: {', '.join(names[:MOST_NAMED])}{more}."
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"There is: {', '.join(names[:MAX_NAMED])}{more}."
 
 
 def reword(error: str, rule: str, words: Vocabulary) -> tuple[str | None, str] | None:

@@ -31,8 +31,8 @@ TESTS = ".test.toml"
 """How the names of files end that `toolgate policy test` reads."""
 NOTES = (".md", ".rst")
 """Files that are for people, beside the rules."""
-MOST_TOLD = 5
-MOST_CODE, MOST_DEEP = 10_000, 100
+MAX_TOLD = 5
+MAX_CODE, MAX_DEEP = 10_000, 100
 """Characters of one rule besides its texts and comments, and brackets within brackets: Cedar ends
 the whole process on rules that are far longer or deeper."""
 ENDS_OR_HIDES = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|;', re.DOTALL)
@@ -192,9 +192,9 @@ def check(rules: Iterable[Rule], words: Vocabulary) -> None:
 def refuse(problems: Sequence[str]) -> None:
     """Raise where there are problems; the first few are told."""
     if problems:
-        more = len(problems) - MOST_TOLD
+        more = len(problems) - MAX_TOLD
         rest = [f"And {more} more."] if more > 0 else []
-        raise BadPolicy(" ".join([*problems[:MOST_TOLD], *rest]))
+        raise BadPolicy(" ".join([*problems[:MAX_TOLD], *rest]))
 
 
 def unknown_names(rules: Iterable[Rule], words: Vocabulary, tools: Iterable[AnyTool]) -> list[str]:
@@ -256,7 +256,7 @@ def _is_too_large(text: str) -> bool:
     for one in code:
         deep += (one in "([{") - (one in ")]}")
         deepest = max(deepest, deep)
-    return len(code) > MOST_CODE or deepest > MOST_DEEP
+    return len(code) > MAX_CODE or deepest > MAX_DEEP
 
 
 def _too_large(rule: Rule) -> str:

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 SEAL_SECONDS = 1.0
 UNFINISHED_SECONDS = 3600
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 LOCK = 0x7001_6A7E
 ENTRY = struct.Struct(">q32s")
 BEGINNING = bytes(32)
@@ -94,7 +94,7 @@ def _nothing_new(connection: Connection) -> bool:
 def _seal(connection: Connection) -> int:
     if not _try_lock(connection):
         return 0
-    unsealed = select(audit).where(*_ready()).order_by(audit.c.seq).limit(MOST_ROWS)
+    unsealed = select(audit).where(*_ready()).order_by(audit.c.seq).limit(MAX_ROWS)
     rows = connection.execute(unsealed).mappings().all()
     if rows:
         _store(connection, [dict(row) for row in rows])
@@ -123,7 +123,7 @@ def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
 
 def _store_under_seals(connection: Connection, records: Sequence[Record]) -> None:
     coming = iter(records)
-    while batch := list(islice(coming, MOST_ROWS)):
+    while batch := list(islice(coming, MAX_ROWS)):
         numbers = _next_numbers(connection, len(batch))
         digests = [_hash(list(one)) for some in in_batches(batch) for one in some]
         seal = _chain(connection, list(zip(numbers, digests, strict=True)))

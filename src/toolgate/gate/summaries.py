@@ -19,12 +19,12 @@ from toolgate.gate.principal import Kind, Principal
 WINDOW = 60.0
 PART_SECONDS = 5.0
 """How often what is counted is stored."""
-MOST_PARTS = 100
+MAX_PARTS = 100
 """Rows that are stored for it each time, the largest counts first; the others wait for the end of
 their minute."""
-MOST_ANONYMOUS = 1000
+MAX_ANONYMOUS = 1000
 """Peers that are counted each by itself; all others together."""
-MOST_ANONYMOUS_ROWS = 1000
+MAX_ANONYMOUS_ROWS = 1000
 """Rows a minute for refused requests without credentials, each by itself."""
 SEVERAL = "(several)"
 OTHERS = Principal(kind=Kind.ANONYMOUS, id="peer:others")
@@ -61,14 +61,14 @@ class Summaries:
         if now >= self._rows_until:
             self._rows_until, self._rows = now + WINDOW, 0
         self._rows += 1
-        if self._rows <= MOST_ANONYMOUS_ROWS:
+        if self._rows <= MAX_ANONYMOUS_ROWS:
             return True
         return self.add(ended._replace(principal=OTHERS))
 
     def add(self, ended: Ended) -> bool:
         """Count a call; True for the first of a minute, which is to be stored as it is."""
         key = (ended.principal.audit_fields, ended.allowed, ended.error_type)
-        full = len(self._open) >= MOST_ANONYMOUS and ended.principal.kind is Kind.ANONYMOUS
+        full = len(self._open) >= MAX_ANONYMOUS and ended.principal.kind is Kind.ANONYMOUS
         if full and key not in self._open:
             key = (OTHERS.audit_fields, ended.allowed, ended.error_type)
             ended = ended._replace(principal=OTHERS)
@@ -91,5 +91,5 @@ class Summaries:
         ended = [self._open.pop(key) for key in over]
         if self._open and now >= self._next_parts:
             self._next_parts = now + PART_SECONDS
-            ended += heapq.nlargest(MOST_PARTS, self._open.values(), key=lambda one: one.times)
+            ended += heapq.nlargest(MAX_PARTS, self._open.values(), key=lambda one: one.times)
         return [one.row() for one in ended if one.times]

@@ -15,7 +15,7 @@ OUTCOMES: dict[str, ColumnElement[bool]] = {
     "refused": audit.c.decision == "deny",
 }
 """How calls end, by their names."""
-MOST_IDS = 500
+MAX_IDS = 500
 """Ids in one question: databases have a limit."""
 
 
@@ -95,8 +95,8 @@ def _key_id(row: Row) -> str | None:
 def _names(connection: Connection, table: Table, ids: set[str | None]) -> dict[str | None, str]:
     sorted_ids = sorted(one for one in ids if one is not None)
     names: dict[str | None, str] = {}
-    for first in range(0, len(sorted_ids), MOST_IDS):
-        some = table.c.id.in_(sorted_ids[first : first + MOST_IDS])
+    for first in range(0, len(sorted_ids), MAX_IDS):
+        some = table.c.id.in_(sorted_ids[first : first + MAX_IDS])
         for row in connection.execute(select(table.c.id, table.c.name).where(some)):
             names[row.id] = row.name
     return names

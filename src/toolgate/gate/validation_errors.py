@@ -11,13 +11,13 @@ from pydantic_core import ErrorDetails, SchemaValidator
 
 from toolgate.gate.literals import NO_SCHEMAS
 
-MOST_BUILT = 2000
+MAX_BUILT = 2000
 COLLECTIONS = frozenset(["list", "dict", "set", "frozenset", "tuple"])
 
 
 def errors_of(invalid: ValidationError) -> list[ErrorDetails]:
     """Every error; none where there are too many to build."""
-    return invalid.errors(include_url=False) if invalid.error_count() <= MOST_BUILT else []
+    return invalid.errors(include_url=False) if invalid.error_count() <= MAX_BUILT else []
 
 
 def first_errors(
@@ -27,7 +27,7 @@ def first_errors(
 
     None at all where these are too many as well: unknown names in one object are no list.
     """
-    if invalid.error_count() <= MOST_BUILT:
+    if invalid.error_count() <= MAX_BUILT:
         return errors_of(invalid)
     # With `_use_prebuilt`, models within this one would still build an error for each item.
     validator: SchemaValidator = cast(Any, SchemaValidator)(

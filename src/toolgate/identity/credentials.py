@@ -21,7 +21,7 @@ from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.users import Users
 
 REMEMBERED_SECONDS = 1.0
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 SCOPE = scopes.TOOLS
 
 OF_TOKEN: tuple[Any, ...] = (
@@ -109,7 +109,7 @@ class Credentials:
             return None
         if before != (self.keys.revocations, self.forgotten):
             return replace(valid, until=0.0)  # it may have ended while it was looked up
-        if len(self._remembered) >= MOST_REMEMBERED:
+        if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered[digest] = valid
         return valid

@@ -18,7 +18,7 @@ from toolgate.identity.credentials import InsufficientScope
 from toolgate.identity.oauth import opaque
 
 PURPOSE = "credential"
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 
 Attempt = tuple[str, bytes]
 """A peer, and the digest of a credential that came from it."""
@@ -118,6 +118,6 @@ class Guesses:
 
 def _remember(table: dict[Attempt, None], attempt: Attempt) -> None:
     """Keep it; the oldest go where there are too many."""
-    if attempt not in table and len(table) >= MOST_REMEMBERED:
+    if attempt not in table and len(table) >= MAX_REMEMBERED:
         del table[next(iter(table))]
     table[attempt] = None

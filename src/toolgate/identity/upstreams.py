@@ -11,7 +11,7 @@ from toolgate.sections import Settings, SignInSettings
 from toolgate.setting_types import BadSettings
 
 SECONDS = 5.0
-MOST_BYTES = 256 * 1024
+MAX_BYTES = 256 * 1024
 NEEDED = {
     "admin_key": (),
     "site": ("site_url", "firebase_project"),
@@ -32,7 +32,7 @@ def upstreams_of(
 ) -> Upstreams:
     """Ready to ask; nothing is asked before somebody signs in."""
     guarded = JsonFetcher(outbound=outbound, seconds=SECONDS)
-    fetcher = replace(guarded, address_policy=AddressPolicy.PROXIED, most_bytes=MOST_BYTES)
+    fetcher = replace(guarded, address_policy=AddressPolicy.PROXIED, most_bytes=MAX_BYTES)
     signs_in = provider or _provider(settings.sign_in, fetcher)
     described = ClientDocuments(guarded)
     return Upstreams(signs_in, described if settings.oauth.client_documents else None)

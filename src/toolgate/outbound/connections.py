@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore2
 import httpx2
 
-KEPT, KEPT_SECONDS, MOST, MOST_SINGLE = 20, 5.0, 100, 32
+KEPT, KEPT_SECONDS, MOST, MAX_SINGLE = 20, 5.0, 100, 32
 
 
 class CleanConnection(httpcore2.AsyncHTTPConnection):
@@ -61,7 +61,7 @@ class CleanTransport(httpx2.AsyncHTTPTransport):
 
 def single_use(context: ssl.SSLContext, proxy: str | None = None) -> httpx2.AsyncHTTPTransport:
     """A transport that uses no connection twice: two names can have one address."""
-    limits = httpx2.Limits(max_connections=MOST_SINGLE, max_keepalive_connections=0)
+    limits = httpx2.Limits(max_connections=MAX_SINGLE, max_keepalive_connections=0)
     return httpx2.AsyncHTTPTransport(verify=context, trust_env=False, proxy=proxy, limits=limits)
 
 

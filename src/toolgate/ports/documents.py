@@ -15,9 +15,9 @@ from toolgate.db.transactions import Transaction
 Json: TypeAlias = Any
 Fields: TypeAlias = dict[str, Json]
 
-MOST_IN_VALUES = 30
-MOST_ID_BYTES = 1500
-MOST_FIELD_BYTES = 1500
+MAX_IN_VALUES = 30
+MAX_ID_BYTES = 1500
+MAX_FIELD_BYTES = 1500
 
 
 class Operator(StrEnum):

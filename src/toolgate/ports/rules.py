@@ -6,10 +6,10 @@ Each function returns what is wrong, as the end of a sentence, or None.
 import math
 from typing import Any, cast
 
-from toolgate.ports.documents import MOST_FIELD_BYTES, MOST_ID_BYTES, Fields, Json
+from toolgate.ports.documents import MAX_FIELD_BYTES, MAX_ID_BYTES, Fields, Json
 
-MOST_DEPTH = 20
-MOST_DOCUMENT_BYTES = 1_048_576
+MAX_DEPTH = 20
+MAX_DOCUMENT_BYTES = 1_048_576
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
 
 
@@ -23,8 +23,8 @@ def broken_id_rule(document_id: str) -> str | None:
         return "must not be '.' or '..'"
     if _reserved(document_id):
         return "must not begin and end with '__'"
-    if len(document_id.encode()) > MOST_ID_BYTES:
-        return f"must have at most {MOST_ID_BYTES} bytes"
+    if len(document_id.encode()) > MAX_ID_BYTES:
+        return f"must have at most {MAX_ID_BYTES} bytes"
     return None
 
 
@@ -34,8 +34,8 @@ def broken_field_rule(field: str) -> str | None:
         return "must be valid Unicode text"
     if "\0" in field:
         return "must not contain a NUL character"
-    if len(field.encode()) > MOST_FIELD_BYTES:
-        return f"must have at most {MOST_FIELD_BYTES} bytes"
+    if len(field.encode()) > MAX_FIELD_BYTES:
+        return f"must have at most {MAX_FIELD_BYTES} bytes"
     segments = field.split(".")
     if not all(segments):
         return "must be a field name, or names joined by single dots"
@@ -46,8 +46,8 @@ def broken_field_rule(field: str) -> str | None:
 
 def broken_value_rule(value: Json, depth: int = 0) -> str | None:
     """The rule a value breaks, at any depth."""
-    if depth > MOST_DEPTH:
-        return f"must not be nested more than {MOST_DEPTH} levels deep"
+    if depth > MAX_DEPTH:
+        return f"must not be nested more than {MAX_DEPTH} levels deep"
     match value:
         case bool() | None:
             return None

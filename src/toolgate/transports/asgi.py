@@ -34,15 +34,15 @@ DIGITS = b"0123456789"
 LONG = 19
 LONG_NUMBER = re.compile(rb"[0-9]{%d}" % LONG)
 LARGE, FEW = 65536, 1000
-MOST_VALUES = 200_000
+MAX_VALUES = 200_000
 """In one body. Each takes fifty times the memory of its bytes, and a moment in which nobody else is
 answered; a file is one value, so a body that may be larger than others for one holds `FEW`."""
 LEAST_ROUNDED = 2.0**63
 LEAST_INFINITE = 2**1024 - 2**970
 """From here on a number is rounded to infinity, and the quick parser refuses it."""
-MOST_LENGTH_DIGITS = 20
+MAX_LENGTH_DIGITS = 20
 """In a `Content-Length`, as many as 64 bits can have."""
-MOST_NESTED = 100
+MAX_NESTED = 100
 """Levels; an answer that repeats a value has to fit the 254 that the serialiser takes."""
 JSON = (b"content-type", b"application/json")
 PRINCIPAL = "toolgate.principal"
@@ -131,7 +131,7 @@ def body_length(scope: Scope) -> int | None:
     if b"transfer-encoding" in headers:
         return None
     length = headers.get(b"content-length", b"0").strip(WHITE_SPACE.encode())
-    return int(length) if length.isdigit() and len(length) <= MOST_LENGTH_DIGITS else None
+    return int(length) if length.isdigit() and len(length) <= MAX_LENGTH_DIGITS else None
 
 
 def credential_of(scope: Scope) -> str | None:
@@ -219,7 +219,7 @@ def parse_json(body: bytes, *, with_file: bool = False) -> Any:
         if len(body) > LARGE:
             return _parse_large(body, with_file)
         found = orjson.loads(body)  # says what is valid: UTF-8, whole characters, finite numbers
-        if body.count(b"[") + body.count(b"{") > MOST_NESTED:
+        if body.count(b"[") + body.count(b"{") > MAX_NESTED:
             _check_depth(found)
         # The quick parser rounds integers over 64 bits, which have 19 digits or more.
         digits = len(body) - len(body.translate(None, DIGITS))
@@ -234,7 +234,7 @@ def parse_json(body: bytes, *, with_file: bool = False) -> Any:
 def _parse_large(body: bytes, with_file: bool) -> Any:
     """The same for a body that may hold very many values, or one that is very long."""
     separators = _separators(body)
-    most = FEW if with_file else MOST_VALUES
+    most = FEW if with_file else MAX_VALUES
     if separators > most and _has_many_values(body, most):
         size = " and is over limits.body_bytes" if with_file else ""
         message = f"The request body has more than {most} values{size}. Send fewer at once"
@@ -328,7 +328,7 @@ def few_values(value: Any) -> list[Any] | None:
 def _check_depth(value: Any) -> None:
     """Refuse a value that is nested too deep; level by level, for it may be very deep."""
     level = [value]
-    for _ in range(MOST_NESTED):
+    for _ in range(MAX_NESTED):
         level = [
             inner
             for outer in level
@@ -336,7 +336,7 @@ def _check_depth(value: Any) -> None:
             for inner in (outer.values() if isinstance(outer, dict) else outer)
         ]
     if any(isinstance(one, list | dict) for one in level):
-        message = f"The request body is nested more than {MOST_NESTED} levels deep"
+        message = f"The request body is nested more than {MAX_NESTED} levels deep"
         raise InvalidArguments([Problem("body", "range", message)])
 
 

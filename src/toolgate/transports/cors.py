@@ -28,7 +28,7 @@ REQUEST_HEADERS = (
 )
 PARAMETER_HEADER = re.compile(r"mcp-param-[a-z0-9_-]{1,64}")
 """MCP mirrors arguments in headers whose names a tool's schema gives (`x-mcp-header`)."""
-MOST_REQUESTED = 4096
+MAX_REQUESTED = 4096
 ANSWER_HEADERS = b"Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Request-Id"
 PREFLIGHT_SECONDS = b"7200"
 VARY = (b"vary", b"Origin")
@@ -41,7 +41,7 @@ def is_preflight(scope: Scope) -> bool:
 
 async def send_preflight(scope: Scope, send: Send, catalogue: Catalogue) -> None:
     """Answer what a browser may send, the headers that packs read included."""
-    asked = (header(scope, REQUESTED_HEADERS) or "")[:MOST_REQUESTED].lower()
+    asked = (header(scope, REQUESTED_HEADERS) or "")[:MAX_REQUESTED].lower()
     names = [one.strip() for one in asked.split(",")]
     mirrored = [one for one in names if PARAMETER_HEADER.fullmatch(one)]
     of_packs = [

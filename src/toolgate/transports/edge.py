@@ -51,7 +51,7 @@ _ids = Ids(OF_REQUESTS)
 GOOD_REQUEST_ID = re.compile(rf"(?!{OF_REQUESTS}[0-9a-f]{{32}}\Z)[A-Za-z0-9._:/+=-]{{1,128}}")
 """What a client may call its request; nothing that looks like an id of ours."""
 PORT = re.compile(r":[0-9]{1,5}\Z")
-MOST_SERVED = 1000
+MAX_SERVED = 1000
 SCOPE_REQUIRED = "scope-required"
 GUESS_LIMIT = "guess-limit"
 COUNTERS_UNAVAILABLE = "counters-unavailable"
@@ -166,7 +166,7 @@ class Edge:
         known = self._served.get(seen)
         if known is None and self._host_allowed(seen[1]):
             known = self._addresses.address(*seen)
-            if known is not None and len(self._served) < MOST_SERVED:
+            if known is not None and len(self._served) < MAX_SERVED:
                 self._served[seen] = known
         return known
 

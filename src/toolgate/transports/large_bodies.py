@@ -38,10 +38,10 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.body_files import BodyFile
 
-MOST_IN_MEMORY = 128 * 1024 * 1024
-MOST_IN_FILES = 512 * 1024 * 1024
+MAX_IN_MEMORY = 128 * 1024 * 1024
+MAX_IN_FILES = 512 * 1024 * 1024
 """Of all callers in this process, each: one holds about half at most."""
-LEAST_FILE = MOST_IN_FILES // 32
+LEAST_FILE = MAX_IN_FILES // 32
 """What a file counts for, however small it is: each takes one of the process's open files, too."""
 BODY_METHODS = ("PUT", "PATCH", "DELETE")
 NOT_STORED = "Requests with a file cannot be taken now: it cannot be stored. Try again later."
@@ -77,8 +77,8 @@ class LargeBodies:
         """Paths where only the body names the tool."""
         self._usual = gate.limits.settings.body_bytes
         self._small = min(LARGE, self._usual)
-        self._in_memory = PendingBytes(MOST_IN_MEMORY)
-        self._in_files = PendingBytes(MOST_IN_FILES)
+        self._in_memory = PendingBytes(MAX_IN_MEMORY)
+        self._in_files = PendingBytes(MAX_IN_FILES)
         self._turns = Turns(1)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -50,7 +50,7 @@ from toolgate.transports.refusals import refuse_unauthenticated
 logger = logging.getLogger(__name__)
 
 WELL_KNOWN = "/.well-known/"
-MOST_BODY = 64 * 1024
+MAX_BODY = 64 * 1024
 # The first two leave a row each; the others are reads, unless somebody brings a secret of ours.
 RARE = {paths.REGISTER, paths.AUTHORIZE}
 OFTEN = {paths.TOKEN, paths.REVOKE, paths.SIGN_IN, paths.CONSENT, paths.CALLBACK}
@@ -153,7 +153,7 @@ class OAuthRoutes:
         )
 
     async def _request(self, scope: Scope, receive: Receive) -> Request:
-        body = await read_body(scope, receive, MOST_BODY) if scope["method"] == "POST" else b""
+        body = await read_body(scope, receive, MAX_BODY) if scope["method"] == "POST" else b""
         content_type = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
         return replace(
             self._bare(scope),

@@ -12,7 +12,7 @@ from toolgate.transports.asgi import WHITE_SPACE, Scope
 UNKNOWN = "unknown"
 HOME = 64
 """Bits of an IPv6 address that a household or a machine cannot change at will."""
-MOST_PROXIES = 16
+MAX_PROXIES = 16
 """Further ones are not looked for."""
 LONGEST = 64
 """Characters of an address with its port."""
@@ -54,7 +54,7 @@ class Peers:
         The proxy's own where all are; `unknown` where it cannot be read; None without a header.
         """
         client = None
-        for element in islice(elements, MOST_PROXIES):
+        for element in islice(elements, MAX_PROXIES):
             address = _read(element)
             if address is None:
                 return UNKNOWN

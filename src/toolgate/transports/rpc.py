@@ -29,7 +29,7 @@ from toolgate.transports.large_bodies import most_bytes
 from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL
 
 TRANSPORT = "rpc"
-MOST_IN_A_BATCH = 100
+MAX_IN_A_BATCH = 100
 Response = dict[str, Any]
 
 
@@ -90,8 +90,8 @@ class Rpc:
         if not isinstance(message, list):
             return await self._one(scope, message, noted, alone=True)
         batch = cast("list[Any]", message)
-        if not 1 <= len(batch) <= MOST_IN_A_BATCH:
-            text = f"A batch holds 1 to {MOST_IN_A_BATCH} requests."
+        if not 1 <= len(batch) <= MAX_IN_A_BATCH:
+            text = f"A batch holds 1 to {MAX_IN_A_BATCH} requests."
             return self._invalid(scope, text, noted)
         answers = [await self._one(scope, one, noted) for one in batch]
         return [one for one in answers if one is not None] or None

@@ -8,7 +8,7 @@ import pytest
 from tests.identity.publisher import Answer, Publisher, publishing
 
 from toolgate.identity.oauth.client_documents import (
-    MOST_REMEMBERED,
+    MAX_REMEMBERED,
     ClientDocuments,
     client_from_document,
 )
@@ -258,8 +258,8 @@ async def test_many_who_ask_at_once_cause_one_fetch(
 async def test_what_is_remembered_is_bounded(
     published: Publisher, documents: ClientDocuments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert MOST_REMEMBERED <= 10_000
-    monkeypatch.setattr("toolgate.identity.oauth.client_documents.MOST_REMEMBERED", 3)
+    assert MAX_REMEMBERED <= 10_000
+    monkeypatch.setattr("toolgate.identity.oauth.client_documents.MAX_REMEMBERED", 3)
     for number in range(5):
         path = f"/{number}.json"
         client_id = f"{published.url}{path}"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgate.identity.oauth.client_names import MOST_SHOWN, shown_name
+from toolgate.identity.oauth.client_names import MAX_SHOWN, shown_name
 
 
 @pytest.mark.parametrize("name", ["Claude", "VS Code", "Café Łódź", "自動化ツール", "App (2.0)"])
@@ -15,7 +15,7 @@ def test_ordinary_names_are_shown_as_they_are(name: str) -> None:
 def test_a_long_name_is_cut() -> None:
     said = shown_name("toolgate: your session has expired. Paste the admin key again to renew it.")
     assert said.endswith("…")
-    assert len(said) == MOST_SHOWN
+    assert len(said) == MAX_SHOWN
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,6 @@ def test_marks_do_not_pile_up() -> None:
 @given(st.text())
 def test_whatever_is_shown_is_one_short_printable_line(name: str) -> None:
     said = shown_name(name)
-    assert len(said) <= MOST_SHOWN
+    assert len(said) <= MAX_SHOWN
     assert said.isprintable()
     assert said == said.strip()

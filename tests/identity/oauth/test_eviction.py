@@ -50,8 +50,8 @@ async def flood(web: Web, times: int, *, begins: bool = False) -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients_module, "MOST_NEVER_USED", MOST)
-    monkeypatch.setattr(sign_ins_module, "MOST_AT_ONCE", MOST)
+    monkeypatch.setattr(clients_module, "MAX_NEVER_USED", MOST)
+    monkeypatch.setattr(sign_ins_module, "MAX_AT_ONCE", MOST)
 
 
 @pytest.mark.usefixtures("few")

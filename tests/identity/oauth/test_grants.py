@@ -16,7 +16,7 @@ from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import Principal
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth.clients import BadClient, Clients
-from toolgate.identity.oauth.expiry import MOST_AT_ONCE
+from toolgate.identity.oauth.expiry import MAX_AT_ONCE
 from toolgate.identity.oauth.grants import ENDED_SECONDS, GRACE_SECONDS, Grants, Tokens
 from toolgate.identity.oauth.refusals import CodeRequest, RefreshRequest, Refusal
 from toolgate.identity.oauth.sign_ins import AuthorizationRequest, SignIn, SignIns, Subject
@@ -224,7 +224,7 @@ async def test_expired_rows_go_when_new_ones_come(store: Store, table: Table) ->
     assert 0 < await store.count(table) <= 3 < before + 3
     old = select(func.count()).select_from(table).where(table.c.expires_at < timestamp())
     assert await store.database.read(lambda c: c.execute(old).scalar_one()) == 0
-    assert MOST_AT_ONCE >= 2 * 2, "more go than come"
+    assert MAX_AT_ONCE >= 2 * 2, "more go than come"
 
 
 async def test_a_client_is_found_until_its_end(store: Store) -> None:

@@ -191,7 +191,7 @@ async def test_a_registration_is_bounded(tmp_path: Path, told: Any, status: int)
 async def test_registrations_that_were_never_used_make_room_and_used_ones_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients_module, "MOST_NEVER_USED", 5)
+    monkeypatch.setattr(clients_module, "MAX_NEVER_USED", 5)
     async with opened_web(tmp_path) as web, web.client(None) as http:
         used = await registered(http)
         await used.tokens(ADMIN_KEY)
@@ -217,7 +217,7 @@ async def test_a_registration_without_use_ends_after_a_day_and_a_used_one_does_n
 async def test_sign_ins_on_their_way_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sign_ins_module, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(sign_ins_module, "MAX_AT_ONCE", 3)
     async with opened_web(tmp_path) as web, web.client(None) as http:
         flow = await registered(http)
         for _ in range(6):

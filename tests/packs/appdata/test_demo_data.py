@@ -12,7 +12,7 @@ import pytest
 from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.packs.appdata.demo import DEMO
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
-from toolgate.ports.documents import MOST_ID_BYTES, Fields, Filter, Json, Operator
+from toolgate.ports.documents import MAX_ID_BYTES, Fields, Filter, Json, Operator
 from toolgate.ports.filters import matches
 
 NESTED = "users/abc123/permissions"
@@ -44,7 +44,7 @@ def test_an_id_is_valid(collection: str, document_id: str, fields: Fields) -> No
     assert document_id.strip() == document_id != ""
     assert "/" not in document_id
     assert document_id not in {".", ".."}
-    assert len(document_id.encode()) <= MOST_ID_BYTES
+    assert len(document_id.encode()) <= MAX_ID_BYTES
     assert "id" not in fields, f"the id of {collection}/{document_id} is stored twice"
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolgate.gate.prompts import MOST_QUOTED, Prompt, quote
+from toolgate.gate.prompts import MAX_QUOTED, Prompt, quote
 from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.packs.appdata.prompts import prompts
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
@@ -156,7 +156,7 @@ def _argument(name: str, value: str) -> str:
     return EXAMPLE[name] if name == "collection" else value
 
 
-@given(st.text(max_size=MOST_QUOTED))
+@given(st.text(max_size=MAX_QUOTED))
 def test_a_quoted_value_is_one_line_and_keeps_its_meaning(value: str) -> None:
     text = quote(value)
     assert len(text.splitlines()) == 1
@@ -167,7 +167,7 @@ def test_a_quoted_value_is_one_line_and_keeps_its_meaning(value: str) -> None:
 
 
 def test_a_long_value_is_cut() -> None:
-    assert json.loads(quote("y" * 10_000)) == "y" * (MOST_QUOTED - 1) + "…"
+    assert json.loads(quote("y" * 10_000)) == "y" * (MAX_QUOTED - 1) + "…"
     assert json.loads(quote("y" * 10_000, 5)) == "yyyy…"
     assert len(render("design_query", collection="users", goal="z" * 10_000)) < 5_000
 

@@ -18,7 +18,7 @@ from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server
 from toolgate.app import opened
 from toolgate.db.tables import signing_keys
 from toolgate.db.transactions import Transaction
-from toolgate.gate.attachments import MOST_EMBEDDED, Delivery
+from toolgate.gate.attachments import MAX_EMBEDDED, Delivery
 from toolgate.gate.calls import Call
 from toolgate.packs.orchestrator.artifacts import reaper as reaper_module
 from toolgate.packs.orchestrator.artifacts.reaper import GRACE_SECONDS, SETTLE_SECONDS, Reaper
@@ -369,7 +369,7 @@ async def test_no_byte_is_read_for_a_link(
     def read(self: Any, name: str) -> Data:
         raise AssertionError(f"{name} was read")
 
-    long = base64.b64encode(b"x" * (MOST_EMBEDDED + 1)).decode()
+    long = base64.b64encode(b"x" * (MAX_EMBEDDED + 1)).decode()
     named = {"task_id": BUILD, "path": "site/long.html"}
     await result(kit, "artifact.put", PM, **named, content_bytes_base64=long)
     monkeypatch.setattr(type(world_of(kit).blobs), "read", read)

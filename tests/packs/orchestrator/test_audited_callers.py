@@ -16,7 +16,7 @@ from tests.packs.orchestrator.calls import (
 )
 from tests.statements import noted_statements
 
-from toolgate.gate.access_checks import MOST_NAMES, AccessRequest
+from toolgate.gate.access_checks import MAX_NAMES, AccessRequest
 from toolgate.gate.principal import Principal
 from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
@@ -92,9 +92,9 @@ async def test_a_call_gains_no_statement_once_its_user_is_known(kit: Kit) -> Non
 
 def test_a_row_has_a_limited_number_of_groups() -> None:
     request = AccessRequest(PM_OF_BOB, READ, None, {})
-    request.note_memberships([f"g{number}" for number in range(MOST_NAMES + 1)], [])
+    request.note_memberships([f"g{number}" for number in range(MAX_NAMES + 1)], [])
     *groups, last = request.ids["group_ids"].split(",")
-    assert (len(groups), groups[0], last) == (MOST_NAMES, "g0", "…")
+    assert (len(groups), groups[0], last) == (MAX_NAMES, "g0", "…")
     assert "role_names" not in request.ids, "what is not known stays as the caller has it"
 
 

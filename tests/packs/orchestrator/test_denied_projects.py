@@ -154,7 +154,7 @@ async def test_a_rule_that_cannot_be_read_hides_its_project(kit: Kit) -> None:
 async def test_where_rules_are_too_many_to_look_at_each_that_denies_hides(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sql_access_rules, "MOST_ABOUT_PROJECTS", 1)
+    monkeypatch.setattr(sql_access_rules, "MAX_ABOUT_PROJECTS", 1)
     await deny(kit, OF_ALICE, resource_pattern="db.task.get", effect="allow")
     await deny(kit, WEBSITE, resource_pattern="db.task.get")
     assert await slugs(kit) == BOTH

@@ -9,7 +9,7 @@ from tests.packs.orchestrator.calls import BUILD, PA_OF_ALICE, PM, PM_OF_ALICE, 
 from tests.patience import PATIENT
 
 from toolgate.gate.outcomes import Outcome
-from toolgate.packs.orchestrator.long_texts import LARGE, MOST_OF_CALLER, MOST_TOGETHER, Examiner
+from toolgate.packs.orchestrator.long_texts import LARGE, MAX_OF_CALLER, MAX_TOGETHER, Examiner
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit, Finding
 from toolgate.testing import Kit
 
@@ -59,7 +59,7 @@ async def test_a_caller_with_many_long_texts_keeps_nobody_waiting(kit: Kit, held
     ended: list[Outcome] = []
     for one in asyncio.as_completed(create):
         ended.append(await one)
-        if len(ended) == MANY - MOST_OF_CALLER:
+        if len(ended) == MANY - MAX_OF_CALLER:
             break
     # Only those that are examined are left, and others get their answers meanwhile.
     assert {one.error_type for one in ended} == {"rate_limited"}
@@ -91,7 +91,7 @@ async def test_callers_are_examined_in_turn() -> None:
 
 async def test_all_together_have_a_bound_and_what_has_ended_counts_no_more() -> None:
     examiner, go_on = Examiner(), threading.Event()
-    callers = [f"caller-{at % (MOST_TOGETHER // 2)}" for at in range(MOST_TOGETHER + 3)]
+    callers = [f"caller-{at % (MAX_TOGETHER // 2)}" for at in range(MAX_TOGETHER + 3)]
     tasks = [
         asyncio.ensure_future(examiner.run(one, LARGE + 1, lambda: go_on.wait(PATIENT)))
         for one in callers
@@ -99,7 +99,7 @@ async def test_all_together_have_a_bound_and_what_has_ended_counts_no_more() -> 
     await asyncio.sleep(0)
     go_on.set()
     ends = await asyncio.gather(*tasks, return_exceptions=True)
-    assert ends.count(True) == MOST_TOGETHER
+    assert ends.count(True) == MAX_TOGETHER
     assert await examiner.run("caller-0", 1, lambda: True)
 
 
@@ -107,7 +107,7 @@ async def test_a_call_that_is_given_up_while_it_waits_leaves_its_place() -> None
     examiner, go_on = Examiner(), threading.Event()
     first, *others = [
         asyncio.ensure_future(examiner.run("pm", LARGE + 1, lambda: go_on.wait(PATIENT)))
-        for _ in range(MOST_OF_CALLER)
+        for _ in range(MAX_OF_CALLER)
     ]
     await asyncio.sleep(0)
     for one in others:

@@ -17,7 +17,7 @@ from toolgate.packs.orchestrator.secret_values import FORMATS, secret_in
 from toolgate.packs.orchestrator.skills import grammar
 from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 from toolgate.packs.orchestrator.skills.grammar import ORDERS
-from toolgate.packs.orchestrator.skills.own_patterns import MOST_CHARACTERS, ways_of
+from toolgate.packs.orchestrator.skills.own_patterns import MAX_CHARACTERS, ways_of
 from toolgate.packs.orchestrator.skills.patterns import DEFAULT_PATTERNS
 from toolgate.testing import Kit
 
@@ -152,7 +152,7 @@ def test_no_phrase_is_longer_than_what_windows_have_in_common() -> None:
     parser: Any = importlib.import_module("re._parser")
     phrases = [one for some in DEFAULT_PATTERNS.values() for one in some]
     assert max(parser.parse(one).getwidth()[1] for one in phrases) <= OVERLAP
-    assert MOST_CHARACTERS <= OVERLAP
+    assert MAX_CHARACTERS <= OVERLAP
 
 
 def test_phrases_are_sought_in_windows() -> None:
@@ -178,8 +178,8 @@ class NotedOrder:
         return found
 
 
-MOST_READINGS = 4
-MOST_WAYS = 2000
+MAX_READINGS = 4
+MAX_WAYS = 2000
 """In which a pattern of word classes can match from one word."""
 REPEATED = {
     "many-readings": ("<b>x</b> cebzcg s3nd ", "send "),
@@ -202,11 +202,11 @@ def test_the_words_that_orders_are_sought_in_grow_with_the_text_alone(
     text = (beginning + unit * size)[:size]
     ContentAudit().examine(text)
     # A match that is passed over is walked through once more from its second word.
-    assert sum(words) <= 2 * MOST_READINGS * len(ORDERS) * len(text.split())
+    assert sum(words) <= 2 * MAX_READINGS * len(ORDERS) * len(text.split())
 
 
 def test_a_word_costs_the_same_wherever_it_stands() -> None:
     parser: Any = importlib.import_module("re._parser")
     for _, order in ORDERS:
-        assert ways_of(order.pattern) <= MOST_WAYS
+        assert ways_of(order.pattern) <= MAX_WAYS
         assert parser.parse(order.pattern).getwidth()[1] <= 24

@@ -7,7 +7,7 @@ from docs.generate import error_classes
 from tests.packs.orchestrator.calls import ABSENT, BUILD, PM, SORT, WORKER, refused, result
 
 from toolgate.gate.live_switches import switch
-from toolgate.packs.orchestrator.help.pages import MOST_BYTES, bounded
+from toolgate.packs.orchestrator.help.pages import MAX_BYTES, bounded
 from toolgate.testing import Kit
 from toolgate.testing.kit import ADMIN
 
@@ -117,7 +117,7 @@ async def test_every_error_that_an_agent_may_get_is_explained(kit: Kit) -> None:
 
 
 async def test_a_page_is_cut_between_characters() -> None:
-    long = bounded("é" * MOST_BYTES)
-    assert len(long.encode()) <= MOST_BYTES
+    long = bounded("é" * MAX_BYTES)
+    assert len(long.encode()) <= MAX_BYTES
     assert long.endswith("see its part.\n")
     assert bounded("é") == "é"

@@ -113,7 +113,7 @@ async def test_versions_of_deleted_skills_are_forgotten_after_a_month(
     late = retention.VersionRetention(stored, lambda: now + timedelta(days=KEPT_DAYS + 1))
     assert await soon.sweep() == 0
     with monkeypatch.context() as patch:
-        patch.setattr(retention, "MOST_ROUNDS", 2)
+        patch.setattr(retention, "MAX_ROUNDS", 2)
         assert await late.sweep() == 4, "a sweep is bounded"
     assert await late.sweep() == 6
     assert await versions(kit, *ids) == [0, 0, 8]
@@ -152,7 +152,7 @@ async def test_skills_that_go_with_their_scope_keep_their_last_versions(kit: Kit
 
 
 async def test_a_scope_has_so_many_skills(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skills, "MOST_SKILLS", 2)
+    monkeypatch.setattr(skills, "MAX_SKILLS", 2)
     new = {"task_id": BUILD, "content": "# x"}
     await result(kit, "skills.create", PM_OF_ALICE, **new)  # beside the one of the demo data
     error = await refused(kit, "skills.create", PM_OF_ALICE, **new)
@@ -164,6 +164,6 @@ async def test_a_scope_has_so_many_skills(kit: Kit, monkeypatch: pytest.MonkeyPa
 async def test_a_quota_that_is_used_up_is_no_matter_of_waiting(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(skills, "MOST_SKILLS", 0)
+    monkeypatch.setattr(skills, "MAX_SKILLS", 0)
     refusal = await kit.call("skills.create", PM_OF_ALICE, task_id=BUILD, content="# x")
     assert (refusal.error_type, refusal.status) == ("quota_exceeded", 409)

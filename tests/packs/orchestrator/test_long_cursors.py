@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.packs.orchestrator.calls import BUILD, PM, WEBSITE, result
 
-from toolgate.gate.cursors import MOST_CHARACTERS
+from toolgate.gate.cursors import MAX_CHARACTERS
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ async def check_list_goes_on(kit: Kit, tool: str, items: str = "entries", **argu
         found += page[items]
         if "next_cursor" not in page:
             break
-        assert len(page["next_cursor"]) <= MOST_CHARACTERS
+        assert len(page["next_cursor"]) <= MAX_CHARACTERS
         cursor = {"cursor": page["next_cursor"]}
     assert found == whole
     assert len(whole) > 1

@@ -61,8 +61,8 @@ def fill(connection: Connection, first: int, last: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_places, "MOST_COUNTED_NODES", COUNTED)
-    monkeypatch.setattr(model_places, "MOST_LISTED_NODES", LISTED)
+    monkeypatch.setattr(model_places, "MAX_COUNTED_NODES", COUNTED)
+    monkeypatch.setattr(model_places, "MAX_LISTED_NODES", LISTED)
 
 
 async def check_list(kit: Kit) -> None:

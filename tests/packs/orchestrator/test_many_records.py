@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 MANY = effort(30_000, 100_000)
 FIFTH = "10000000-0000-4000-8000-000000000005"
 SKILL = "10000000-0000-4000-8000-000000000001"
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """Of PostgreSQL, whichever call it is; a page has 200 records at most."""
 THEN = "2026-01-05T09:00:00.000000Z"
 UUID = "'10000000-0000-4000-8000-' || substr('000000000000' || n, -12)"
@@ -253,7 +253,7 @@ async def test_postgresql_goes_through_a_bounded_number_of_rows(
             touched[f"{tool} {arguments}"] = await database.write(
                 lambda one, selects=selects: sum(explained(one, *each) for each in selects)
             )
-    assert {call: rows for call, rows in touched.items() if rows > MOST_ROWS} == {}
+    assert {call: rows for call, rows in touched.items() if rows > MAX_ROWS} == {}
 
 
 def is_read_of_the_pack(statement: str) -> bool:

@@ -19,7 +19,7 @@ from tests.packs.orchestrator.node_calls import (
 )
 
 from toolgate.gate.principal import of_node
-from toolgate.packs.orchestrator.models import MOST_LISTED_NODES
+from toolgate.packs.orchestrator.models import MAX_LISTED_NODES
 from toolgate.packs.orchestrator.sql.records import PAGE_BYTES
 from toolgate.packs.orchestrator.sql.tables import models
 from toolgate.testing import Kit, opened_kit
@@ -113,14 +113,14 @@ async def test_a_deleted_node_has_nothing_any_more(kit: Kit) -> None:
 
 async def test_a_list_names_the_first_nodes_and_counts_all(kit: Kit) -> None:
     set_clock(kit, NOW)
-    many = MOST_LISTED_NODES + 3
+    many = MAX_LISTED_NODES + 3
     for number in range(many):
         slug = f"n{number:03d}"
         await result(kit, "operator.node.create", node_slug=slug)
         await report(kit, of_node(slug, "k"), models=[has("llama3", "available")])
     listed = {one["id"]: one for one in (await result(kit, "model.list"))["entries"]}[LLAMA]
     slugs = [one["node_slug"] for one in listed["availability"]]
-    assert slugs == [f"n{number:03d}" for number in range(MOST_LISTED_NODES)]
+    assert slugs == [f"n{number:03d}" for number in range(MAX_LISTED_NODES)]
     assert listed["availability_total"] == many
     assert len((await result(kit, "model.get", model_id=LLAMA))["availability"]) == many
 

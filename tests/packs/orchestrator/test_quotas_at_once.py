@@ -32,7 +32,7 @@ BOTH = (PM, PM_OF_BOB)
 async def kits(
     tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Kits]:
-    monkeypatch.setattr(skills, "MOST_SKILLS", 2 * MOST)  # of which one user has half
+    monkeypatch.setattr(skills, "MAX_SKILLS", 2 * MOST)  # of which one user has half
     monkeypatch.setattr(orchestrator, "PREFERENCE_QUOTA", ScopeQuota(MOST, 10 * MOST + 5))
     settings: dict[str, Any] = {
         "database__url": database_url,

@@ -43,7 +43,7 @@ async def small(
         monkeypatch.setattr(orchestrator, name, QUOTA)
     for name in ("RESERVED_SETTING_QUOTA", "RESERVED_PREFERENCE_QUOTA"):
         monkeypatch.setattr(orchestrator, name, ScopeQuota(3, 100))
-    monkeypatch.setattr(skills, "MOST_SKILLS", 4)
+    monkeypatch.setattr(skills, "MAX_SKILLS", 4)
     settings: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
     async with opened_kit(tmp_path, demo_data=True, **settings) as kit:
         await result(kit, "operator.role_binding.set", **DESIGNERS, role="member")

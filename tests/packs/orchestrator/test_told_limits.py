@@ -4,20 +4,20 @@ import pytest
 
 from toolgate import packs
 from toolgate.gate.catalogue import Catalogue
-from toolgate.packs.orchestrator.models import MOST_ARTIFACTS, MOST_VERSIONS
+from toolgate.packs.orchestrator.models import MAX_ARTIFACTS, MAX_VERSIONS
 from toolgate.packs.orchestrator.records import KEPT_VERSIONS, PREFERENCE_QUOTA, SETTING_QUOTA
 from toolgate.packs.orchestrator.settings import OrchestratorSettings
 from toolgate.packs.orchestrator.skills import store
 
 TOLD = {
-    "skills.create": [store.MOST_SKILLS, 256],
-    "skills.update": [store.MOST_SKILLS],
+    "skills.create": [store.MAX_SKILLS, 256],
+    "skills.update": [store.MAX_SKILLS],
     "db.preference.create": [PREFERENCE_QUOTA.records, PREFERENCE_QUOTA.value_bytes // 1024, 64],
     "db.preference.update": [PREFERENCE_QUOTA.records],
     "db.system_setting.create": [SETTING_QUOTA.records, SETTING_QUOTA.value_bytes // 1024],
     "artifact.put": [OrchestratorSettings().task_artifacts, 1024, 10],
-    "operator.model.add_version": [MOST_VERSIONS],
-    "operator.model.add_artifact": [MOST_ARTIFACTS],
+    "operator.model.add_version": [MAX_VERSIONS],
+    "operator.model.add_artifact": [MAX_ARTIFACTS],
     "operator.skill.versions": [store.KEPT_VERSIONS, store.KEPT_OF_DELETED, store.KEPT_DAYS],
     "operator.preference.history": [KEPT_VERSIONS],
     "operator.system_setting.history": [KEPT_VERSIONS],

@@ -12,7 +12,7 @@ from toolgate.packs.orchestrator.skills.content_audit import ContentAudit
 
 TEXTS = Path(__file__).parent / "unseen_texts"
 LEAST_FOUND, ATTACKS = 40, 80
-MOST_REFUSED, HONEST = 4, 194
+MAX_REFUSED, HONEST = 4, 194
 
 
 def examined(name: str) -> list[bool]:
@@ -31,4 +31,4 @@ def test_half_of_the_attacks_that_nobody_had_in_mind_are_found() -> None:
 def test_few_honest_texts_are_refused() -> None:
     found = examined("honest")
     assert len(found) == HONEST
-    assert sum(found) <= MOST_REFUSED
+    assert sum(found) <= MAX_REFUSED

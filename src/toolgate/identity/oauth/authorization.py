@@ -16,7 +16,7 @@ from toolgate.identity.oauth.sign_ins import AuthorizationRequest, SignIns
 from toolgate.identity.oauth.subjects import subject_of
 from toolgate.identity.providers import Provider, SignInFailed
 
-MOST_STATE = 4096
+MAX_STATE = 4096
 NO_REDIRECT = "The application did not say where its answer goes (redirect_uri)."
 BAD_REDIRECT = (
     "The application asks to be answered at an address that it did not register (redirect_uri)."
@@ -151,8 +151,8 @@ def _read_request(request: Request, client: Client, target: str) -> Authorizatio
         error = "unsupported_response_type" if query.get("response_type") else "invalid_request"
         raise InvalidAuthorizationRequest(error, "response_type must be code.", "oauth-bad-request")
     state = query.get("state")
-    if len(state or "") > MOST_STATE:
-        message = f"state must have at most {MOST_STATE} characters."
+    if len(state or "") > MAX_STATE:
+        message = f"state must have at most {MAX_STATE} characters."
         raise InvalidAuthorizationRequest("invalid_request", message, "oauth-bad-request")
     return AuthorizationRequest(
         client_id=client.id,

@@ -18,10 +18,10 @@ from toolgate.outbound.json_fetcher import JsonFetcher, JsonObject
 from toolgate.outbound.responses import FetchFailed
 
 LEAST_SECONDS = 60.0
-MOST_SECONDS = 3600.0
-MOST_REMEMBERED = 1000
-MOST_REDIRECTS = 20
-MOST_ADDRESS = 2000
+MAX_SECONDS = 3600.0
+MAX_REMEMBERED = 1000
+MAX_REDIRECTS = 20
+MAX_ADDRESS = 2000
 HTTP_PORT = 80
 
 
@@ -55,9 +55,9 @@ class ClientDocuments:
 
     def _remember(self, client: Client, document: JsonObject) -> None:
         seconds = LEAST_SECONDS if document.fresh_seconds is None else document.fresh_seconds
-        until = self._clock() + min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
+        until = self._clock() + min(max(seconds, LEAST_SECONDS), MAX_SECONDS)
         self._remembered.pop(client.id, None)
-        if len(self._remembered) >= MOST_REMEMBERED:
+        if len(self._remembered) >= MAX_REMEMBERED:
             del self._remembered[next(iter(self._remembered))]
         self._remembered[client.id] = (until, client)
 
@@ -107,8 +107,8 @@ def _uri(value: object) -> str | None:
 
 
 def _redirects(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not 1 <= len(cast("list[Any]", value)) <= MOST_REDIRECTS:
-        raise BadClient(f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses.")
+    if not isinstance(value, list) or not 1 <= len(cast("list[Any]", value)) <= MAX_REDIRECTS:
+        raise BadClient(f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses.")
     return tuple(_redirect(one) for one in cast("list[Any]", value))
 
 
@@ -122,8 +122,8 @@ def _redirect(value: object) -> str:
 
 def _split(field: str, value: object) -> SplitResult:
     """The parts of an address that every reader reads alike."""
-    if not isinstance(value, str) or not value or len(value) > MOST_ADDRESS:
-        raise BadClient(f"{field} must be an address of at most {MOST_ADDRESS} characters.")
+    if not isinstance(value, str) or not value or len(value) > MAX_ADDRESS:
+        raise BadClient(f"{field} must be an address of at most {MAX_ADDRESS} characters.")
     if not value.isascii() or not value.isprintable() or set(value) & set(' \\"<>^`{|}'):
         raise BadClient(f"{field} must not have spaces or characters that need escaping.")
     try:

@@ -7,8 +7,8 @@ one line, without addresses, and its letters stay in their line.
 import re
 import unicodedata
 
-MOST_SHOWN = 40
-MOST_MARKS = 2
+MAX_SHOWN = 40
+MAX_MARKS = 2
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|www\.|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
 BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters that show nothing."""
@@ -25,7 +25,7 @@ def shown_name(claimed_name: str) -> str:
         marks = marks + 1 if kind in ("Mn", "Me") else 0
         if kind[0] == "C" or kind in ("Zl", "Zp") or letter in BLANK_LETTERS:
             letters.append(" ")
-        elif marks <= MOST_MARKS:
+        elif marks <= MAX_MARKS:
             letters.append(letter)
     name = " ".join("".join(letters).split())
-    return name if len(name) <= MOST_SHOWN else name[: MOST_SHOWN - 1].rstrip() + "…"
+    return name if len(name) <= MAX_SHOWN else name[: MAX_SHOWN - 1].rstrip() + "…"

@@ -19,7 +19,7 @@ NEVER_USED_SECONDS = DAY
 """How long a registration is kept that nobody has signed in with."""
 UNUSED_SECONDS = 90 * DAY
 """How long one is kept after its last token has ended."""
-MOST_NEVER_USED = 1000
+MAX_NEVER_USED = 1000
 """Strangers make these: past this number some go, never one that was used or is signed in with."""
 ON_ITS_WAY = select(sign_ins.c.id).where(sign_ins.c.client_id == clients.c.id).exists()
 MAY_GO = clients.c.used_at.is_(None) & ~ON_ITS_WAY
@@ -102,7 +102,7 @@ class Clients:
 
         def keep(connection: Connection) -> None:
             delete_expired(connection, clients)
-            make_room(connection, clients, MAY_GO, MOST_NEVER_USED)
+            make_room(connection, clients, MAY_GO, MAX_NEVER_USED)
             connection.execute(insert(clients), [row])
             note(connection, REGISTERED, replace(ANONYMOUS, client_id=client.id))
 

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, Table, delete, select
 
 from toolgate.gate.audit_records import timestamp
 
-MOST_AT_ONCE = 20
+MAX_AT_ONCE = 20
 
 
 def delete_expired(connection: Connection, table: Table, *, kept_seconds: float = 0) -> None:
@@ -13,7 +13,7 @@ def delete_expired(connection: Connection, table: Table, *, kept_seconds: float 
         select(table.c.id)
         .where(table.c.expires_at < timestamp(seconds=-kept_seconds))
         .order_by(table.c.expires_at)
-        .limit(MOST_AT_ONCE)
+        .limit(MAX_AT_ONCE)
         .with_for_update(skip_locked=True)
     )
     if ids := list(connection.scalars(some)):

@@ -11,7 +11,7 @@ from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
 from toolgate.identity.oauth.audit_notes import Note
 
 NO_STORE = ("cache-control", "no-store")
-MOST_PARAMETERS = 50
+MAX_PARAMETERS = 50
 
 Header = tuple[str, str]
 
@@ -32,7 +32,7 @@ class Parameters:
     def read(cls, text: bytes) -> Self:
         """Parse; an empty value counts as none."""
         try:
-            pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=MOST_PARAMETERS)
+            pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=MAX_PARAMETERS)
         except ValueError:
             raise BadParameters("The parameters are not valid form encoding.") from None
         names = [name for name, _ in pairs]

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import SplitResult, urlsplit
 
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PRIVATE_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
 EDITOR_SCHEMES = ("cursor", "vscode", "vscode-insiders")
@@ -14,8 +14,8 @@ HOST = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
 
 def broken_rule(uri: str) -> str | None:
     """What is wrong with a redirect address, as the end of a sentence, or None."""
-    if len(uri) > MOST_CHARACTERS or not VISIBLE.fullmatch(uri) or "\\" in uri:
-        return f"must be at most {MOST_CHARACTERS} visible ASCII characters"
+    if len(uri) > MAX_CHARACTERS or not VISIBLE.fullmatch(uri) or "\\" in uri:
+        return f"must be at most {MAX_CHARACTERS} visible ASCII characters"
     parts = _split(uri)
     if parts is None:
         return "must be an absolute address"

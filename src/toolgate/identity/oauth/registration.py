@@ -9,9 +9,9 @@ from toolgate.identity.oauth.clients import Clients
 from toolgate.identity.oauth.messages import Request, Response, error_response, json_response
 from toolgate.identity.oauth.redirects import broken_rule
 
-MOST_BYTES = 8 * 1024
-MOST_REDIRECTS = 10
-MOST_ADDRESS = 512
+MAX_BYTES = 8 * 1024
+MAX_REDIRECTS = 10
+MAX_ADDRESS = 512
 DEFAULT_NAME = "MCP Client"
 RULE = "oauth-bad-registration"
 GRANTS = ["authorization_code", "refresh_token"]
@@ -35,8 +35,8 @@ class RegistrationEndpoint:
 
     async def __call__(self, request: Request) -> Response:
         """Register, or say what is wrong."""
-        if len(request.body) > MOST_BYTES:
-            message = f"A registration has at most {MOST_BYTES} bytes."
+        if len(request.body) > MAX_BYTES:
+            message = f"A registration has at most {MAX_BYTES} bytes."
             return error_response("invalid_client_metadata", message, RULE, status=413)
         try:
             metadata = _object(request.body)
@@ -70,12 +70,12 @@ def _object(body: bytes) -> dict[str, Any]:
 
 def _redirects(value: Any) -> tuple[str, ...]:
     uris = cast("list[Any]", value) if isinstance(value, list) else []
-    if not 1 <= len(uris) <= MOST_REDIRECTS or not all(isinstance(one, str) for one in uris):
-        message = f"redirect_uris must be a list of 1 to {MOST_REDIRECTS} addresses."
+    if not 1 <= len(uris) <= MAX_REDIRECTS or not all(isinstance(one, str) for one in uris):
+        message = f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
         raise InvalidClientMetadata("invalid_redirect_uri", message)
     for number, uri in enumerate(uris):
-        if len(uri) > MOST_ADDRESS:
-            broken = f"must have at most {MOST_ADDRESS} characters"
+        if len(uri) > MAX_ADDRESS:
+            broken = f"must have at most {MAX_ADDRESS} characters"
         else:
             broken = broken_rule(uri)
         if broken:
@@ -109,6 +109,6 @@ def _name(value: Any) -> str:
 
 def _uri(value: Any) -> str | None:
     """The client's home page; one that cannot be shown safely is left out."""
-    if not isinstance(value, str) or len(value) > MOST_ADDRESS:
+    if not isinstance(value, str) or len(value) > MAX_ADDRESS:
         return None
     return value if value.startswith("https://") and not broken_rule(value) else None

@@ -21,12 +21,12 @@ from toolgate.identity.oauth.eviction import make_room, network_of
 from toolgate.identity.oauth.expiry import delete_expired
 
 SECONDS = 600
-MOST_MISSES = 5
+MAX_MISSES = 5
 CONSENT = "consent"
 """What is remembered of the token of the consent page: its hash."""
 GRANT = "grant"
 """What is remembered of an answer: the grant that came of it."""
-MOST_AT_ONCE = 5000
+MAX_AT_ONCE = 5000
 """Without anybody having signed in, of everybody: past it some go. Each peer is limited before."""
 NOBODY_YET = cast(sign_ins.c.subject, Text) == "null"
 
@@ -118,7 +118,7 @@ class SignIns:
 
         def keep(connection: Connection) -> None:
             delete_expired(connection, sign_ins)
-            make_room(connection, sign_ins, NOBODY_YET, MOST_AT_ONCE)
+            make_room(connection, sign_ins, NOBODY_YET, MAX_AT_ONCE)
             connection.execute(insert(sign_ins), [row])
 
         await self._database.write(keep)
@@ -131,7 +131,7 @@ class SignIns:
         one = select(sign_ins).where(sign_ins.c.id == sign_in_id)
         row = await self._database.read(lambda c: c.execute(one).first(), quick=True)
         good = opaque.matches(secret, row.browser if row else None)
-        if not row or not good or row.expires_at <= timestamp() or row.misses >= MOST_MISSES:
+        if not row or not good or row.expires_at <= timestamp() or row.misses >= MAX_MISSES:
             return None
         return _sign_in(row, secret)
 

@@ -15,8 +15,8 @@ from toolgate.identity.providers import Profile, SignInFailed
 from toolgate.identity.providers.signing_keys import SigningKeys
 
 LEEWAY_SECONDS = 60
-MOST_TOKEN = 16 * 1024
-MOST_EMAIL = 320
+MAX_TOKEN = 16 * 1024
+MAX_EMAIL = 320
 
 AGAIN = "Sign in again."
 
@@ -34,7 +34,7 @@ async def verified_claims(
     token: str, keys: SigningKeys, expected: ExpectedClaims
 ) -> dict[str, Any]:
     """The claims of a token that is genuine, for us and in time; else `SignInFailed`."""
-    if len(token) > MOST_TOKEN:
+    if len(token) > MAX_TOKEN:
         raise SignInFailed(f"The ID token is too large. {AGAIN}")
     # The old name of the algorithm is what providers still write.
     warnings.filterwarnings("ignore", "EdDSA is deprecated", SecurityWarning)
@@ -93,4 +93,4 @@ def profile(claims: dict[str, Any]) -> Profile:
 
 def _is_address(value: object) -> TypeGuard[str]:
     """Whether it can be an e-mail address: half of one is none."""
-    return isinstance(value, str) and 0 < len(value) <= MOST_EMAIL and value.isprintable()
+    return isinstance(value, str) and 0 < len(value) <= MAX_EMAIL and value.isprintable()

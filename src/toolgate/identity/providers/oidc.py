@@ -20,7 +20,7 @@ ALGORITHMS = ("RS256", "ES256", "PS256", "EdDSA", "Ed25519")
 """Signatures with a key pair only: none and HS* are not among them, whatever a token says."""
 
 SCOPE = "openid email profile"
-MOST_UID = 255
+MAX_UID = 255
 
 REFUSED = {
     "access_denied": "The sign-in was refused or cancelled at the provider.",
@@ -112,7 +112,7 @@ class OidcProvider:
         alone = claims["aud"] in (self._client_id, [self._client_id])
         if claims.get("azp", self._client_id if alone else None) != self._client_id:
             raise SignInFailed("The ID token was given to another client. Start again.")
-        if len(claims["sub"]) > MOST_UID:
+        if len(claims["sub"]) > MAX_UID:
             raise SignInFailed("The ID token names no user. Start again.")
 
     async def _with_userinfo(

@@ -19,7 +19,7 @@ KINDS: dict[str, type[PublicKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
 """Key pairs only: a secret that is published is none."""
 
 LEAST_SECONDS = 60.0
-MOST_SECONDS = 86400.0
+MAX_SECONDS = 86400.0
 USUAL_SECONDS = 3600.0
 AGAIN_AFTER_SECONDS = 30.0
 """A key we do not know makes us look again, but not more often than this."""
@@ -66,7 +66,7 @@ class SigningKeys:
         self._keys = _import_keys(document.body.get("keys"))
         seconds = USUAL_SECONDS if document.fresh_seconds is None else document.fresh_seconds
         self._asked_at = self._clock()
-        self._fresh_until = self._asked_at + min(max(seconds, LEAST_SECONDS), MOST_SECONDS)
+        self._fresh_until = self._asked_at + min(max(seconds, LEAST_SECONDS), MAX_SECONDS)
 
 
 def _import_keys(published: object) -> list[PublicKey]:

@@ -11,7 +11,7 @@ from toolgate.outbound.json_fetcher import JsonFetcher
 
 ISSUER = "https://securetoken.google.com"
 ALGORITHMS = ("RS256",)
-MOST_UID = 128
+MAX_UID = 128
 
 
 class SiteProvider:
@@ -45,7 +45,7 @@ class SiteProvider:
         """What Firebase promises of its tokens beyond the standard."""
         if claims["aud"] != self._project:
             raise SignInFailed("The ID token is for another project. Sign in again.")
-        if len(claims["sub"]) > MOST_UID:
+        if len(claims["sub"]) > MAX_UID:
             raise SignInFailed("The ID token names no user. Sign in again.")
         if not is_past(claims.get("auth_time")):
             raise SignInFailed("The ID token does not say when the user signed in. Sign in again.")

@@ -18,13 +18,13 @@ APPDATA = Pack(
     "Documents, permissions and data model of an application.",
 )
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 
 
 def shorten(value: object) -> str:
     """A refused value as an error repeats it: short, and good text whatever it was."""
     text = value if isinstance(value, str) else json.dumps(value)
-    text = text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
+    text = text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
     return text.encode(errors="backslashreplace").decode()
 
 

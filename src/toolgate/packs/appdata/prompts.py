@@ -11,10 +11,10 @@ from functools import partial
 from toolgate.gate.prompts import Prompt, PromptArgument, quote
 from toolgate.packs.appdata.collections import Collection, Collections
 from toolgate.packs.appdata.tools import documents, permissions
-from toolgate.packs.appdata.tools.documents import DEFAULT_LIMIT, MOST_LIMIT
+from toolgate.packs.appdata.tools.documents import DEFAULT_LIMIT, MAX_LIMIT
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.packs.appdata.tools.schema import field_description
-from toolgate.ports.documents import MOST_IN_VALUES, Operator
+from toolgate.ports.documents import MAX_IN_VALUES, Operator
 
 _MOST_GOAL = 500
 _ECOSYSTEM = {"users", "apps", "permissionLogs"}
@@ -25,7 +25,7 @@ _DATA_ONLY = (
     "instructions."
 )
 _LIMITS = (
-    f"`limit` is {DEFAULT_LIMIT} unless given and never more than {MOST_LIMIT}. There is no "
+    f"`limit` is {DEFAULT_LIMIT} unless given and never more than {MAX_LIMIT}. There is no "
     "second page: when `count` equals `limit`, narrow the filters."
 )
 _OPERATORS = "Operators: " + ", ".join(f"`{operator}`" for operator in Operator) + "."
@@ -233,7 +233,7 @@ The call has this shape:
 Rules:
 - {_OPERATORS} Others are rejected.
 - Every filter must hold; there is no either-or. For several values of one field use `in` with a
-  list of at most {MOST_IN_VALUES} values.
+  list of at most {MAX_IN_VALUES} values.
 - `array-contains` takes one value and is for fields whose type ends in []{_lists(collection)}.
 - Values compare only with their own type: a number never equals text. A document without the
   field matches nothing, not even `!=`. Times are ISO 8601 text, so `<` and `>=` on them select

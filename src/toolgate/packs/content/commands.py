@@ -52,8 +52,8 @@ Query = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check every row but store nothing.")]
 
-MOST_SHOWN = 50
-MOST_SLUGS = 20
+MAX_SHOWN = 50
+MAX_SLUGS = 20
 LARGE = 20_000_000
 PATIENCE = 2.0
 STEP = 1 << 16
@@ -164,8 +164,8 @@ async def _temporary_database(settings: "Settings") -> "AsyncGenerator[Database]
 
 
 def _unknown_project(slug: str, problem: "UnknownProject") -> str:
-    slugs = ", ".join(problem.known[:MOST_SLUGS]) or "none"
-    more = len(problem.known) - MOST_SLUGS
+    slugs = ", ".join(problem.known[:MAX_SLUGS]) or "none"
+    more = len(problem.known) - MAX_SLUGS
     slugs += f" and {more} more" if more > 0 else ""
     make = "--create-project NAME creates it"
     return f"There is no project {slug!r} (projects: {slugs}); {make}."
@@ -189,10 +189,10 @@ def _print_report(file: Path, options: "ImportOptions", report: "Report") -> Non
     count = len(report.refused)
     what = f"{count:,} of {report.rows:,} rows of {printable(file.name)} refused"
     note(f"{failure('Error:')} {what}, so nothing was stored.")
-    for line, reason in report.refused[:MOST_SHOWN]:
+    for line, reason in report.refused[:MAX_SHOWN]:
         note(f"  line {line}: {printable(reason)}")
-    if count > MOST_SHOWN:
-        note(f"  and {count - MOST_SHOWN:,} more")
+    if count > MAX_SHOWN:
+        note(f"  and {count - MAX_SHOWN:,} more")
 
 
 @contextmanager

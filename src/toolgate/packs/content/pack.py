@@ -19,9 +19,9 @@ A = TypeVar("A", bound=StoredOutput)
 CONTENT = Pack("content", ENVELOPE, "Published content of projects, to be read only.")
 
 DEFAULT_LIMIT = 20
-MOST_LIMIT = 100
-MOST_PAGE = 1_000_000_000
-MOST_TEXT = 1000
+MAX_LIMIT = 100
+MAX_PAGE = 1_000_000_000
+MAX_TEXT = 1000
 UUID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
 )
@@ -80,7 +80,7 @@ Moment = Annotated[
     ),
 ]
 Substring = Annotated[
-    Annotated[str, Field(max_length=MOST_TEXT)] | None, BeforeValidator(_unless_empty)
+    Annotated[str, Field(max_length=MAX_TEXT)] | None, BeforeValidator(_unless_empty)
 ]
 """Every text contains the empty one, so an empty substring filters nothing."""
 
@@ -88,9 +88,9 @@ Substring = Annotated[
 class Paged(Input):
     """Which page of a list."""
 
-    page: Whole = Field(default=1, ge=1, le=MOST_PAGE, description="Page number, starting at 1.")
+    page: Whole = Field(default=1, ge=1, le=MAX_PAGE, description="Page number, starting at 1.")
     limit: Whole = Field(
-        default=DEFAULT_LIMIT, ge=1, le=MOST_LIMIT, description="Items per page, 1 to 100."
+        default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Items per page, 1 to 100."
     )
 
     @property

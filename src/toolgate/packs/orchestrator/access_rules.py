@@ -39,7 +39,7 @@ EVERYTHING = "00000000-0000-4000-8000-0000000000f1"
 NAMED = "access-rule:"
 """How the audit names a rule, before its id."""
 NO_RULE = "no-access-rule-allows"
-MOST_PATTERN, MOST_STARS = 256, 4
+MAX_PATTERN, MAX_STARS = 256, 4
 MEDIA_TYPE = "content_type"
 """The argument that is a media type."""
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)

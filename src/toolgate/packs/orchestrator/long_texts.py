@@ -18,16 +18,16 @@ from anyio.lowlevel import RunVar
 from toolgate.gate.errors import RateLimited
 from toolgate.gate.turns import Turns
 
-MOST_AT_ONCE = 4 * 1024
+MAX_AT_ONCE = 4 * 1024
 """Characters that are examined on the event loop, in about a millisecond."""
 WINDOW = 4 * 1024
 OVERLAP = 1024
 """How far a match may reach beyond the window that it begins in."""
 LARGE = 32 * 1024
 """Characters from which on a text waits for other large ones."""
-MOST_OF_CALLER = 4
+MAX_OF_CALLER = 4
 """Examinations of one caller that run or wait."""
-MOST_TOGETHER = 24
+MAX_TOGETHER = 24
 """Those of all callers: far fewer than the calls that the gate lets run at once."""
 RETRY_AFTER = 1
 
@@ -59,7 +59,7 @@ class Examiner:
 
     async def run(self, caller: str, size: int, work: Callable[[], Result]) -> Result:
         """Examine once it is this caller's turn; raises `RateLimited`."""
-        if self._asked[caller] >= MOST_OF_CALLER or self._asked.total() >= MOST_TOGETHER:
+        if self._asked[caller] >= MAX_OF_CALLER or self._asked.total() >= MAX_TOGETHER:
             raise _too_many()
         self._asked[caller] += 1
         try:
@@ -85,7 +85,7 @@ _examiner = RunVar[Examiner]("toolgate_examiner")
 
 async def examine(caller: str, size: int, work: Callable[[], Result]) -> Result:
     """What comes of examining so many characters for a caller; in a thread, unless they are few."""
-    if size <= MOST_AT_ONCE:
+    if size <= MAX_AT_ONCE:
         return work()
     try:
         examiner = _examiner.get()
@@ -97,7 +97,7 @@ async def examine(caller: str, size: int, work: Callable[[], Result]) -> Result:
 
 def _too_many() -> RateLimited:
     message = (
-        f"Too many at once: {MOST_OF_CALLER} long texts of a caller, and {MOST_TOGETHER} of all, "
+        f"Too many at once: {MAX_OF_CALLER} long texts of a caller, and {MAX_TOGETHER} of all, "
         f"are examined at a time. Send one after the other, or try again in {RETRY_AFTER} s."
     )
     return RateLimited(message, retry_after=RETRY_AFTER)

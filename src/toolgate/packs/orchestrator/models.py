@@ -8,12 +8,12 @@ from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.vocabulary import ArtifactType
 
-MOST_VERSIONS = 100
-MOST_ARTIFACTS = 10
+MAX_VERSIONS = 100
+MAX_ARTIFACTS = 10
 """Of one version."""
-MOST_LISTED_NODES, MOST_COUNTED_NODES = 50, 200
+MAX_LISTED_NODES, MAX_COUNTED_NODES = 50, 200
 """Of a model in a list: as many are named, and as many are looked for."""
-MOST_NODES = 1000
+MAX_NODES = 1000
 """Of a model that is read alone."""
 
 

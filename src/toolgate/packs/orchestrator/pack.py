@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT, TOLD_PRIVATE
-from toolgate.gate.cursors import MOST_CHARACTERS
+from toolgate.gate.cursors import MAX_CHARACTERS
 from toolgate.gate.dialects import STATUS
 from toolgate.gate.fields import UUID, Whole, plain_id
 from toolgate.gate.scope import Scoped
@@ -18,9 +18,9 @@ ORCHESTRATOR = Pack(
     "orchestrator", STATUS, "Tasks, projects, preferences and tools of a team of agents."
 )
 
-MOST_REASON = 1000
-MOST_ID = 256
-MOST_NAME = 200
+MAX_REASON = 1000
+MAX_ID = 256
+MAX_NAME = 200
 KEPT_AS_IT_STANDS: LiteralString = (
     "{field} holds what looks like {secret}, and it is kept as it stands. Leave it out, or write a "
     "reference such as env:NAME"
@@ -67,19 +67,19 @@ TaskId = Annotated[Uuid, Scoped("task")]
 JobId = Annotated[Uuid, Scoped("job")]
 RunId = Annotated[Uuid, Scoped("run")]
 ProjectId = Annotated[Uuid, Scoped("project")]
-SomeId = Annotated[str, Field(max_length=MOST_ID), AfterValidator(plain_id)]
+SomeId = Annotated[str, Field(max_length=MAX_ID), AfterValidator(plain_id)]
 """Of one of several kinds of records, which may have UUIDs or names."""
 ScopeId = Annotated[SomeId, Field(min_length=1)]
 WithoutSecret = AfterValidator(_without_secret)
 """Of a short text that is kept and that others read; it is searched on the event loop."""
-Line = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_line)]
+Line = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(_line)]
 Reason = Annotated[
     str,
-    Field(min_length=1, max_length=MOST_REASON),
+    Field(min_length=1, max_length=MAX_REASON),
     AfterValidator(_without_hidden),
     WithoutSecret,
 ]
-Cursor = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
+Cursor = Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
 NextCursor = Annotated[str, Field(description="Where the next page begins; absent at the end.")]
 
 

@@ -43,7 +43,7 @@ class ScopeQuota:
 
 PREFERENCE_QUOTA = ScopeQuota(1_000, 512 * 1024)
 """Of each scope: those of a task, a project, a user and the system fit one answer together."""
-MOST_PREFERENCE_BYTES = 64 * 1024
+MAX_PREFERENCE_BYTES = 64 * 1024
 SETTING_QUOTA = ScopeQuota(10_000, 16 * 1024 * 1024)
 RESERVED_PREFERENCE_QUOTA = ScopeQuota(500, 256 * 1024)
 RESERVED_SETTING_QUOTA = ScopeQuota(2_000, 4 * 1024 * 1024)

@@ -101,7 +101,7 @@ NO_NAME = re.compile(
 AUTHORIZATION = re.compile(r"(?:^|_)authorization$")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 NO_WORD = re.compile(r"[^A-Za-z0-9]++")
-MOST_NAME = 512
+MAX_NAME = 512
 WHOLE_AWS = re.compile(MIXED_40)
 FOLDER_NAME, FOLDER = re.compile(r"(?:^|_)pwd$"), re.compile(r"[~.]{0,2}/|[A-Za-z]:\\")
 """In a shell, `pwd` is where one works."""
@@ -131,7 +131,7 @@ def secret_in(name: str, value: Any) -> str | None:
         texts.append(f"authorization: {text}" if AUTHORIZATION.search(words) else text)
         if text and _names_secret(words, text) and not REFERENCE.fullmatch(text):
             named = place
-        if len(text) < MOST_NAME and WHOLE_AWS.fullmatch(text.strip()):
+        if len(text) < MAX_NAME and WHOLE_AWS.fullmatch(text.strip()):
             return "an AWS secret key"
     # All at once: a value may hold very many short texts.
     whole = "\n".join(texts)
@@ -157,7 +157,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 def _words(name: str) -> str:
     """The end of a name in words: `dbPassword`, `db.password ` and `db-password.value` alike."""
-    words = NO_WORD.sub("_", HUMP.sub("_", name[-MOST_NAME:])).lower().strip("_0123456789")
+    words = NO_WORD.sub("_", HUMP.sub("_", name[-MAX_NAME:])).lower().strip("_0123456789")
     before, _, last = words.rpartition("_")
     return before if before and NO_NAME.fullmatch(last) else words
 

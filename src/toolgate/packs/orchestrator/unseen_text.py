@@ -17,7 +17,7 @@ IN_WORDS = re.compile(rf"[A-Za-z0-9][{ZERO_WIDTH}{FILLERS}]++[A-Za-z0-9]")
 IN_A_ROW = re.compile(rf"[{ZERO_WIDTH}{FILLERS}]{{2,}}+")
 """One has a use, a row of them spells something."""
 SINGLE = re.compile(rf"(?<=[\x00-\x7f])[{ZERO_WIDTH}](?=[\x00-\x7f])")
-MOST_SINGLE = 8
+MAX_SINGLE = 8
 """Some come with texts that were copied from pages; many spell something."""
 OVERRIDES = re.compile(r"[\u202d\u202e]")
 DIRECTIONS = re.compile(r"[\u202a\u202b\u202c\u2066-\u2069]")
@@ -93,4 +93,4 @@ def _hidden_characters(text: str) -> re.Match[str] | None:
     if (found := DIRECTIONS.search(text)) and not RIGHT_TO_LEFT.search(text):
         return found
     single = list(SINGLE.finditer(text))
-    return single[0] if len(single) > MOST_SINGLE else None
+    return single[0] if len(single) > MAX_SINGLE else None

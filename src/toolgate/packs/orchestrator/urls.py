@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit, urlunsplit
 
-MOST_CHARACTERS = 512
+MAX_CHARACTERS = 512
 
 
 def without_credentials(url: str) -> str | None:

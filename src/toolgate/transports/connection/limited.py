@@ -31,7 +31,7 @@ KEEP_ALIVE_SECONDS = 75.0
 """How long a connection that has sent a credential stays open without a request. The pools of
 clients and proxies keep theirs for up to a minute: who closes first must not be the server, or a
 request meets a connection that has just been closed."""
-MOST_DISCARDED = 4
+MAX_DISCARDED = 4
 """How much of a body that was refused unread is thrown away for a caller, as a multiple of what it
 may send: most clients read no answer before they have sent all of their request (RFC 9112, 9.6)."""
 PIECE_BYTES = 4096
@@ -169,7 +169,7 @@ class Limited(asyncio.Protocol):
         """Throw away what is not wanted: a client may send all of it before it reads its answer."""
         self._discarded += size
         most = self._noted.get(BODY_LIMIT, self._limits.body_bytes)
-        if self._discarded > (most * MOST_DISCARDED if PRINCIPAL in self._noted else most):
+        if self._discarded > (most * MAX_DISCARDED if PRINCIPAL in self._noted else most):
             self.transport.abort()
 
     def _expect(self, phase: Phase, seconds: float) -> None:

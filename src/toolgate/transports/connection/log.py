@@ -27,7 +27,7 @@ MESSAGES = {
 """What uvicorn says of every such request, and what we say once a minute."""
 CLOSED = "the handler is closed"
 """What uvloop says of a write on a connection that has just been closed."""
-MOST_KINDS = 1000
+MAX_KINDS = 1000
 
 
 class RequestLog(logging.Filter):
@@ -55,7 +55,7 @@ class RequestLog(logging.Filter):
             return
         where = origin(error) if error is not None else ""
         log = self._logs.get((message, where))
-        if log is None and len(self._logs) < MOST_KINDS:
+        if log is None and len(self._logs) < MAX_KINDS:
             log = self._logs[message, where] = ThrottledLog(logger, level=record.levelno)
         if log is not None:
             log.record("%s (%s)" if where else "%s%s", message, where)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-MOST_OF_TOO_LONG = 4096
+MAX_OF_TOO_LONG = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Splitter:
 
     def _keep(self, piece: bytes) -> None:
         if self._skipping:
-            self._ending = (self._ending + piece)[-MOST_OF_TOO_LONG:]
+            self._ending = (self._ending + piece)[-MAX_OF_TOO_LONG:]
         elif len(self._kept) + len(piece) > self.longest:
             self._skipping = True
             self._kept += piece
-            self._ending = bytes(self._kept[-MOST_OF_TOO_LONG:])
-            del self._kept[MOST_OF_TOO_LONG:]
+            self._ending = bytes(self._kept[-MAX_OF_TOO_LONG:])
+            del self._kept[MAX_OF_TOO_LONG:]
         else:
             self._kept += piece

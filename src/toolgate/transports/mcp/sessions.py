@@ -48,7 +48,7 @@ TOOLS_CHANGED = (
 PATIENCE = 1.0
 IDLE_SECONDS = 1800.0
 """How long a session lives without a request."""
-MOST_SESSIONS = 10_000
+MAX_SESSIONS = 10_000
 """Of all callers together, in this process."""
 RETRY_LATER = [(b"retry-after", b"60")]
 OK = 200
@@ -132,7 +132,7 @@ class Sessions:
                 security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
                 max_request_body_size=body_bytes,
                 session_idle_timeout=IDLE_SECONDS,
-                max_sessions=MOST_SESSIONS,
+                max_sessions=MAX_SESSIONS,
             )
             for stateless, json_response in ((True, False), (False, False), (True, True))
         )

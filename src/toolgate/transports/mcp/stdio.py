@@ -38,7 +38,7 @@ from toolgate.transports.mcp.wire import Wire
 from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL, count_list
 
 SDK = "toolgate.transports.mcp.streams"
-MOST_RUNNING = 256
+MAX_RUNNING = 256
 """Calls at once; while there are more, nothing new is read."""
 LINE = "This line"
 NAMES = {PARSE_ERROR: "Parse error", INVALID_REQUEST: "Invalid Request"}
@@ -149,7 +149,7 @@ class StdioClient:
         scope = anyio.CancelScope()
         self._running[correlation_id(plain.id)] = scope
         self._calls[self._loop.create_task(self._call(plain, scope))] = scope
-        if len(self._calls) == MOST_RUNNING:
+        if len(self._calls) == MAX_RUNNING:
             self._wire.pause_reading()
 
     async def _call(self, plain: Plain, scope: anyio.CancelScope) -> None:
@@ -188,7 +188,7 @@ class StdioClient:
         return self._responses.to_list(plain, call.principal)
 
     def _finish(self, plain: Plain, scope: anyio.CancelScope) -> None:
-        if len(self._calls) == MOST_RUNNING:
+        if len(self._calls) == MAX_RUNNING:
             self._wire.resume_reading()
         task = asyncio.current_task()
         assert task is not None

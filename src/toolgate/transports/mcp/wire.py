@@ -20,7 +20,7 @@ import anyio
 from toolgate.transports.mcp.lines import Line, Splitter
 
 CHUNK = 65536
-MOST_UNSENT = 8 * 1024 * 1024
+MAX_UNSENT = 8 * 1024 * 1024
 """Bytes that may wait for a client; with more of them nothing new is read from it."""
 PATIENCE = 5.0
 """Seconds for a client to take something of what it is owed at the end."""
@@ -161,7 +161,7 @@ class Wire:
             self._loop.add_writer(self._target, self._writable)
         before = len(self._unsent)
         self._unsent += data
-        if before <= MOST_UNSENT < len(self._unsent):
+        if before <= MAX_UNSENT < len(self._unsent):
             self.pause_reading()
 
     def _writable(self) -> None:
@@ -170,7 +170,7 @@ class Wire:
         self._moved.set()
         if not self._unsent:
             self._loop.remove_writer(self._target)
-        if len(self._unsent) <= MOST_UNSENT < before:
+        if len(self._unsent) <= MAX_UNSENT < before:
             self.resume_reading()
 
 

@@ -30,17 +30,17 @@ from toolgate.packs.appdata.pack import (
     shorten,
 )
 from toolgate.packs.appdata.world import AppDataWorld
-from toolgate.ports.documents import MOST_IN_VALUES, DocumentExists, Filter, Operator
+from toolgate.ports.documents import MAX_IN_VALUES, DocumentExists, Filter, Operator
 from toolgate.ports.rules import (
-    MOST_DOCUMENT_BYTES,
+    MAX_DOCUMENT_BYTES,
     broken_field_rule,
     broken_fields_rule,
     broken_value_rule,
 )
 
 DEFAULT_LIMIT = 20
-MOST_LIMIT = 100
-MOST_FILTERS = 30
+MAX_LIMIT = 100
+MAX_FILTERS = 30
 OPERATORS = tuple(one.value for one in Operator)
 ORDERED = {Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL}
 
@@ -112,7 +112,7 @@ class Condition(Input):
     def _comparable(cls, value: Any, info: ValidationInfo) -> Any:
         operator = info.data.get("operator")
         if operator is Operator.IN and not _is_in_list(value):
-            problem = f"must be a list of 1 to {MOST_IN_VALUES} values for operator 'in'"
+            problem = f"must be a list of 1 to {MAX_IN_VALUES} values for operator 'in'"
         elif operator is Operator.IN:
             problem = next(filter(None, map(broken_value_rule, value)), None)
         elif value is None and operator in ORDERED:
@@ -125,7 +125,7 @@ class Condition(Input):
 
 
 def _is_in_list(value: Any) -> bool:
-    return isinstance(value, list) and 1 <= len(cast("list[Any]", value)) <= MOST_IN_VALUES
+    return isinstance(value, list) and 1 <= len(cast("list[Any]", value)) <= MAX_IN_VALUES
 
 
 class Query(Input):
@@ -134,13 +134,13 @@ class Query(Input):
     collection: CollectionName
     filters: list[Condition] | None = Field(
         default=None,
-        max_length=MOST_FILTERS,
+        max_length=MAX_FILTERS,
         description="Conditions that must all hold; none means every document.",
     )
     limit: Whole = Field(
         default=DEFAULT_LIMIT,
         ge=1,
-        description=f"How many documents at most; more than {MOST_LIMIT} means {MOST_LIMIT}.",
+        description=f"How many documents at most; more than {MAX_LIMIT} means {MAX_LIMIT}.",
     )
 
 
@@ -169,7 +169,7 @@ async def query_collection(ctx: Context[AppDataWorld], args: Query) -> QueryResu
 
     Use `get_document` when the id is known, and `describe_collection` for field names and types.
     """
-    limit = min(args.limit, MOST_LIMIT)
+    limit = min(args.limit, MAX_LIMIT)
     filters = [Filter(one.field, one.operator, one.value) for one in args.filters or ()]
     documents = await ctx.world.documents.query(args.collection, filters, limit)
     return QueryResult(
@@ -196,8 +196,8 @@ class NewDocument(Input):
         problem = broken_fields_rule(data)
         if not problem and collection:
             problem = _broken_required_rule(data, collections_of(info).by_name[collection])
-        if not problem and len(orjson.dumps(data)) > MOST_DOCUMENT_BYTES:
-            problem = f"must have at most {MOST_DOCUMENT_BYTES} bytes as JSON"
+        if not problem and len(orjson.dumps(data)) > MAX_DOCUMENT_BYTES:
+            problem = f"must have at most {MAX_DOCUMENT_BYTES} bytes as JSON"
         if problem:
             raise PydanticCustomError(TOLD, "data {problem}", {"problem": problem})
         return data

@@ -13,7 +13,7 @@ from toolgate.packs.appdata.world import AppDataWorld
 from toolgate.ports.documents import Fields
 
 ROLE_LEVELS = {"owner": 4, "admin": 3, "moderator": 2, "member": 1}
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 USERS = "users"
 
 family = Family("permissions", APPDATA)
@@ -159,7 +159,7 @@ async def _profile(ctx: Context[AppDataWorld], user_id: str) -> Profile | None:
     record = await ctx.world.documents.get(USERS, user_id)
     if record is None:
         return None
-    below = await ctx.world.documents.query(f"{USERS}/{user_id}/permissions", [], MOST_ENTRIES)
+    below = await ctx.world.documents.query(f"{USERS}/{user_id}/permissions", [], MAX_ENTRIES)
     granted = [_entry({"appId": one.id, **one.fields}) for one in below]
     app_ids = {one.appId for one in granted}
     own = [_entry(one) for one in _objects(record.get("permissions"))]

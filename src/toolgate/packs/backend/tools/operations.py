@@ -26,7 +26,7 @@ VERSION_SCHEMA: dict[str, Any] = {
         {"type": "integer", "enum": [5, 4]},
     ]
 }
-MOST_TEXT = 10_000
+MAX_TEXT = 10_000
 
 
 class Health(Output):
@@ -70,10 +70,10 @@ class UuidRequest(Input):
     """Which UUID."""
 
     name: str | None = Field(
-        default=None, max_length=MOST_TEXT, description="What a version 5 UUID is made from."
+        default=None, max_length=MAX_TEXT, description="What a version 5 UUID is made from."
     )
     input: str | None = Field(
-        default=None, max_length=MOST_TEXT, description="Used if `name` is not given."
+        default=None, max_length=MAX_TEXT, description="Used if `name` is not given."
     )
     version: Annotated[str, BeforeValidator(_version), WithJsonSchema(VERSION_SCHEMA)] = Field(
         default="5",

@@ -15,7 +15,7 @@ from toolgate.packs.content.importing.rows import MODELS
 
 BOM = b"\xef\xbb\xbf"
 FORMS = (".csv", ".jsonl")
-MOST_LINE = 1 << 20
+MAX_LINE = 1 << 20
 MARKS = {
     "relations": {"relation_type"},
     "performance": {"clicks", "impressions"},
@@ -82,10 +82,10 @@ def read(path: Path, progress: Callable[[int], None]) -> Iterator[Line]:
 def _texts(path: Path, progress: Callable[[int], None]) -> Iterator[str]:
     with path.open("rb") as file:
         number = 0
-        while raw := file.readline(MOST_LINE):
+        while raw := file.readline(MAX_LINE):
             number += 1
-            if len(raw) == MOST_LINE:
-                raise BadFile(f"Line {number} is longer than {MOST_LINE:,} bytes.")
+            if len(raw) == MAX_LINE:
+                raise BadFile(f"Line {number} is longer than {MAX_LINE:,} bytes.")
             progress(len(raw))
             yield _decode(raw.removeprefix(BOM) if number == 1 else raw, number)
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from toolgate.packs.content.importing.files import BadFile
-from toolgate.packs.content.importing.rows import MOST_KEY, Key, Url
+from toolgate.packs.content.importing.rows import MAX_KEY, Key, Url
 from toolgate.packs.content.pack import as_timestamp
 from toolgate.packs.content.sql.upserts import Row
 
@@ -56,7 +56,7 @@ def option_values(options: ImportOptions) -> Row:
     if options.page is not None and not _fits(Url, options.page):
         raise BadFile(f"{options.page!r} is no page. Write --page as a whole URL, https://…")
     if options.query is not None and not _fits(Key, options.query):
-        raise BadFile(f"Write --query as text of 1 to {MOST_KEY} characters.")
+        raise BadFile(f"Write --query as text of 1 to {MAX_KEY} characters.")
     values = {
         "query": options.query and options.query.strip(),
         "page_url": options.page and options.page.strip(),

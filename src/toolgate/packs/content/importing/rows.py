@@ -13,9 +13,9 @@ from toolgate.packs.content.pack import Uuid, as_timestamp
 from toolgate.packs.content.store import ClaimType, ConceptKind, Difficulty, EntityType, Status
 from toolgate.packs.content.vocabulary import RELATION_TYPES
 
-MOST_KEY = 1000
-MOST_COUNT = 2**31 - 1
-MOST_DIGITS = 100
+MAX_KEY = 1000
+MAX_COUNT = 2**31 - 1
+MAX_DIGITS = 100
 OTHER_ENDS = {"distribution": "distributionEvent", "source": "sourceItem"}
 
 
@@ -69,10 +69,10 @@ def _finite(value: object) -> object:
 
 def _count(value: object) -> object:
     # The rule itself: the parser says of such numbers only that it cannot read them.
-    if isinstance(value, str) and len(value) > MOST_DIGITS:
-        raise _rule_error(f"must be a whole number up to {MOST_COUNT}")
-    if isinstance(value, float) and value > MOST_COUNT:
-        raise _rule_error(f"must be less than or equal to {MOST_COUNT}")
+    if isinstance(value, str) and len(value) > MAX_DIGITS:
+        raise _rule_error(f"must be a whole number up to {MAX_COUNT}")
+    if isinstance(value, float) and value > MAX_COUNT:
+        raise _rule_error(f"must be less than or equal to {MAX_COUNT}")
     return _finite(value)
 
 
@@ -94,10 +94,10 @@ def _relation_type(value: str) -> str:
 
 
 Words = Annotated[str, AfterValidator(_storable)]
-Key = Annotated[Words, Field(max_length=MOST_KEY)]
+Key = Annotated[Words, Field(max_length=MAX_KEY)]
 Url = Annotated[Key, AfterValidator(_url)]
 Moment = Annotated[str, AfterValidator(_moment)]
-Count = Annotated[int, BeforeValidator(_count), Field(ge=0, le=MOST_COUNT)]
+Count = Annotated[int, BeforeValidator(_count), Field(ge=0, le=MAX_COUNT)]
 Finite = Field(allow_inf_nan=False)
 
 

@@ -10,7 +10,7 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Output, Route, StoredOutput
-from toolgate.packs.content.pack import CONTENT, MOST_TEXT
+from toolgate.packs.content.pack import CONTENT, MAX_TEXT
 from toolgate.packs.content.store import RELATION_TYPES
 from toolgate.packs.content.tools.entities import NO_ENTITY, Entity, EntityRef
 from toolgate.packs.content.world import ContentWorld
@@ -50,7 +50,7 @@ class GraphRef(EntityRef):
     )
     relationshipTypes: Annotated[str, AfterValidator(_known_types)] = Field(
         default="",
-        max_length=MOST_TEXT,
+        max_length=MAX_TEXT,
         description="Only these types, comma-separated; all if omitted: "
         + ", ".join(RELATION_TYPES)
         + ".",

@@ -16,7 +16,7 @@ from toolgate.gate.errors import InvalidArguments, Problem, TooLarge
 from toolgate.ports.blobs import BlobDigest, Blobs, Data
 
 FIELD = "content_bytes_base64"
-MOST_BYTES = 10 * 1024 * 1024
+MAX_BYTES = 10 * 1024 * 1024
 LONG_TEXT = 256 * 1024
 """Characters from which on a text is decoded in a thread; with fewer, that would take longer."""
 PIECE = 1024 * 1024
@@ -37,7 +37,7 @@ class Damaged(Exception):
     """What is stored is not what was stored."""
 
 
-async def decoded(text: str, most: int = MOST_BYTES) -> Content:
+async def decoded(text: str, most: int = MAX_BYTES) -> Content:
     """The bytes of a text in base64: the standard alphabet, padding, and nothing else."""
     if len(text) % GROUP:
         _refuse(text, "its length must be a multiple of four: add the padding (=)")

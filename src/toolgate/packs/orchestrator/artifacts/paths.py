@@ -13,7 +13,7 @@ from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.packs.orchestrator.pack import WithoutSecret
 from toolgate.packs.orchestrator.unseen_text import FILLERS, unseen_in
 
-MOST_BYTES = 1024
+MAX_BYTES = 1024
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 AFTER_SURROGATES, BEFORE_SURROGATES = 0xE000, 0xD7FF
 LAST = 0x10FFFF
@@ -58,8 +58,8 @@ def new_path_problem(path: str) -> str | None:
 def _text_problem(text: str) -> str | None:
     if CONTROL.search(text):
         return "must not have control characters such as NUL or a line end"
-    if len(text.encode()) > MOST_BYTES:
-        return f"must have at most {MOST_BYTES} bytes as UTF-8"
+    if len(text.encode()) > MAX_BYTES:
+        return f"must have at most {MAX_BYTES} bytes as UTF-8"
     return None
 
 
@@ -82,12 +82,12 @@ def _checked(value: str, info: ValidationInfo, problem: str | None) -> str:
     return value
 
 
-PATH_SCHEMA = WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MOST_BYTES})
+PATH_SCHEMA = WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_BYTES})
 Path = Annotated[str, Field(min_length=1), AfterValidator(_path), PATH_SCHEMA]
 NewPath = Annotated[str, Field(min_length=1), AfterValidator(_new_path), WithoutSecret, PATH_SCHEMA]
 """Stricter than what is read: what an older version stored stays within reach."""
 Prefix = Annotated[
-    str, AfterValidator(_prefix), WithJsonSchema({"type": "string", "maxLength": MOST_BYTES})
+    str, AfterValidator(_prefix), WithJsonSchema({"type": "string", "maxLength": MAX_BYTES})
 ]
 
 

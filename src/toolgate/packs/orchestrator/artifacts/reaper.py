@@ -26,7 +26,7 @@ PAUSE_SECONDS = 0.05
 """After each page, so that a sweep is never in the way."""
 SETTLE_SECONDS = 15.0
 """How long a replaced blob stays for those who are reading it."""
-MOST_REPLACED = 10_000
+MAX_REPLACED = 10_000
 """Blobs that are remembered as replaced; a sweep finds the others."""
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Reaper:
         self._folder = folder
         """Only blobs below it are looked at."""
         self._clock = clock
-        self._replaced: deque[tuple[float, str]] = deque(maxlen=MOST_REPLACED)
+        self._replaced: deque[tuple[float, str]] = deque(maxlen=MAX_REPLACED)
         self._log = ThrottledLog(logger)
 
     def remove_later(self, blob: str) -> None:

@@ -9,7 +9,7 @@ import orjson
 
 from toolgate.gate.tool import Tool
 
-MOST_BYTES = 64 * 1024
+MAX_BYTES = 64 * 1024
 OVERVIEW = "overview"
 AnyTool = Tool[Any, Any, Any]
 NEEDS = {
@@ -97,9 +97,9 @@ def group_page(space: str, tools: Sequence[AnyTool]) -> str:
 def bounded(text: str) -> str:
     """The text, cut between characters where it is too long."""
     whole = text.encode()
-    if len(whole) <= MOST_BYTES:
+    if len(whole) <= MAX_BYTES:
         return text
-    return whole[: MOST_BYTES - len(CUT.encode())].decode(errors="ignore") + CUT
+    return whole[: MAX_BYTES - len(CUT.encode())].decode(errors="ignore") + CUT
 
 
 def _names(space: str, tools: Sequence[AnyTool]) -> str:

@@ -24,9 +24,9 @@ from toolgate.packs.orchestrator.skills.plain_text import (
 )
 from toolgate.packs.orchestrator.unseen_text import shown
 
-MOST_SHOWN = 200
-MOST_BEFORE = 160
-MOST_AFTER_NAME = 500
+MAX_SHOWN = 200
+MAX_BEFORE = 160
+MAX_AFTER_NAME = 500
 """Of a text, as far as it goes on from its name."""
 
 OF_LINES: list[tuple[Category, re.Pattern[str]]] = [
@@ -101,7 +101,7 @@ class ContentAudit:
 
     def examine_both(self, name: str, content: str) -> Finding | None:
         """What only the two together say: a text that goes on from its name."""
-        both = f"{name}\n{content[:MOST_AFTER_NAME]}"
+        both = f"{name}\n{content[:MAX_AFTER_NAME]}"
         found = self._read(both)
         return None if found is None else _told(both, found)
 
@@ -131,7 +131,7 @@ class ContentAudit:
 
 def _told(text: str, found: _Found) -> Finding:
     start, end = found.span
-    literal = shown(text[start : min(end, start + MOST_SHOWN)]).strip()
+    literal = shown(text[start : min(end, start + MAX_SHOWN)]).strip()
     return Finding(found.category, literal, text.count("\n", 0, start) + 1)
 
 
@@ -146,7 +146,7 @@ def _line_in(text: str) -> _Found | None:
 
 def _is_spoken_of(text: str, start: int, end: int) -> bool:
     """Whether the phrase is forbidden there, or quoted as an example, rather than meant."""
-    before = text[max(0, start - MOST_BEFORE) : start]
+    before = text[max(0, start - MAX_BEFORE) : start]
     unmarked = MARKS.sub("", TAG.sub("", before))
     if negation := NEGATION.search(unmarked):
         if SECOND_NEGATION.search(unmarked, 0, negation.start()):

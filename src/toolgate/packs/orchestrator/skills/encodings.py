@@ -15,7 +15,7 @@ ENCODED_LINE = re.compile(r"[A-Za-z0-9+/_-]{4,}+={0,2}")
 ENCODED_END = re.compile(r"[A-Za-z0-9+/_-]{1,3}={0,2}")
 HEXADECIMAL = re.compile(r"(?<![0-9a-fA-F])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,:]?){16,}+")
 HEX_DIGITS = re.compile(r"(?:0x|\\x)?([0-9a-fA-F]{2})")
-MOST_LAYERS = 3
+MAX_LAYERS = 3
 READABLE = 0.9
 LEAST_NULS = 0.3
 """Of the bytes of a text in UTF-16 that is of Latin letters."""
@@ -50,7 +50,7 @@ class Decoded:
 def decoded(text: str) -> Iterator[Decoded]:
     """What is readable, layer by layer; of inner layers, where the outermost stands."""
     layer = Decoded.of(_readable(text))
-    for _ in range(MOST_LAYERS):
+    for _ in range(MAX_LAYERS):
         if not layer.text:
             return
         yield layer

@@ -7,7 +7,7 @@ from toolgate.packs.orchestrator.skills.markdown import Comment, parsed
 from toolgate.packs.orchestrator.skills.plain_text import Span, without_entities
 from toolgate.packs.orchestrator.unseen_text import hidden_characters_at
 
-MOST_DIRECTIVE = 200
+MAX_DIRECTIVE = 200
 DIRECTIVE = re.compile(
     r"(?:/? ?(?:omit (?:in|from) toc|prettier-ignore(?:-(?:start|end))?|"
     r"markdownlint-[\w-]+(?: MD\d+)*|cspell: ?(?:disable|enable)(?:-[\w-]+)?|"
@@ -25,7 +25,7 @@ REFERENCE = re.compile(
 )
 """A link that leads nowhere, whose title is the comment: `[//]: # (text)`."""
 TAG_START = re.compile(r"<\w")
-MOST_TAG = 2000
+MAX_TAG = 2000
 QUOTED = re.compile(r"\"[^\"]*+\"|'[^']*+'")
 HIDING_STYLE = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+hidden|font-size\s*+:\s*+0*\.?0*(?![.\d])(?<=0)|"
@@ -60,11 +60,11 @@ def hidden_in(text: str) -> Span | None:
 def _is_directive(comment: Comment) -> bool:
     if comment.opening == "<!--":
         return _is_label(comment.content)
-    return DECLARATION.fullmatch(comment.content.strip()[:MOST_DIRECTIVE]) is not None
+    return DECLARATION.fullmatch(comment.content.strip()[:MAX_DIRECTIVE]) is not None
 
 
 def _is_label(comment: str) -> bool:
-    return len(comment) <= MOST_DIRECTIVE and DIRECTIVE.fullmatch(comment.strip()) is not None
+    return len(comment) <= MAX_DIRECTIVE and DIRECTIVE.fullmatch(comment.strip()) is not None
 
 
 def _hiding_tags(prose: str) -> Iterator[Span]:
@@ -86,8 +86,8 @@ def _tag_end(prose: str, start: int, position: int) -> int:
     bare = QUOTED.sub("", prose[start:position])
     for mark in "\"'":
         if mark in bare:
-            closed = prose.find(mark, position, position + MOST_TAG)
-            end = prose.find(">", closed, closed + MOST_TAG) if closed >= 0 else -1
+            closed = prose.find(mark, position, position + MAX_TAG)
+            end = prose.find(">", closed, closed + MAX_TAG) if closed >= 0 else -1
             return end + 1 if end >= 0 else position
     return position
 

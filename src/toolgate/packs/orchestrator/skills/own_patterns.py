@@ -8,8 +8,8 @@ import importlib
 import re
 from typing import Any
 
-MOST_WAYS = 100
-MOST_CHARACTERS = 200
+MAX_WAYS = 100
+MAX_CHARACTERS = 200
 SINGLE = frozenset({"LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "GROUPREF"})
 
 
@@ -19,10 +19,10 @@ def problem_of(pattern: str) -> str | None:
         re.compile(pattern, re.IGNORECASE)
     except re.error as problem:
         return f"it is no regular expression: {problem}"
-    if ways_of(pattern) > MOST_WAYS:
+    if ways_of(pattern) > MAX_WAYS:
         return (
             "a text could make it slow. Give repetitions an upper bound, such as {0,20} for * and "
-            f"{{1,20}} for +, use few of them, and match {MOST_CHARACTERS} characters at most. "
+            f"{{1,20}} for +, use few of them, and match {MAX_CHARACTERS} characters at most. "
             "White space in the text is already a single space"
         )
     return None
@@ -37,7 +37,7 @@ def ways_of(pattern: str) -> float:
 
 def _ways(parsed: Any) -> float:
     """In how many ways a parsed pattern can match from one place, at most."""
-    if parsed.getwidth()[1] > MOST_CHARACTERS:
+    if parsed.getwidth()[1] > MAX_CHARACTERS:
         return float("inf")
     ways: float = 1
     for operation, argument in parsed:
@@ -61,6 +61,6 @@ def _ways_of(operation: str, argument: Any) -> float:
 
 
 def _repeated(least: int, most: int, ways: float) -> float:
-    if most > MOST_CHARACTERS or ways > MOST_WAYS:
+    if most > MAX_CHARACTERS or ways > MAX_WAYS:
         return float("inf")
-    return sum(min(ways**count, MOST_WAYS + 1) for count in range(least, most + 1))
+    return sum(min(ways**count, MAX_WAYS + 1) for count in range(least, most + 1))

@@ -14,7 +14,7 @@ FIRST_SECONDS = 10.0
 EVERY_SECONDS = 3600.0
 AT_ONCE = 100
 """Versions that one transaction forgets: others write between two."""
-MOST_ROUNDS = 100
+MAX_ROUNDS = 100
 """Transactions of one sweep; the next goes on."""
 PAUSE_SECONDS = 0.05
 
@@ -49,7 +49,7 @@ class VersionRetention:
         """Forget what is due, as far as one sweep goes; how many versions it were."""
         before = (self._clock() - timedelta(days=KEPT_DAYS)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         total = 0
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             number = await self._skills.forget_deleted(before, AT_ONCE)
             total += number
             if number < AT_ONCE:

@@ -16,14 +16,14 @@ SYSTEM_SKILL = "00000000-0000-4000-8000-000000000001"
 BY_OPERATOR = "quarantined_by_operator"
 """The category of a quarantine that an operator decided on, and only an operator lifts."""
 
-MOST_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
+MAX_SKILLS, KEPT_VERSIONS, KEPT_OF_DELETED = 500, 20, 5
 """Skills of a scope; versions of a skill, and of one that was deleted."""
 KEPT_OF_SCOPE = 1024 * 1024
 """Characters of deleted skills' versions that are kept of a scope; the oldest go first."""
 SHARED_SCOPES = ("group", "project")
 """Where one user has at most half of the skills: others need room too."""
 QUOTA = (
-    f"A user, group or project, and everybody together, has at most {MOST_SKILLS} skills; one user "
+    f"A user, group or project, and everybody together, has at most {MAX_SKILLS} skills; one user "
     "at most half of those of a group or project."
 )
 KEPT_DAYS = 30

@@ -26,9 +26,9 @@ from toolgate.packs.orchestrator.sql.tables import access_rules, bindings, membe
 
 SOURCE = "orchestrator.access_rules"
 """Whose changes these are, in the gate's table of switches."""
-MOST_CALLERS = 10_000
+MAX_CALLERS = 10_000
 """Whose rules are kept in memory."""
-MOST_ABOUT_PROJECTS = 500
+MAX_ABOUT_PROJECTS = 500
 """Rules about a caller's projects that are looked at one by one."""
 NO_CONDITIONS = ("null", "{}")
 
@@ -70,7 +70,7 @@ class SqlAccessRules:
         if rules is None:
             rows = await self._database.read(lambda one: _rows(one, subjects))
             rules = sorted((rule_of(row) for row in rows), key=lambda rule: rule.rank)
-            if len(known.about) >= MOST_CALLERS:
+            if len(known.about) >= MAX_CALLERS:
                 known.about.clear()
             known.about[subjects] = rules
         return rules
@@ -80,9 +80,9 @@ class SqlAccessRules:
         known = self._known.about_projects
         if viewer not in known:
             rows = await self._database.read(lambda one: _rows_about_projects(one, viewer))
-            if len(known) >= MOST_CALLERS:
+            if len(known) >= MAX_CALLERS:
                 known.clear()
-            many = len(rows) > MOST_ABOUT_PROJECTS
+            many = len(rows) > MAX_ABOUT_PROJECTS
             known[viewer] = None if many else [rule_of(row) for row in rows]
         return known[viewer]
 
@@ -97,7 +97,7 @@ class SqlAccessRules:
         found = known.get(user_id)
         if found is None:
             found = await self._database.read(lambda one: _memberships(one, user_id), quick=True)
-            if len(known) >= MOST_CALLERS:
+            if len(known) >= MAX_CALLERS:
                 known.clear()
             known[user_id] = found
         return found
@@ -144,7 +144,7 @@ def _rows_about_projects(connection: Connection, viewer: Viewer) -> Sequence[Any
         columns.subject_id.in_(own),
         or_(columns.effect == "deny", conditional),
     )
-    return connection.execute(wanted.limit(MOST_ABOUT_PROJECTS + 1)).mappings().all()
+    return connection.execute(wanted.limit(MAX_ABOUT_PROJECTS + 1)).mappings().all()
 
 
 def _memberships(connection: Connection, user_id: str) -> Memberships:

@@ -17,7 +17,7 @@ from toolgate.packs.orchestrator.sql.reach import reached_tasks
 from toolgate.packs.orchestrator.sql.tables import members, preferences, tasks
 from toolgate.packs.orchestrator.vocabulary import RESERVED_PREFERENCES, STRENGTH
 
-MOST_EFFECTIVE_BYTES = 3840 * 1024
+MAX_EFFECTIVE_BYTES = 3840 * 1024
 """Of all the values that win, with their keys: an answer of 4 MiB has room for them."""
 FIRST_SERVED = {"system": 1, "user": 2, "project": 3, "task": 4, "group": 5}
 """Who gets room first. All but groups have room for what a scope may hold, and groups add up."""
@@ -46,7 +46,7 @@ def layers_of(viewer: Viewer, task_id: str, *, sources: bool) -> "Select[*tuple[
     stored = ("value", "value_type", "version", "updated_at", "updated_by")
     return select(
         *(listed.c[name] for name in names), *(columns[name] for name in stored)
-    ).select_from(listed.outerjoin(preferences, and_(same, listed.c.used <= MOST_EFFECTIVE_BYTES)))
+    ).select_from(listed.outerjoin(preferences, and_(same, listed.c.used <= MAX_EFFECTIVE_BYTES)))
 
 
 def read_layers(rows: Sequence[Any]) -> Layers:

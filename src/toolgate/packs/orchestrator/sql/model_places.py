@@ -6,8 +6,8 @@ import orjson
 from sqlalchemy import Connection, Label, ScalarSelect, Select, Text, cast, func, select
 
 from toolgate.packs.orchestrator.models import (
-    MOST_COUNTED_NODES,
-    MOST_LISTED_NODES,
+    MAX_COUNTED_NODES,
+    MAX_LISTED_NODES,
     NOWHERE,
     Placement,
 )
@@ -36,9 +36,9 @@ def places_of(name: Any, oldest: str) -> "Select[*tuple[Any, ...]]":
 def first_places(connection: Connection, oldest: str) -> "ScalarSelect[str]":
     """A column of `models`: a JSON array of places, each with how many were found."""
     found = places_of(models.c.name, oldest).correlate(models)
-    found = found.order_by(availability.c.node_id).limit(MOST_COUNTED_NODES).subquery()
+    found = found.order_by(availability.c.node_id).limit(MAX_COUNTED_NODES).subquery()
     listed = select(found, func.count().over().label(TOTAL))
-    listed = listed.order_by(found.c.node_slug, found.c.version).limit(MOST_LISTED_NODES)
+    listed = listed.order_by(found.c.node_slug, found.c.version).limit(MAX_LISTED_NODES)
     each = listed.subquery()
     columns = [each.c[one] for one in (*SHOWN, TOTAL)]
     if connection.dialect.name == "postgresql":

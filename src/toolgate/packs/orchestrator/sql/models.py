@@ -12,9 +12,9 @@ from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.models import (
-    MOST_ARTIFACTS,
-    MOST_NODES,
-    MOST_VERSIONS,
+    MAX_ARTIFACTS,
+    MAX_NODES,
+    MAX_VERSIONS,
     NOWHERE,
     ModelPage,
     NewArtifact,
@@ -156,7 +156,7 @@ class SqlModels:
             known = connection.scalars(own).all()
             if version in known:
                 raise Conflict(f"The model has a version {version!r} already. Remove it first.")
-            _refuse_more("A model", "versions", len(known), MOST_VERSIONS)
+            _refuse_more("A model", "versions", len(known), MAX_VERSIONS)
             connection.execute(insert(model_versions), row)
             return row
 
@@ -200,7 +200,7 @@ class SqlModels:
                 return None
             own = (model_artifacts.c.model_id == model_id, model_artifacts.c.version == version)
             many = connection.scalar(select(func.count()).where(*own)) or 0
-            _refuse_more("A version", "artifacts", many, MOST_ARTIFACTS)
+            _refuse_more("A version", "artifacts", many, MAX_ARTIFACTS)
             connection.execute(insert(model_artifacts), row)
             return row
 
@@ -210,7 +210,7 @@ class SqlModels:
         """Where a model is now: on nodes that are active, in one statement."""
         found = places_of(name, self._liveness.oldest())
         found = found.add_columns(func.count().over().label(TOTAL))
-        found = found.order_by(nodes.c.slug, availability.c.version).limit(MOST_NODES)
+        found = found.order_by(nodes.c.slug, availability.c.version).limit(MAX_NODES)
         rows = every(connection, found)
         return Placement(rows, rows[0][TOTAL]) if rows else NOWHERE
 

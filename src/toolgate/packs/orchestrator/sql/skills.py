@@ -35,7 +35,7 @@ from toolgate.packs.orchestrator.skills.store import (
     KEPT_OF_DELETED,
     KEPT_OF_SCOPE,
     KEPT_VERSIONS,
-    MOST_SKILLS,
+    MAX_SKILLS,
     SHARED_SCOPES,
     NewSkill,
     SkillChange,
@@ -258,13 +258,13 @@ def _check_room(connection: Connection, new: Row) -> None:
     own = case((skills.c.owner_id == new["owner_id"], 1), else_=0)
     counted = select(func.count(), func.coalesce(func.sum(own), 0)).select_from(skills)
     held, own_held = connection.execute(counted.where(*inside)).one()
-    if held >= MOST_SKILLS:
+    if held >= MAX_SKILLS:
         raise QuotaExceeded(
-            f"This scope has {held} skills, and may have {MOST_SKILLS}. Delete some first."
+            f"This scope has {held} skills, and may have {MAX_SKILLS}. Delete some first."
         )
-    if scope in SHARED_SCOPES and own_held >= MOST_SKILLS // 2:
+    if scope in SHARED_SCOPES and own_held >= MAX_SKILLS // 2:
         raise QuotaExceeded(
-            f"Others share this scope, so one user has at most half of its {MOST_SKILLS} skills, "
+            f"Others share this scope, so one user has at most half of its {MAX_SKILLS} skills, "
             f"and {own_held} are this user's. Delete some of them first."
         )
 

@@ -15,7 +15,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.artifacts.content import (
-    MOST_BYTES,
+    MAX_BYTES,
     Damaged,
     StoredContent,
     decoded,
@@ -43,7 +43,7 @@ Ctx = Context[OrchestratorWorld]
 NO_TASK, NO_ARTIFACT = "Task not found", "Artifact not found"
 NO_JOB = "The task has no such job."
 LISTING = "artifact.list"
-BODY_BYTES = MOST_BYTES * 7 // 5
+BODY_BYTES = MAX_BYTES * 7 // 5
 """An artifact as base64, and room for the other arguments."""
 READ_ONCE = 512 * 1024
 """Bytes of an artifact that is in memory while it is sent; a larger one is read in pieces."""
@@ -97,7 +97,7 @@ class Written(OfTask):
 
     path: NewPath = Field(description=PATH)
     content_bytes_base64: str = Field(
-        description=f"The bytes, at most {MOST_BYTES // 1024**2} MiB, in base64: with padding, "
+        description=f"The bytes, at most {MAX_BYTES // 1024**2} MiB, in base64: with padding, "
         "without spaces.",
         json_schema_extra={"contentEncoding": "base64"},
     )

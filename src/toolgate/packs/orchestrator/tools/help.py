@@ -11,13 +11,13 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.access import viewer_of
 from toolgate.packs.orchestrator.help.pages import OVERVIEW, page_at, page_of, topics
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, TaskId
+from toolgate.packs.orchestrator.pack import MAX_ID, ORCHESTRATOR, TaskId
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 family = Family("help", ORCHESTRATOR)
 
 NO_TASK = "Task not found"
-Text = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
 
 
 class Question(Input):

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, JsonValue, ValidationInfo
 
 from toolgate.gate.errors import InvalidArguments, Problem, TooLarge
 
-MOST_BYTES = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 
 
 def size_of(field: str, value: Any) -> int:
@@ -22,9 +22,9 @@ def size_of(field: str, value: Any) -> int:
 def _check(value: Any, info: ValidationInfo) -> Any:
     field = info.field_name or "arguments"
     size = size_of(field, value)
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise TooLarge(
-            f"{field} has {size} bytes as JSON; at most {MOST_BYTES} are stored. Send less."
+            f"{field} has {size} bytes as JSON; at most {MAX_BYTES} are stored. Send less."
         )
     return value
 

@@ -11,9 +11,9 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.models import (
-    MOST_COUNTED_NODES,
-    MOST_LISTED_NODES,
-    MOST_NODES,
+    MAX_COUNTED_NODES,
+    MAX_LISTED_NODES,
+    MAX_NODES,
     NOWHERE,
     Placement,
     WholeModel,
@@ -65,12 +65,11 @@ class ModelInfo(ModelRecord):
     """A model, and where it is now."""
 
     availability: list[OnNode] = Field(
-        description=f"Where it is now, by node: at most {MOST_LISTED_NODES} in a list, "
-        f"{MOST_NODES} of a single model."
+        description=f"Where it is now, by node: at most {MAX_LISTED_NODES} in a list, "
+        f"{MAX_NODES} of a single model."
     )
     availability_total: int = Field(
-        description="In how many places it is; in a list, at most "
-        f"{MOST_COUNTED_NODES} are counted."
+        description=f"In how many places it is; in a list, at most {MAX_COUNTED_NODES} are counted."
     )
 
 

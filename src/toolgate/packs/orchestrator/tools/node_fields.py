@@ -16,12 +16,12 @@ from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.secret_values import secret_in, texts_in
 from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.unseen_text import LAYOUT, unseen_in
-from toolgate.packs.orchestrator.urls import MOST_CHARACTERS, without_credentials
+from toolgate.packs.orchestrator.urls import MAX_CHARACTERS, without_credentials
 from toolgate.packs.orchestrator.vocabulary import AckStatus, NodeStatus
 
 NOT_FOUND = "Node not found"
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-MOST_METADATA_BYTES = 16 * 1024
+MAX_METADATA_BYTES = 16 * 1024
 
 
 def _slug(value: str, info: ValidationInfo) -> str:
@@ -56,7 +56,7 @@ def _web_url(value: str, info: ValidationInfo) -> str:
 
 NewSlug = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(_slug)]
 Slug = Annotated[str, Field(min_length=1, max_length=256)]
-Url = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(_url)]
+Url = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(_url)]
 WebUrl = Annotated[Url, AfterValidator(_web_url)]
 JsonObject = dict[str, JsonValue]
 

@@ -14,7 +14,7 @@ from toolgate.packs.orchestrator.access import check_within_bound, viewer_of
 from toolgate.packs.orchestrator.effective import effective_of
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, NextCursor, ScopeId, TaskId
 from toolgate.packs.orchestrator.records import (
-    MOST_PREFERENCE_BYTES,
+    MAX_PREFERENCE_BYTES,
     PREFERENCE_QUOTA,
     SHARE,
     Place,
@@ -73,7 +73,7 @@ class NewPreference(KeyedValue, ByKey):
 
     value: Value = Field(
         description="The value, of the type that value_type names, at most "
-        f"{MOST_PREFERENCE_BYTES // 1024} KiB as JSON; null hides weaker scopes'. A scope holds "
+        f"{MAX_PREFERENCE_BYTES // 1024} KiB as JSON; null hides weaker scopes'. A scope holds "
         f"{PREFERENCE_QUOTA.words('preferences')}; {SHARE}, but of a user's own scope all."
     )
 
@@ -373,7 +373,7 @@ async def _check(ctx: Ctx, args: NewPreference) -> None:
             "change nothing. Use db.system_setting.create or db.system_setting.update"
         )
         raise InvalidArguments([Problem("key", "value", message)])
-    most = MOST_PREFERENCE_BYTES
+    most = MAX_PREFERENCE_BYTES
     await check_value(
         ctx.principal.id, args.key, args.value, args.value_type, nullable=True, most_bytes=most
     )

@@ -11,7 +11,7 @@ from toolgate.gate.errors import NotFound
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.orchestrator.access import viewer_of
-from toolgate.packs.orchestrator.pack import MOST_ID, ORCHESTRATOR, NextCursor, Paged, ProjectId
+from toolgate.packs.orchestrator.pack import MAX_ID, ORCHESTRATOR, NextCursor, Paged, ProjectId
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.denied_projects import find_denied
 from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
@@ -23,7 +23,7 @@ Ctx = Context[OrchestratorWorld]
 NOT_FOUND = "Project not found"
 LISTING = "db.project.list"
 READING = ("db.project.get", LISTING)
-Text = Annotated[str, Field(min_length=1, max_length=MOST_ID)]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_ID)]
 
 
 class Which(Input):

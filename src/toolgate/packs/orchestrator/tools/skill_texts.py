@@ -12,7 +12,7 @@ from toolgate.packs.orchestrator.skills.content_audit import ContentAudit, Findi
 from toolgate.packs.orchestrator.skills.text_digests import text_digest
 from toolgate.packs.orchestrator.unseen_text import is_blank
 
-MOST_BYTES = 256 * 1024
+MAX_BYTES = 256 * 1024
 Noted = dict[str, Any]
 """A category, the text that is why, and where it stands: its field, and the line of a content."""
 
@@ -86,8 +86,8 @@ def refusal(found: Mapping[str, Any], words: str) -> PolicyViolation:
 def _check_size(content: str) -> None:
     """Before anything else: how long all the rest takes depends on it."""
     size = len(content.encode())
-    if size > MOST_BYTES:
-        raise TooLarge(f"content has {size} bytes; at most {MOST_BYTES} are kept. Send less.")
+    if size > MAX_BYTES:
+        raise TooLarge(f"content has {size} bytes; at most {MAX_BYTES} are kept. Send less.")
 
 
 def _refuse(rule: str, message: str) -> None:

@@ -42,7 +42,7 @@ from toolgate.packs.orchestrator.tools.skill_quarantine import (
     refused_texts,
     shown_name,
 )
-from toolgate.packs.orchestrator.tools.skill_texts import MOST_BYTES, check_texts
+from toolgate.packs.orchestrator.tools.skill_texts import MAX_BYTES, check_texts
 from toolgate.packs.orchestrator.vocabulary import SkillScope
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -83,7 +83,7 @@ def _check_scope_id(scope: SkillScope | None, scope_id: str | None) -> None:
 class Written(ForTaskOwner):
     """A skill to be stored."""
 
-    content: Content = Field(description=f"The text, Markdown, at most {MOST_BYTES // 1024} KiB.")
+    content: Content = Field(description=f"The text, Markdown, at most {MAX_BYTES // 1024} KiB.")
     name: Name = Field(default="Untitled skill", description="Its name.")
     scope: SkillScope = Field(default="user", description="Who reads it.")
     scope_id: ScopeId | None = Field(

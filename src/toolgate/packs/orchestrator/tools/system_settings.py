@@ -22,7 +22,7 @@ from toolgate.packs.orchestrator.steering import (
 )
 from toolgate.packs.orchestrator.tools.pages import key_before, next_cursor
 from toolgate.packs.orchestrator.tools.values import (
-    MOST_VALUE_BYTES,
+    MAX_VALUE_BYTES,
     ByPrefix,
     Deleted,
     Expected,
@@ -63,7 +63,7 @@ class NewSetting(KeyedValue, ByKey):
 
     value: Value = Field(
         description="The value, of the type that value_type names, at most "
-        f"{MOST_VALUE_BYTES // 1024} KiB as JSON. There are {SETTING_QUOTA.words('settings')}; "
+        f"{MAX_VALUE_BYTES // 1024} KiB as JSON. There are {SETTING_QUOTA.words('settings')}; "
         f"{SHARE}."
     )
 

@@ -20,8 +20,8 @@ from toolgate.packs.orchestrator.tools.json_values import size_of
 from toolgate.packs.orchestrator.tools.kept_values import check_characters
 from toolgate.packs.orchestrator.vocabulary import ValueType, is_reserved
 
-MOST_KEY = 256
-MOST_VALUE_BYTES = 1024 * 1024
+MAX_KEY = 256
+MAX_VALUE_BYTES = 1024 * 1024
 KEY = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 PREFIX = re.compile(r"[a-z0-9_.-]*")
 
@@ -58,10 +58,10 @@ def _setting_prefix(value: str, info: ValidationInfo) -> str:
     return value if tool != value and NAME.fullmatch(tool) else _prefix(value, info)
 
 
-Key = Annotated[str, Field(min_length=1, max_length=MOST_KEY), AfterValidator(_key)]
-KeyPrefix = Annotated[str, Field(max_length=MOST_KEY), AfterValidator(_prefix)]
-SettingKey = Annotated[str, Field(min_length=1, max_length=MOST_KEY), AfterValidator(_setting_key)]
-SettingPrefix = Annotated[str, Field(max_length=MOST_KEY), AfterValidator(_setting_prefix)]
+Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY), AfterValidator(_key)]
+KeyPrefix = Annotated[str, Field(max_length=MAX_KEY), AfterValidator(_prefix)]
+SettingKey = Annotated[str, Field(min_length=1, max_length=MAX_KEY), AfterValidator(_setting_key)]
+SettingPrefix = Annotated[str, Field(max_length=MAX_KEY), AfterValidator(_setting_prefix)]
 Version = Annotated[int, Between(1, 2**53)]
 Value = JsonValue
 
@@ -133,7 +133,7 @@ async def check_value(
     value_type: ValueType,
     *,
     nullable: bool,
-    most_bytes: int = MOST_VALUE_BYTES,
+    most_bytes: int = MAX_VALUE_BYTES,
 ) -> None:
     """Raise where a value is not of its type, too large, a secret, or holds what nobody sees."""
     if not (nullable and value is None) and not fits(value, value_type):

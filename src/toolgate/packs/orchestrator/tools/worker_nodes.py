@@ -20,7 +20,7 @@ from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.secret_values import redacted
 from toolgate.packs.orchestrator.tools.node_fields import (
-    MOST_METADATA_BYTES,
+    MAX_METADATA_BYTES,
     NOT_FOUND,
     SLUG,
     JsonObject,
@@ -37,9 +37,9 @@ from toolgate.packs.orchestrator.world import OrchestratorWorld
 family = Family("worker_nodes", ORCHESTRATOR)
 
 Ctx = Context[OrchestratorWorld]
-MOST_SNAPSHOT_BYTES = 256 * 1024
-MOST_AVAILABLE = 1000
-MOST_ERROR = 2000
+MAX_SNAPSHOT_BYTES = 256 * 1024
+MAX_AVAILABLE = 1000
+MAX_ERROR = 2000
 VERSION_CHARACTERS = 26
 """Of a ULID."""
 EXAMPLE = {"node_slug": "worker-01"}
@@ -103,10 +103,10 @@ class Report(Self):
         description="What the node can do: cores, memory, runtime; at most 256 KiB of JSON."
     )
     images: list[Image] = Field(
-        default=[], max_length=MOST_AVAILABLE, description="Every image, at most 1000."
+        default=[], max_length=MAX_AVAILABLE, description="Every image, at most 1000."
     )
     models: list[Model] = Field(
-        default=[], max_length=MOST_AVAILABLE, description="Every model, at most 1000."
+        default=[], max_length=MAX_AVAILABLE, description="Every model, at most 1000."
     )
 
 
@@ -115,7 +115,7 @@ class Acknowledgement(Self):
 
     config_version: ConfigVersion = Field(description="The version that was fetched.")
     status: AckStatus = Field(description="Whether it is in use now.")
-    error: Annotated[str, Field(max_length=MOST_ERROR)] | None = Field(
+    error: Annotated[str, Field(max_length=MAX_ERROR)] | None = Field(
         default=None, description="What went wrong; secrets in it are not kept."
     )
 
@@ -153,7 +153,7 @@ async def register(ctx: Ctx, args: Registration) -> Standing:
 
     An operator made the node and its key before.
     """
-    await check_object(ctx.principal.id, "metadata", args.metadata, MOST_METADATA_BYTES)
+    await check_object(ctx.principal.id, "metadata", args.metadata, MAX_METADATA_BYTES)
     _check_name(ctx, args.display_name)
     change = NodeChange(
         display_name=args.display_name,
@@ -193,7 +193,7 @@ async def report(ctx: Ctx, args: Report) -> Standing:
 
     What is left out of a list is no longer there.
     """
-    await check_object(ctx.principal.id, "capabilities", args.capabilities, MOST_SNAPSHOT_BYTES)
+    await check_object(ctx.principal.id, "capabilities", args.capabilities, MAX_SNAPSHOT_BYTES)
     images = [Available("image", one.image_ref, "", one.status) for one in args.images]
     models = [Available("model", one.model, one.version or "", one.status) for one in args.models]
     for field, listed in (("images", images), ("models", models)):

@@ -37,8 +37,8 @@ PATIENCE = 30.0
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 CLOSE_SECONDS = 2.0
-MOST_RENEWALS = 3
-MOST_PAGES = 100
+MAX_RENEWALS = 3
+MAX_PAGES = 100
 SESSION = "mcp-session-id"
 VERSION = "mcp-protocol-version"
 HARMLESS = {
@@ -89,7 +89,7 @@ class Remote:
                 return await self._exchange(message, out)
             except SessionLost as lost:
                 renewals += 1
-                if renewals > MOST_RENEWALS:
+                if renewals > MAX_RENEWALS:
                     why = "does not keep its sessions. With several workers, older clients need one"
                     raise Fault(f"{self.url} {why} (setting server.workers).") from None
                 problem = await self._renew(lost.session)
@@ -106,7 +106,7 @@ class Remote:
     async def listen(self, out: Out) -> None:
         """Pass on what the server sends to a session by itself, as long as there is one."""
         lost = 0
-        while (session := self.session.id) and lost <= MOST_RENEWALS:
+        while (session := self.session.id) and lost <= MAX_RENEWALS:
             try:
                 if not await self._listen_once(session, out):
                     return
@@ -217,7 +217,7 @@ class Remote:
         """List the tools ourselves: the client called one without having seen its schema."""
         meta = inner(call.params, "_meta")
         cursor: Any = None
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             params = {"_meta": meta} | ({"cursor": cursor} if cursor else {})
             asked = {"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": params}
             page: list[bytes] = []

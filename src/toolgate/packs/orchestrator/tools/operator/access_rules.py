@@ -15,8 +15,8 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.orchestrator.access_rules import (
     INVOKE,
-    MOST_PATTERN,
-    MOST_STARS,
+    MAX_PATTERN,
+    MAX_STARS,
     RESOURCE_TYPES,
     Action,
     Conditions,
@@ -45,9 +45,9 @@ SUBJECT_KINDS: dict[SubjectType, Kind] = {
     "project": "project",
     "task": "task",
 }
-MOST_ALIKE = 100
+MAX_ALIKE = 100
 """Rules about the same subject and pattern that a new one is compared with."""
-Pattern = Annotated[str, Field(min_length=1, max_length=MOST_PATTERN)]
+Pattern = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN)]
 Priority = Annotated[int, Between(-1_000_000, 1_000_000)]
 
 
@@ -207,8 +207,8 @@ async def list_(ctx: Ctx, args: Paged) -> Rules:
 
 def _check_pattern(ctx: Ctx, pattern: str, conditions: Conditions | None) -> None:
     """A pattern that no tool fits, or an argument that none of them has, would never apply."""
-    if pattern.count("*") > MOST_STARS:
-        message = f"resource_pattern may have {MOST_STARS} stars at most"
+    if pattern.count("*") > MAX_STARS:
+        message = f"resource_pattern may have {MAX_STARS} stars at most"
         raise InvalidArguments([Problem("resource_pattern", "format", message)])
     tools = ctx.world.tools.visible(ctx.principal)
     names = [tool.name for tool in tools]
@@ -248,7 +248,7 @@ def _check_values(tools: Sequence[AnyTool], arguments: Mapping[str, Sequence[Sca
 async def _check_new(ctx: Ctx, args: NewRule, conditions: dict[str, Any]) -> None:
     """A rule that is there already would change nothing, and stay when one of them is deleted."""
     where = args.model_dump(exclude={"conditions", "priority"})
-    page = await ctx.world.administration.page("access_rule", where, None, MOST_ALIKE)
+    page = await ctx.world.administration.page("access_rule", where, None, MAX_ALIKE)
     for row in page.rows:
         if (row["conditions"] or {}) == conditions:
             raise Conflict(

@@ -18,10 +18,10 @@ from toolgate.packs.orchestrator.vocabulary import HANDLE
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 Ctx = Context[OrchestratorWorld]
-MOST_HANDLE = 64
+MAX_HANDLE = 64
 EXAMPLES = {"slug": "newsletter", "group_id": "writers", "node_id": "node-1"}
-MOST_NAME = 200
-MOST_TEXT = 64 * 1024
+MAX_NAME = 200
+MAX_TEXT = 64 * 1024
 
 
 def _handle(value: str, info: ValidationInfo) -> str:
@@ -35,9 +35,9 @@ def _handle(value: str, info: ValidationInfo) -> str:
     return value
 
 
-Handle = Annotated[str, Field(min_length=1, max_length=MOST_HANDLE), AfterValidator(_handle)]
-Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), WithoutSecret]
-Text = Annotated[str, Field(min_length=1, max_length=MOST_TEXT)]
+Handle = Annotated[str, Field(min_length=1, max_length=MAX_HANDLE), AfterValidator(_handle)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), WithoutSecret]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
 One = TypeVar("One", bound=Output)
 

@@ -11,7 +11,7 @@ from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Target
-from toolgate.packs.orchestrator.models import MOST_ARTIFACTS, MOST_VERSIONS, NewArtifact
+from toolgate.packs.orchestrator.models import MAX_ARTIFACTS, MAX_VERSIONS, NewArtifact
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
 from toolgate.packs.orchestrator.tools.models import (
     NOT_FOUND,
@@ -30,13 +30,13 @@ from toolgate.packs.orchestrator.tools.node_fields import (
     check_secret,
 )
 from toolgate.packs.orchestrator.tools.operator.lists import Ctx, Removed
-from toolgate.packs.orchestrator.urls import MOST_CHARACTERS
+from toolgate.packs.orchestrator.urls import MAX_CHARACTERS
 from toolgate.packs.orchestrator.vocabulary import ArtifactType
 
 family = Family("operator_models", ORCHESTRATOR)
 
 NO_VERSION = "Version not found"
-MOST_OBJECT_BYTES = 8 * 1024
+MAX_OBJECT_BYTES = 8 * 1024
 SHA256 = re.compile(r"[0-9a-f]{64}")
 LLAMA = "00000000-0000-4000-8000-0000000000f1"
 
@@ -51,7 +51,7 @@ def _sha256(value: str, info: ValidationInfo) -> str:
 
 Description = Annotated[str, Field(min_length=1, max_length=2000)]
 Sha256 = Annotated[str, AfterValidator(_sha256)]
-Path = Annotated[Line, Field(max_length=MOST_CHARACTERS)]
+Path = Annotated[Line, Field(max_length=MAX_CHARACTERS)]
 Bytes = Annotated[int, Between(0, 2**53)]
 
 
@@ -159,14 +159,14 @@ async def delete(ctx: Ctx, args: ByModel) -> Removed:
     effect=Effect.WRITE,
     writes=[Target.TABLES],
     title="Add a version of a model",
-    note=f"A model has at most {MOST_VERSIONS} versions.",
+    note=f"A model has at most {MAX_VERSIONS} versions.",
     example={"model_id": LLAMA, "version": "70b", "capabilities": {"context_length": 8192}},
 )
 async def add_version(ctx: Ctx, args: NewVersion) -> Version:
     """Add a version to a model."""
-    await check_object(ctx.principal.id, "capabilities", args.capabilities, MOST_OBJECT_BYTES)
+    await check_object(ctx.principal.id, "capabilities", args.capabilities, MAX_OBJECT_BYTES)
     await check_object(
-        ctx.principal.id, "default_parameters", args.default_parameters, MOST_OBJECT_BYTES
+        ctx.principal.id, "default_parameters", args.default_parameters, MAX_OBJECT_BYTES
     )
     check_secret("version", args.version)
     given = (args.version, args.capabilities, args.default_parameters)
@@ -197,7 +197,7 @@ async def remove_version(ctx: Ctx, args: ByVersion) -> Removed:
     effect=Effect.WRITE,
     writes=[Target.TABLES],
     title="Add an artifact of a version",
-    note=f"A version has at most {MOST_ARTIFACTS} artifacts.",
+    note=f"A version has at most {MAX_ARTIFACTS} artifacts.",
     example={
         "model_id": LLAMA,
         "version": "8b",

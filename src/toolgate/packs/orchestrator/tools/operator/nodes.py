@@ -9,7 +9,7 @@ from toolgate.packs.orchestrator.nodes.store import MadeNode, NodeChange
 from toolgate.packs.orchestrator.pack import ORCHESTRATOR, Line
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.tools.node_fields import (
-    MOST_METADATA_BYTES,
+    MAX_METADATA_BYTES,
     NOT_FOUND,
     JsonObject,
     NewSlug,
@@ -23,7 +23,7 @@ from toolgate.packs.orchestrator.tools.operator.lists import Ctx, Removed
 
 family = Family("operator_nodes", ORCHESTRATOR)
 
-MOST_CONFIG_BYTES = 64 * 1024
+MAX_CONFIG_BYTES = 64 * 1024
 
 
 class ByNode(Input):
@@ -137,8 +137,8 @@ async def delete(ctx: Ctx, args: ByNode) -> Removed:
 
 
 async def _change(ctx: Ctx, args: Facts, drained: bool | None = None) -> NodeChange:
-    await check_object(ctx.principal.id, "metadata", args.metadata, MOST_METADATA_BYTES)
-    await check_object(ctx.principal.id, "config", args.config, MOST_CONFIG_BYTES)
+    await check_object(ctx.principal.id, "metadata", args.metadata, MAX_METADATA_BYTES)
+    await check_object(ctx.principal.id, "config", args.config, MAX_CONFIG_BYTES)
     check_secret("display_name", args.display_name)
     return NodeChange(
         display_name=args.display_name,

@@ -29,8 +29,8 @@ from toolgate.packs.orchestrator.work import Dependencies
 
 family = Family("operator_work", ORCHESTRATOR)
 
-MOST_DEPENDENCIES = 100
-MOST_SECONDS = 10_800
+MAX_DEPENDENCIES = 100
+MAX_SECONDS = 10_800
 TASK = "00000000-0000-4000-8000-0000000000b1"
 JOB = "00000000-0000-4000-8000-0000000000c2"
 
@@ -42,7 +42,7 @@ class NewTask(Input):
     user_id: Handle | None = Field(default=None, description="The user whose task it is.")
     project_id: Uuid | None = Field(default=None, description="The project it belongs to.")
     acceptance_criteria: Json = Field(default=None, description="When it is done.")
-    depends_on: Annotated[list[Uuid], Field(max_length=MOST_DEPENDENCIES)] = Field(
+    depends_on: Annotated[list[Uuid], Field(max_length=MAX_DEPENDENCIES)] = Field(
         default=[], description="Tasks that have to be completed before it runs."
     )
 
@@ -87,7 +87,7 @@ class Lease(Input):
     job_id: Uuid = Field(description="The job's id.")
     node_id: Handle = Field(description="The node that does it.")
     seconds: Whole = Field(
-        default=3600, ge=1, le=MOST_SECONDS, description="How long it may keep it."
+        default=3600, ge=1, le=MAX_SECONDS, description="How long it may keep it."
     )
 
 
