@@ -3,6 +3,7 @@
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -61,7 +62,12 @@ FREE_BYTES = 4 * 1024**3
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
-    """Keep temporary files in memory where there is room: thousands of databases are made here."""
+    """Keep temporary files in memory where there is room: thousands of databases are made here.
+
+    And heed SIGINT, which a shell lets its background jobs ignore, and so all that they start.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > FREE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
         os.environ.setdefault("TMPDIR", str(IN_MEMORY))

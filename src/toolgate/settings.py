@@ -59,7 +59,7 @@ def read_settings(
     offers = packs.offers(_validate(Settings, {"packs": first}).packs.enabled)
     model = model_of(offers)
     tree = _tree(model, used, environment, flag_values)
-    _drop_disabled_packs(model, tree)
+    _drop_disabled_packs(model, tree, enabled=[offer.pack.name for offer in offers])
     return _validate(model, tree)
 
 
@@ -265,7 +265,9 @@ def _put(tree: dict[str, Any], name: str, value: Any) -> None:
     _put(cast("dict[str, Any]", inner), key, value)
 
 
-def _drop_disabled_packs(model: type[Settings], tree: dict[str, Any]) -> None:
+def _drop_disabled_packs(
+    model: type[Settings], tree: dict[str, Any], enabled: Sequence[str]
+) -> None:
     """Pass over the settings of packs that are not in use."""
     documents = tree.get("documents")
     places = cast("dict[str, Any]", documents) if isinstance(documents, dict) else {}
@@ -275,9 +277,9 @@ def _drop_disabled_packs(model: type[Settings], tree: dict[str, Any]) -> None:
         (places, {*places}.difference(known)),
     ]
     if any(names for _, names in unknown):  # to ask every installed package takes a while
-        names_of_packs = packs.known_names()
+        disabled = {*packs.known_names()}.difference(enabled)
         for values, names in unknown:
-            for name in names.intersection(names_of_packs):
+            for name in names.intersection(disabled):
                 del values[name]
 
 
