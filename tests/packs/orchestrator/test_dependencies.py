@@ -65,3 +65,15 @@ async def test_the_id_of_a_task_out_of_reach_is_not_told(kit: Kit) -> None:
     error = await refused(kit, MOVE, PM_OF_ALICE, task_id=made["id"], status="running")
     assert "a task it depends on is pending and has to be completed" in error["message"]
     assert SORT not in str(error)
+
+
+async def test_no_job_of_a_task_that_waits_runs(kit: Kit) -> None:
+    job = await result(kit, "operator.job.create", task_id=PUBLISH)
+    lease = {"job_id": job["id"], "node_id": "worker-01"}
+    move = {"job_id": job["id"], "status": "running"}
+    for tool, arguments in (("operator.job.lease", lease), ("db.job.update_status", move)):
+        error = await refused(kit, tool, **arguments)
+        assert error["type"] == "conflict"
+        assert error["message"].startswith("The job cannot run yet, as its task cannot: task ")
+    await result(kit, MOVE, PM, task_id=BUILD, status="completed")
+    assert (await result(kit, "operator.job.lease", **lease))["status"] == "running"

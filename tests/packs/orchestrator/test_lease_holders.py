@@ -61,3 +61,24 @@ async def test_a_late_result_does_not_end_another_nodes_job(
     error = await refused(kit, "operator.job.finish", **late)
     assert error["type"] == "conflict"
     assert (await result(kit, "db.job.get", job_id=SORTING))["result"] == {"by": 2}
+
+
+async def test_the_result_of_a_job_that_has_ended_stays(kit: Kit) -> None:
+    await leased(kit, FIRST)
+    end = {"job_id": SORTING, "status": "completed", "node_id": FIRST, "result": {"by": 1}}
+    first = await result(kit, "operator.job.finish", **end)
+    assert await result(kit, "operator.job.finish", **end) == first
+    for other in ({"result": {"by": 2}}, {"result": None}, {"result": 1, "node_id": None}):
+        error = await refused(kit, "operator.job.finish", **{**end, **other})
+        assert error["type"] == "conflict"
+        assert "is completed already, and its result is kept" in error["message"]
+    assert (await result(kit, "db.job.get", job_id=SORTING))["result"] == {"by": 1}
+
+
+async def test_a_node_that_was_made_again_does_not_end_the_jobs_of_its_name(kit: Kit) -> None:
+    await leased(kit, FIRST)
+    await result(kit, "operator.node.delete", node_slug=FIRST)
+    await result(kit, "operator.node.create", node_slug=FIRST)
+    late = {"job_id": SORTING, "status": "failed", "node_id": FIRST, "result": {"by": "another"}}
+    error = await refused(kit, "operator.job.finish", **late)
+    assert "no node has it" in error["message"]

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.orchestrator.access import Viewer
@@ -12,6 +13,7 @@ from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.vocabulary import IN_VAIN, JobStatus, ScopeType, TaskStatus
 
 Waiting = Literal["no", "yes", "in_vain"]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,13 @@ class Work(Protocol):
         viewer: Viewer,
         job_id: str,
         to: JobStatus,
+        *,
         node_id: str | None = None,
+        also: Mapping[str, Any] = NOTHING,
     ) -> Row | None:
-        """Give a job another status; one of a closed task neither runs nor waits again.
+        """Give a job another status, and store what else is told of it.
 
+        One of a closed task neither runs nor waits again; one of a task that waits does not run.
         Raises `Conflict` for a move that there is not, and where a node is named that has not got
         the job; `Forbidden` where the caller only reads.
         """

@@ -1,5 +1,6 @@
 """Which node has a job."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -25,6 +26,14 @@ def drained_node(slug: str) -> Conflict:
         f"Node {slug!r} is drained and takes no jobs. Lease the job to another node, or take this "
         "one back with operator.node.update and drained false."
     )
+
+
+def as_of(job: Row, now: str) -> Row:
+    """A job as it is at a moment: one that runs past its lease has lost it, whoever notices."""
+    lease = job["lease_expires_at"]
+    if job["status"] == "running" and lease is not None and lease <= now:
+        return {**job, "status": "lease_expired"}
+    return job
 
 
 def check_holder(job: Row, node_id: str) -> None:
@@ -58,10 +67,25 @@ def check_finisher(job: Row, node_id: str) -> None:
         )
 
 
+def check_same(job: Row, told: Mapping[str, Any]) -> None:
+    """Raise where something else is told of a job that has its status already."""
+    if any(job[name] != value for name, value in told.items()):
+        raise Conflict(
+            f"The job is {job['status']} already, and its result is kept. "
+            "Create another job to run it again.",
+            current_status=job["status"],
+        )
+
+
 def end_leases(connection: Connection, node_id: str, now: str) -> None:
     """Take the jobs that run on a node from it: another of its name does not inherit them."""
     running = update(jobs).where(jobs.c.node_id == node_id, jobs.c.status == "running")
-    lost = {"status": "lease_expired", "lease_expires_at": now, "updated_at": now}
+    lost = {
+        "status": "lease_expired",
+        "node_id": None,
+        "lease_expires_at": now,
+        "updated_at": now,
+    }
     connection.execute(running.values(lost))
 
 

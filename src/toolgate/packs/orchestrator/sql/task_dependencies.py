@@ -11,6 +11,9 @@ from toolgate.packs.orchestrator.sql.tables import dependencies, tasks
 from toolgate.packs.orchestrator.vocabulary import IN_VAIN
 from toolgate.packs.orchestrator.work import Dependencies
 
+TASK_WAITS = "A task that is pending cannot become running"
+JOB_WAITS = "The job cannot run yet, as its task cannot"
+
 
 def find_dependencies(
     connection: Connection, viewer: Viewer, task_ids: Sequence[str]
@@ -34,7 +37,9 @@ def find_dependencies(
     return {one: Dependencies(ids[one], frozenset(statuses[one])) for one in task_ids}
 
 
-def check_dependencies(connection: Connection, viewer: Viewer, task_id: str) -> None:
+def check_dependencies(
+    connection: Connection, viewer: Viewer, task_id: str, waits: str = TASK_WAITS
+) -> None:
     """Raise where a task depends on one that is not completed; what is completed stays so."""
     linked = dependencies.join(tasks, tasks.c.id == dependencies.c.depends_on)
     wanted = select(tasks.c.id, tasks.c.status, reached_tasks(viewer).label("reached"))
@@ -53,7 +58,7 @@ def check_dependencies(connection: Connection, viewer: Viewer, task_id: str) -> 
         else "has to be completed before."
     )
     raise Conflict(
-        f"A task that is pending cannot become running: {named} is {row.status} and {then}",
+        f"{waits}: {named} is {row.status} and {then}",
         current_status="pending",
         dependency_status=row.status,
     )

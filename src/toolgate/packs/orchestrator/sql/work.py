@@ -28,8 +28,10 @@ from toolgate.packs.orchestrator.rows import ListPage, Row
 from toolgate.packs.orchestrator.sql.denied_projects import not_denied
 from toolgate.packs.orchestrator.sql.layers import layers_of, read_layers
 from toolgate.packs.orchestrator.sql.leases import (
+    as_of,
     check_finisher,
     check_holder,
+    check_same,
     drained_node,
     keep_node,
     times_after,
@@ -54,6 +56,7 @@ from toolgate.packs.orchestrator.sql.tables import (
     users,
 )
 from toolgate.packs.orchestrator.sql.task_dependencies import (
+    JOB_WAITS,
     check_dependencies,
     find_dependencies,
 )
@@ -66,7 +69,7 @@ from toolgate.packs.orchestrator.vocabulary import (
     ScopeType,
     TaskStatus,
 )
-from toolgate.packs.orchestrator.work import Dependencies
+from toolgate.packs.orchestrator.work import NOTHING, Dependencies
 
 ESCAPE = "\\"
 WRITABLE = "writable"
@@ -144,7 +147,9 @@ class SqlWork:
         viewer: Viewer,
         job_id: str,
         to: JobStatus,
+        *,
         node_id: str | None = None,
+        also: Mapping[str, Any] = NOTHING,
     ) -> Row | None:
         """Give a job another status; raises `Conflict` for a move that there is not."""
 
@@ -153,9 +158,15 @@ class SqlWork:
             row = None if found is None else as_of(found, now)
             if row is not None and node_id is not None:
                 check_finisher(row, node_id)
-            if found is None or row is None or row["status"] == to:
+            if found is None or row is None:
+                return None
+            if row["status"] == to:
+                check_same(row, also)
                 return row
-            return {**row, **_store_job(connection, found, _job_move(row, to, now))}
+            if to == "running":
+                check_dependencies(connection, viewer, row["task_id"], JOB_WAITS)
+            changed = {**_job_move(row, to, now), **also}
+            return {**row, **_store_job(connection, found, changed)}
 
         return await tx.run(work)
 
@@ -177,6 +188,7 @@ class SqlWork:
                 changed = _job_move(row, "running", now)
                 if not takes_jobs:
                     raise drained_node(node_id)
+                check_dependencies(connection, viewer, row["task_id"], JOB_WAITS)
             changed |= {"node_id": node_id, "lease_expires_at": until}
             return {**row, **_store_job(connection, found, changed)}
 
@@ -267,14 +279,6 @@ class SqlWork:
             lambda connection: connection.execute(wanted).mappings().first(), quick=True
         )
         return dict(row) if row is not None else None
-
-
-def as_of(job: Row, now: str) -> Row:
-    """A job as it is at a moment: one that runs past its lease has lost it, whoever notices."""
-    lease = job["lease_expires_at"]
-    if job["status"] == "running" and lease is not None and lease <= now:
-        return {**job, "status": "lease_expired"}
-    return job
 
 
 def _job(viewer: Viewer, job_id: str) -> "Select[*tuple[Any, ...]]":

@@ -23,7 +23,7 @@ from toolgate.packs.orchestrator.tools.operator.lists import (
     listed,
     needed,
 )
-from toolgate.packs.orchestrator.tools.tasks import NO_JOB, Job, Task, job_of, task_of
+from toolgate.packs.orchestrator.tools.tasks import Job, Task, job_of, task_of
 from toolgate.packs.orchestrator.vocabulary import IN_VAIN, JobStatus, TaskStatus
 from toolgate.packs.orchestrator.work import Dependencies
 
@@ -268,8 +268,8 @@ async def finish(ctx: Ctx, args: End) -> Job:
     """End a running job, and keep what the node gave back."""
     await check_kept(ctx.principal.id, result=args.result)
     viewer = viewer_of(ctx.principal)
-    moved = await ctx.world.work.move_job(ctx.tx, viewer, args.job_id, args.status, args.node_id)
-    if moved is None:
-        raise NotFound(NO_JOB)
-    key, values = {"id": args.job_id}, {"result": args.result}
-    return job_of(await ctx.world.administration.update(ctx.tx, "job", key, values))
+    told = {"result": args.result}
+    ended = await ctx.world.work.move_job(
+        ctx.tx, viewer, args.job_id, args.status, node_id=args.node_id, also=told
+    )
+    return job_of(ended)
