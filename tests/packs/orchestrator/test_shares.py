@@ -122,3 +122,22 @@ async def test_a_member_leaves_room_for_others_skills(small: Kit) -> None:
     error = await refused(small, "skills.create", PM_OF_ALICE, **alices)
     assert "This scope has 4 skills, and may have 4." in error["message"]
     await result(small, "skills.create", **alices)
+
+
+async def test_who_changes_anothers_record_takes_no_room_by_it(small: Kit) -> None:
+    for number in range(3):
+        key = f"custom.b{number}"
+        await result(small, "db.preference.create", PM_OF_BOB, **OF_PROJECT, key=key, **text(150))
+    await result(
+        small, "db.preference.create", PM_OF_ALICE, **OF_PROJECT, key="custom.a", **text(490)
+    )
+    for number in range(3):
+        key = f"custom.b{number}"
+        await result(small, "db.preference.update", PM_OF_ALICE, **OF_PROJECT, key=key, **text(150))
+    more = {**OF_PROJECT, "key": "custom.more"}
+    error = await refused(small, "db.preference.create", PM_OF_ALICE, **more, **text(20))
+    assert HALF in error["message"]
+    assert "Your others have 490" in error["message"]
+    error = await refused(small, "db.preference.create", PM_OF_BOB, **more, **text(55))
+    assert "Your others have 450" in error["message"]
+    assert await result(small, "db.preference.create", PM_OF_BOB, **more, **text(40))

@@ -5,6 +5,7 @@ names the old value too.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -227,6 +228,9 @@ class SqlRecords:
     def _store(
         self, connection: Connection, place: Place, key: str, old: Row[Any], change: Change
     ) -> Record:
+        if not old.deleted and old.owner is not None:
+            # It stays in the share of whoever made it: changes take nobody's room.
+            change = replace(change, owner=old.owner)
         row: dict[str, Any] = {**_values(change), "version": old.version + 1, "deleted": False}
         old_size = None if old.deleted else old.size
         self._check_room(connection, place, key, change, row["size"], old_size)
