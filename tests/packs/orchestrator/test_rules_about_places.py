@@ -1,5 +1,6 @@
 """Rules about places and arguments: what a call is about in truth, however it says so."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -137,14 +138,75 @@ async def test_conditions_are_about_what_the_tool_will_use(kit: Kit, name: str) 
     assert await is_allowed(kit, tool, PM_OF_ALICE, **BESIDE[tool], **OTHER[tool])
 
 
-async def test_a_skill_that_stays_in_its_project_is_denied_there(kit: Kit) -> None:
+async def test_a_skill_of_a_denied_project_neither_stays_nor_leaves_nor_comes(kit: Kit) -> None:
     made = await result(kit, "skills.create", PM_OF_ALICE, **OF_PROJECT)
+    own = await result(kit, "skills.create", PM_OF_ALICE, **SKILL)
     conditions = {"arguments": {"scope_id": [WEBSITE]}}
-    await rule(kit, effect="deny", resource_pattern="skills.update", conditions=conditions)
-    named = {"task_id": BUILD, "skill_id": made["id"]}
-    assert not await is_allowed(kit, "skills.update", PM_OF_ALICE, **named, name="N")
-    assert not await is_allowed(kit, "skills.update", PM, **named, scope="project")
-    assert await is_allowed(kit, "skills.update", PM_OF_ALICE, **named, scope="user")
+    await rule(kit, effect="deny", resource_pattern="skills.*", conditions=conditions)
+    there = {"task_id": BUILD, "skill_id": made["id"]}
+    assert not await is_allowed(kit, "skills.update", PM_OF_ALICE, **there, name="N")
+    assert not await is_allowed(kit, "skills.update", PM, **there, scope="project")
+    assert not await is_allowed(kit, "skills.update", PM_OF_ALICE, **there, scope="user")
+    elsewhere = {**there, "scope": "project", "scope_id": OF_ALICE}
+    assert not await is_allowed(kit, "skills.update", PM_OF_ALICE, **elsewhere)
+    mine = {"task_id": BUILD, "skill_id": own["id"]}
+    assert not await is_allowed(kit, "skills.update", PM_OF_ALICE, **mine, scope="project")
+    assert await is_allowed(kit, "skills.update", PM_OF_ALICE, **mine, scope="user")
+
+
+async def test_a_skill_is_moved_where_rules_allow_it_before_and_after(kit: Kit) -> None:
+    made = await result(kit, "skills.create", PM_OF_ALICE, **OF_PROJECT)
+    moved = {"task_id": BUILD, "skill_id": made["id"], "scope": "user"}
+    await result(kit, "operator.access_rule.delete", rule_id=EVERYTHING)
+    allow: dict[str, Any] = {"effect": "allow", "resource_pattern": "skills.update"}
+    await rule(kit, **allow, conditions={"arguments": {"scope": ["user"]}})
+    assert not await is_allowed(kit, "skills.update", PM_OF_ALICE, **moved)
+    await rule(kit, **allow, conditions={"arguments": {"scope": ["project"]}})
+    assert await is_allowed(kit, "skills.update", PM_OF_ALICE, **moved)
+
+
+FILTERS = {"scope": ("group", "user"), "owner": ("bob", "alice")}
+"""Filters of the list of skills: a value that a rule is about, and one that it is not about."""
+
+
+@pytest.mark.parametrize("name", FILTERS)
+async def test_a_filter_that_is_left_out_has_every_value_for_a_rule_that_denies(
+    kit: Kit, name: str
+) -> None:
+    denied, other = FILTERS[name]
+    about = {"subject_type": "user", "subject_id": "alice", "resource_pattern": "skills.*"}
+    await rule(kit, effect="deny", **about, conditions={"arguments": {name: [denied]}})
+    listed = partial(is_allowed, kit, "skills.list", task_id=BUILD)
+    assert not await listed(PM_OF_ALICE, **{name: denied})
+    assert not await listed(PM_OF_ALICE)
+    assert await listed(PM_OF_ALICE, **{name: other})
+    assert await listed(PM_OF_BOB)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+async def test_a_filter_that_is_left_out_has_no_value_for_a_rule_that_allows(
+    kit: Kit, name: str
+) -> None:
+    allowed, other = FILTERS[name]
+    await result(kit, "operator.access_rule.delete", rule_id=EVERYTHING)
+    conditions = {"arguments": {name: [allowed]}}
+    await rule(kit, effect="allow", resource_pattern="skills.list", conditions=conditions)
+    listed = partial(is_allowed, kit, "skills.list", PM_OF_ALICE, task_id=BUILD)
+    assert await listed(**{name: allowed})
+    assert not await listed()
+    assert not await listed(**{name: other})
+
+
+async def test_a_list_without_filter_leaves_out_projects_where_the_filter_is_denied(
+    kit: Kit,
+) -> None:
+    made = await result(kit, "skills.create", PM_OF_ALICE, **OF_PROJECT, scope_id=OF_ALICE)
+    about = {"subject_type": "project", "subject_id": OF_ALICE, "resource_pattern": "skills.list"}
+    conditions = {"arguments": {"scope": ["project"]}}
+    await rule(kit, effect="deny", **about, conditions=conditions)
+    for given in ({"scope": "project"}, {}):
+        listed = await result(kit, "skills.list", PM_OF_ALICE, task_id=BUILD, **given)
+        assert made["id"] not in [one["id"] for one in listed["entries"]], given
 
 
 async def test_a_condition_about_a_project_out_of_reach_tells_nothing(kit: Kit) -> None:

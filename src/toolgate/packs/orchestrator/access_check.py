@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
 from toolgate.gate.access_checks import AccessRequest
@@ -12,13 +13,15 @@ from toolgate.packs.orchestrator.access import Viewer, acting_viewer, viewer_of
 from toolgate.packs.orchestrator.access_rules import (
     INVOKE,
     NAMED,
+    NO_NAMES,
+    AccessRule,
     Attempt,
     Subject,
     SubjectType,
     named_in_conditions,
     refusing_rule,
 )
-from toolgate.packs.orchestrator.pack import UUID, ForTaskOwner
+from toolgate.packs.orchestrator.pack import UUID, ForTaskOwner, Paged
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
@@ -56,10 +59,9 @@ async def check(world: OrchestratorWorld, request: AccessRequest) -> str | None:
         if "task" in types or "project" in types:
             places = await _places(world, request, acting)
     rules = await world.access_rules.about(frozenset(subjects.union(*places)))
-    arguments: Mapping[str, Any] = _given(request)
-    if WITH_ANOTHER_NAME & named_in_conditions(rules, request.tool):
-        arguments = await _as_used(world, request)
-    attempt = Attempt(INVOKE, request.tool, principal.agent_type, arguments, places)
+    attempt = Attempt(INVOKE, request.tool, principal.agent_type, _given(request), places)
+    if compared := named_in_conditions(rules, request.tool):
+        return await _refusing_by_arguments(world, request, rules, attempt, compared)
     return refusing_rule(rules, attempt)
 
 
@@ -165,14 +167,37 @@ def _is_for_tasks_project(request: AccessRequest) -> bool:
     return given.get("scope") == "project" and given.get("scope_id", "") is None
 
 
-async def _as_used(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, Any]:
-    """The arguments with what the tool will use where they leave it out or name it otherwise."""
+async def _refusing_by_arguments(
+    world: OrchestratorWorld,
+    request: AccessRequest,
+    rules: Sequence[AccessRule],
+    attempt: Attempt,
+    compared: AbstractSet[str],
+) -> str | None:
+    """The rule that refuses an attempt whose arguments the rules look at."""
+    is_list = isinstance(request.arguments, Paged)
+    left_out = request.arguments.filters_left_out() if is_list else NO_NAMES
+    used = [attempt.arguments]
+    if WITH_ANOTHER_NAME & compared:
+        used = await _as_used(world, request)
+    for arguments in used:
+        as_used = replace(attempt, arguments=arguments, any_value=left_out)
+        if (rule := refusing_rule(rules, as_used)) is not None:
+            return rule
+    return None
+
+
+async def _as_used(world: OrchestratorWorld, request: AccessRequest) -> Sequence[Mapping[str, Any]]:
+    """The arguments with what the tool will use where they leave it out or name it otherwise.
+
+    They are several where the call moves a skill: what the rules say holds before and after.
+    """
     given = _given(request)
     if "slug" in given:
-        return {**given, **await _project_named(world, request)}
+        return [{**given, **await _project_named(world, request)}]
     if isinstance(request.arguments, ForTaskOwner) and "scope_id" in given:
-        return {**given, **await _scope_of_skill(world, request)}
-    return given
+        return [{**given, **scope} for scope in await _scopes_of_skill(world, request)]
+    return [given]
 
 
 async def _project_named(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, str]:
@@ -183,13 +208,24 @@ async def _project_named(world: OrchestratorWorld, request: AccessRequest) -> Ma
     return {"project_id": project["id"], "slug": project["slug"]} if project else {}
 
 
-async def _scope_of_skill(world: OrchestratorWorld, request: AccessRequest) -> Mapping[str, Any]:
-    """Whom a skill is for after the call: also where it stays so, or the task says it."""
+async def _scopes_of_skill(
+    world: OrchestratorWorld, request: AccessRequest
+) -> Sequence[Mapping[str, Any]]:
+    """Whom a skill is for before the call, if the caller reaches it, and after."""
     given = _given(request)
     acting = await _acting(world, request)
+    skill = await world.skills.get(acting, given["skill_id"]) if "skill_id" in given else None
+    before = [{"scope": skill["scope"], "scope_id": skill["scope_id"]}] if skill else []
     if given["scope"] is None:
-        skill = await world.skills.get(acting, given["skill_id"])
-        return {"scope": skill["scope"], "scope_id": skill["scope_id"]} if skill else {}
+        return before or [{}]
+    return [*before, await _new_scope(world, request, acting)]
+
+
+async def _new_scope(
+    world: OrchestratorWorld, request: AccessRequest, acting: Viewer
+) -> Mapping[str, Any]:
+    """The id that a skill's new scope will have where the call leaves it out."""
+    given = _given(request)
     if given["scope_id"] is not None:
         return {}
     if given["scope"] == "user":

@@ -45,6 +45,8 @@ MEDIA_TYPE = "content_type"
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?Z", re.ASCII)
 """Python alone would take many more spellings."""
 
+NO_NAMES: AbstractSet[str] = frozenset()
+
 Subject = tuple[SubjectType, str]
 Scalar = str | int | float | bool
 
@@ -70,7 +72,9 @@ class Conditions(Input):
         default=None, description="The caller is an agent of one of these types.", min_length=1
     )
     arguments: dict[str, list[Scalar]] | None = Field(
-        default=None, description="Each of these arguments is given, and one of these values."
+        default=None,
+        description="Each of these arguments is given, and one of these values. For a rule that "
+        "denies, a filter that is left out is every value.",
     )
     not_before: Moment | None = Field(default=None, description="From this moment on, in UTC.")
     not_after: Moment | None = Field(default=None, description="Until this moment, in UTC.")
@@ -80,8 +84,14 @@ class Conditions(Input):
         left = {name: one for name, one in (self.arguments or {}).items() if name != argument}
         return self.model_copy(update={"arguments": left})
 
-    def hold(self, agent_type: AgentType | None, arguments: Mapping[str, Any], now: str) -> bool:
-        """Whether all of them are met."""
+    def hold(
+        self,
+        agent_type: AgentType | None,
+        arguments: Mapping[str, Any],
+        now: str,
+        any_value: AbstractSet[str] = NO_NAMES,
+    ) -> bool:
+        """Whether all of them are met; arguments in `any_value` have every value at once."""
         if self.agent_types is not None and agent_type not in self.agent_types:
             return False
         if self.not_before is not None and now < self.not_before:
@@ -89,7 +99,7 @@ class Conditions(Input):
         if self.not_after is not None and now > self.not_after:
             return False
         return all(
-            _is_one_of(name, arguments.get(name), values)
+            name in any_value or _is_one_of(name, arguments.get(name), values)
             for name, values in (self.arguments or {}).items()
         )
 
@@ -180,6 +190,8 @@ class Attempt:
     """As the tool will use them."""
     places: Sequence[frozenset[Subject]] = ()
     """The tasks and projects that it is about, each as the subjects whose permission is enough."""
+    any_value: AbstractSet[str] = NO_NAMES
+    """Filters that are left out: every value for rules that deny, and none for those that allow."""
 
 
 def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
@@ -192,10 +204,11 @@ def refusing_rule(rules: Sequence[AccessRule], attempt: Attempt) -> str | None:
     here = frozenset[Subject]().union(*attempt.places)
     allowed: set[Subject] = set()
     for rule in rules:
+        any_value = attempt.any_value if rule.effect == "deny" else NO_NAMES
         if (
             rule.action == attempt.action
             and rule.pattern.fullmatch(attempt.resource)
-            and rule.conditions.hold(attempt.agent_type, attempt.arguments, now)
+            and rule.conditions.hold(attempt.agent_type, attempt.arguments, now, any_value)
         ):
             if rule.effect == "deny":
                 return f"{NAMED}{rule.id}"
@@ -254,7 +267,7 @@ def denied_projects(
                 rule.effect == "deny"
                 and rule.action == one.action
                 and rule.pattern.fullmatch(one.resource)
-                and rest.hold(one.agent_type, about, now)
+                and rest.hold(one.agent_type, about, now, one.any_value)
             ):
                 only = None if given is None else frozenset(str(_plain(value)) for value in given)
                 denied.append(DeniedProject(project_id, only))

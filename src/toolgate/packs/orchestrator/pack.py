@@ -1,6 +1,7 @@
 """The pack's name and dialect, and the arguments its tools share."""
 
-from typing import Annotated, LiteralString
+from collections.abc import Set as AbstractSet
+from typing import Annotated, ClassVar, LiteralString
 
 from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -86,10 +87,17 @@ NextCursor = Annotated[str, Field(description="Where the next page begins; absen
 class Paged(Input):
     """Which part of a list."""
 
+    filters: ClassVar[AbstractSet[str]] = frozenset()
+    """Arguments that narrow the list: without one, it has what any value of it would give."""
+
     limit: Whole = Field(default=50, ge=1, le=200, description="Most items of a page, 1 to 200.")
     cursor: Cursor | None = Field(
         default=None, description="`next_cursor` of the page before; leave it out for the first."
     )
+
+    def filters_left_out(self) -> AbstractSet[str]:
+        """The filters that are not given."""
+        return {name for name in self.filters if getattr(self, name) is None}
 
 
 class ForTaskOwner(Input):

@@ -1,7 +1,6 @@
 """What access rules about projects keep out of lists: what they refuse to read is not listed."""
 
 from toolgate.gate.context import Context
-from toolgate.gate.tool import Input
 from toolgate.packs.orchestrator.access import Viewer
 from toolgate.packs.orchestrator.access_rules import (
     INVOKE,
@@ -10,13 +9,14 @@ from toolgate.packs.orchestrator.access_rules import (
     DeniedProjects,
     denied_projects,
 )
+from toolgate.packs.orchestrator.pack import Paged
 from toolgate.packs.orchestrator.world import OrchestratorWorld
 
 Ctx = Context[OrchestratorWorld]
 
 
 async def find_denied(
-    ctx: Ctx, viewer: Viewer, args: Input, tools: tuple[str, ...], naming: str
+    ctx: Ctx, viewer: Viewer, args: Paged, tools: tuple[str, ...], naming: str
 ) -> DeniedProjects:
     """The projects of a caller that one of these tools is denied in; of an admin, none.
 
@@ -28,5 +28,6 @@ async def find_denied(
     about = await rules.about_projects(viewer)
     if about is None:
         return DeniedProjects(every=True)
-    attempts = [Attempt(INVOKE, tool, agent_type, vars(args)) for tool in tools]
+    left_out = args.filters_left_out()
+    attempts = [Attempt(INVOKE, tool, agent_type, vars(args), any_value=left_out) for tool in tools]
     return DeniedProjects(denied_projects(about, attempts, naming))

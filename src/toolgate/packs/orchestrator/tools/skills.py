@@ -69,6 +69,8 @@ class BySkill(ForTaskOwner):
 class Listed(ForTaskOwner, Paged):
     """Which skills."""
 
+    filters = frozenset({"scope", "owner"})
+
     scope: SkillScope | None = Field(default=None, description="Only of this scope.")
     owner: ScopeId | None = Field(default=None, description="Only of this user.")
 
