@@ -189,11 +189,5 @@ def linked_call(uri: str) -> tuple[str, dict[str, Any]] | None:
     return (tool, cast("dict[str, Any]", arguments)) if isinstance(arguments, dict) else None
 
 
-def audited_name(uri: str) -> str:
-    """A URI as the audit has it: of an attachment's the tool alone, as the rest are arguments."""
-    start, rest = uri[: len(URI)], uri[len(URI) :]
-    return rest.partition("/")[0] or URI if start.lower() == URI else uri
-
-
 def _is_linkable(told: bytes) -> bool:
     return len(told) <= MAX_LINKED and told.count(b"[") + told.count(b"{") <= MAX_BRACKETS

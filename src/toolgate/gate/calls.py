@@ -7,12 +7,16 @@ from typing import Any
 from toolgate.db.transactions import Transaction
 from toolgate.gate.attachments import Delivery
 from toolgate.gate.audit_records import Ended
+from toolgate.gate.audited_names import audited_name
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context, Report
 from toolgate.gate.errors import printable
 from toolgate.gate.from_request import RequestHeaders
-from toolgate.gate.policy import Decision
+from toolgate.gate.policy import NO_RULE, Decision
 from toolgate.gate.principal import Principal
+
+NO_TOOL = Decision(visible=False, allowed=False, rule=NO_RULE)
+"""On a call of what is not in the catalogue."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,7 +65,7 @@ def ended_now(
         call.request_id,
         call.transport,
         call.principal,
-        tool.name if tool else printable(call.tool),
+        tool.name if tool else _name_without_tool(call, decision),
         decision.allowed and call.refused_by is None,
         call.refused_by or decision.rule,
         error_type,
@@ -71,3 +75,8 @@ def ended_now(
     )
     # Not `Ended(…)`, which is one more function for every call.
     return tuple.__new__(Ended, fields)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _name_without_tool(call: Call, decision: Decision) -> str:
+    """A call's is the caller's text; other requests are named after their path or method."""
+    return audited_name(call.tool) if decision is NO_TOOL else printable(call.tool)

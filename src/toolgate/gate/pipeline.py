@@ -15,7 +15,7 @@ from toolgate.gate.access_checks import AccessRequest
 from toolgate.gate.arguments import nearest, parse
 from toolgate.gate.attached_results import outcome_with_attachment
 from toolgate.gate.audit import AuditLog, AuditUnavailable
-from toolgate.gate.calls import Call, context_of, ended_now
+from toolgate.gate.calls import NO_TOOL, Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool, Catalogue
 from toolgate.gate.concurrency import run_bounded
 from toolgate.gate.deadlines import ServerStopping
@@ -38,7 +38,7 @@ from toolgate.gate.limits import Limits
 from toolgate.gate.live_switches import LiveSwitches
 from toolgate.gate.metrics import Metrics
 from toolgate.gate.outcomes import Outcome, outcome_of_error, outcome_of_result
-from toolgate.gate.policy import NO_RULE, Decision, Policy
+from toolgate.gate.policy import Decision, Policy
 from toolgate.gate.principal import Kind, Principal
 from toolgate.gate.request_log import log_request
 from toolgate.gate.tool import Effect
@@ -52,7 +52,6 @@ MAX_COMPARED = 500
 """Tools among which what a caller may have meant is looked for; with more it takes too long."""
 MISSPELLED = 0.75
 """How much alike a name must be: `get_user` is not what `get_document` was meant to be."""
-UNDECIDED = Decision(visible=False, allowed=False, rule=NO_RULE)
 UNRULED = Decision(visible=True, allowed=True, rule="no-rule-needed")
 
 
@@ -79,7 +78,7 @@ class Gate:
         """Answer the call. Failures are answers too; only cancellation is raised."""
         started = time.perf_counter()
         tool = self.catalogue.find(call.tool)
-        decision = self.policy.decide(call.principal, tool) if tool else UNDECIDED
+        decision = self.policy.decide(call.principal, tool) if tool else NO_TOOL
         write: Write | None = None
         error_type: str | None = CANCELLED
         try:

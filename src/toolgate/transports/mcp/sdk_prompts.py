@@ -6,6 +6,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from toolgate.gate.audited_names import audited_name
 from toolgate.gate.errors import printable
 from toolgate.gate.prompts import Prompt
 from toolgate.transports.mcp.listing import visible_prompts
@@ -48,7 +49,7 @@ class PromptHandlers:
         prompt = prompts.get(params.name)
         if prompt is None:
             error = MCPError(types.INVALID_PARAMS, f"Unknown prompt: {printable(params.name)}")
-            raise self._requests.not_found(raw, params.name, error)
+            raise self._requests.not_found(raw, audited_name(params.name), error)
         given = params.arguments or {}
         if missing := [
             arg.name for arg in prompt.arguments if arg.required and not given.get(arg.name)

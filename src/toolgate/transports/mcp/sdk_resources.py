@@ -6,7 +6,8 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolgate.gate.attachments import audited_name, linked_call
+from toolgate.gate.attachments import linked_call
+from toolgate.gate.audited_names import audited_uri
 from toolgate.gate.errors import RateLimited, UnknownTool, printable
 from toolgate.gate.resources import Resource
 from toolgate.transports.attachments import hold
@@ -90,7 +91,7 @@ class ResourceHandlers:
         return None if has_none else (*call, "application/json")
 
     def _not_found(self, raw: SdkContext, uri: str) -> MCPError:
-        return self._requests.not_found(raw, audited_name(uri), _no_resource(uri))
+        return self._requests.not_found(raw, audited_uri(uri), _no_resource(uri))
 
     async def subscribe(
         self, raw: SdkContext, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams

@@ -164,7 +164,7 @@ class StdioClient:
     async def _response_to_call(self, plain: Plain) -> bytes:
         request_id = self._ids.new()
         try:
-            refused = await self._holder.refusal(plain.name or plain.method, plain.id)
+            refused = await self._holder.refusal(plain.method, plain.id, plain.name)
             if refused is not None:
                 return refused
             call = Call(

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from toolgate.gate.audited_names import audited_name
 from toolgate.gate.calls import Call
 from toolgate.gate.errors import GateError, Unauthenticated, Unavailable
 from toolgate.gate.ids import Ids
@@ -56,7 +57,7 @@ class CredentialHolder:
             self.principal = found
         return found is not None
 
-    async def refusal(self, what: str, id: Id | None) -> bytes | None:
+    async def refusal(self, method: str, id: Id | None, tool: str = "") -> bytes | None:
         """The answer to a request that may not be made any more, audited; None for a good one."""
         problem: GateError
         try:
@@ -66,6 +67,7 @@ class CredentialHolder:
         except SQLAlchemyError:
             self._silent.record("the key cannot be looked up", exc_info=True)
             problem = Unavailable("Keys cannot be checked now. Try again.")
+        what = audited_name(tool) if tool else method
         call = Call(tool=what, principal=ANONYMOUS, request_id=self._ids.new(), transport=TRANSPORT)
         error = self._gate.refuse(call, problem, CREDENTIALS_REQUIRED)
         return failure_line(id, error.rpc, error.message)
