@@ -1,7 +1,6 @@
 """`toolgate switch`: off and on, in servers that run."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import mcp
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ToolsListChanged
+from tests.each_worker import each_worker, until_each
 from tests.patience import PATIENT
-from tests.servers import Server, pause, running_server
+from tests.servers import Server, running_server
 
 from toolgate.cli.main import run
 from toolgate.gate import operators
@@ -105,27 +105,23 @@ def test_a_switch_whose_row_cannot_be_stored_stays(
     assert cli("switch", "list", "--json").json == []
 
 
-def until_all(server: Server, status: int) -> None:
-    """Until forty calls in a row end so; each has its own connection, so both workers answer."""
-    deadline, in_a_row = time.monotonic() + PATIENT, 0
-    while in_a_row < 40:
-        assert time.monotonic() < deadline
-        with server.client() as client:
-            answer = client.post("/v1/tools/list_collections", json={})
-        in_a_row = in_a_row + 1 if answer.status_code == status else 0
-        pause()
+def answers_with(status: int) -> Callable[[httpx2.Client], bool]:
+    return lambda client: client.post("/v1/tools/list_collections", json={}).status_code == status
 
 
 def test_every_worker_of_a_running_server_is_told_by_another_process(
     tmp_path_factory: pytest.TempPathFactory, process: Callable[..., Any]
 ) -> None:
-    with running_server(tmp_path_factory, server__workers=2) as server:
-        until_all(server, 200)
+    with (
+        running_server(tmp_path_factory, server__workers=2) as server,
+        each_worker(server, 2) as workers,
+    ):
+        until_each(workers, answers_with(200))
         data = ("--data", str(server.data))
         assert process("switch", "off", "appdata", *data).code == 0
-        until_all(server, 403)
+        until_each(workers, answers_with(403))
         assert process("switch", "on", "appdata", *data).code == 0
-        until_all(server, 200)
+        until_each(workers, answers_with(200))
 
 
 @pytest.mark.anyio

@@ -3,7 +3,6 @@
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +18,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ToolsListChanged
 from tests import preloaded
 from tests.cli.conftest import *  # noqa: F403 (its fixtures)
+from tests.each_worker import each_worker, until_each
 from tests.extend.conftest import Opened
 from tests.extend.upstream import Upstream
 from tests.patience import PATIENT
-from tests.servers import Server, pause, running_server
+from tests.servers import Server, running_server
 
 from toolgate.gate.principal import Role, of_role
 
@@ -158,13 +158,13 @@ def test_every_worker_looks_for_itself(
 ) -> None:
     with reloading(tmp_path_factory, upstream, server__workers=2) as (server, file):
         file.write_text(NEW)
-        deadline, in_a_row = time.monotonic() + PATIENT, 0
-        while in_a_row < 40:  # each on a connection of its own, so both workers answer some
-            assert time.monotonic() < deadline
-            with server.client() as client:
-                names = {one["name"] for one in client.get("/v1/tools").json()["tools"]}
-            in_a_row = in_a_row + 1 if "second" in names and "first" not in names else 0
-            pause()
+        with each_worker(server, 2) as workers:
+            until_each(workers, has_the_new_tools)
+
+
+def has_the_new_tools(client: httpx2.Client) -> bool:
+    names = {one["name"] for one in client.get("/v1/tools").json()["tools"]}
+    return "second" in names and "first" not in names
 
 
 def test_the_command_reloads_and_keeps_the_old_tools_when_the_file_is_bad(

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import func, make_url, select
 from tests.databases import KINDS
+from tests.each_worker import worker_pids
 from tests.effort import effort
 from tests.identity.oauth.crowd import Crowd, Person, gathered
 from tests.patience import PATIENT
@@ -54,19 +55,6 @@ class Running:
         joined = tokens.join(grants, grants.c.id == tokens.c.grant_id)
         every = select(func.count()).select_from(joined).where(grants.c.user_id.in_(crowd.keys))
         return await self.database.read(lambda c: c.execute(every).scalar_one())
-
-    def workers(self) -> set[int]:
-        """The processes that answer; beside them Python keeps one that cleans up."""
-        children = psutil.Process(self.server.pid).children()
-        return {one.pid for one in children if "--multiprocessing-fork" in _command(one)}
-
-
-def _command(process: psutil.Process) -> list[str]:
-    """What a process was started with; nothing once it has ended."""
-    try:
-        return process.cmdline()
-    except (psutil.ZombieProcess, psutil.NoSuchProcess):
-        return []
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -123,7 +111,7 @@ async def test_everybody_signs_in_and_calls_at_once(running: Running, kind: str)
 
 async def test_a_worker_is_killed_meanwhile(running: Running) -> None:
     """The killed one's answers are lost; who has tokens does not notice."""
-    before = running.workers()
+    before = worker_pids(running.server)
     assert len(before) == WORKERS
     victim, survivor = sorted(before)
     people: list[Person] = []
@@ -149,7 +137,7 @@ async def test_a_worker_is_killed_meanwhile(running: Running) -> None:
         newcomer = replaced(running, before)
         psutil.Process(survivor).kill()
         await all_are_known(people, crowd)
-        assert newcomer in running.workers()
+        assert newcomer in worker_pids(running.server)
 
 
 async def all_are_known(people: list[Person], crowd: Crowd) -> None:
@@ -171,7 +159,7 @@ def replaced(running: Running, before: set[int]) -> int:
     """The worker that takes the killed one's place."""
     deadline = time.monotonic() + PATIENT
     while time.monotonic() < deadline:
-        now = running.workers()
+        now = worker_pids(running.server)
         if len(now) == WORKERS and now != before:
             [newcomer] = now - before
             return newcomer

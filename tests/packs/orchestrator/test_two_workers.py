@@ -1,8 +1,7 @@
 """Two workers on one database: one winner a version, and settings that steer the other worker."""
 
-import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import anyio
@@ -10,14 +9,16 @@ import httpx2
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
+from tests.each_worker import each_worker, until_each
 from tests.effort import effort
 from tests.patience import PATIENT
-from tests.servers import Server, pause, running_server
+from tests.servers import Server, running_server
 
 from toolgate import packs
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
 
+WORKERS = 2
 ROUNDS, AT_ONCE = effort(8, 20), effort(30, 50)
 KEY = {"scope_type": "user", "scope_id": "alice", "key": "custom.counter"}
 TASK = {"task_id": "00000000-0000-4000-8000-0000000000b1"}
@@ -29,12 +30,13 @@ def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     settings: dict[str, Any] = {
-        "server__workers": 2,
+        "server__workers": WORKERS,
         "packs__enabled": packs.SHIPPED,
     }
     if request.param == "postgresql":
         room: str = request.getfixturevalue("postgres_room")
         with psycopg.connect(room, autocommit=True) as connection:
+            connection.execute("DROP DATABASE IF EXISTS team")
             connection.execute("CREATE DATABASE team")
         url = make_url(room).set(database="team").render_as_string(hide_password=False)
         settings["database__url"] = url
@@ -94,67 +96,54 @@ async def test_of_many_updates_at_once_one_a_version_wins(http: httpx2.AsyncClie
     assert [one["new"] for one in history[1:]] == [values[one["version"]] for one in history[1:]]
 
 
-def is_known(server: Server, tool: str) -> set[bool]:
-    """Whether a tool is there, as ten new connections find it: both workers are among them."""
-    found: set[bool] = set()
-    for _ in range(10):
-        with server.client() as client:
-            answer = client.post(f"/v1/tools/{tool}", json=TASK)
-            found.add(answer.status_code != httpx2.codes.FORBIDDEN)
-    return found
+@pytest.fixture
+def workers(server: Server) -> Iterator[list[httpx2.Client]]:
+    with each_worker(server, WORKERS) as clients:
+        yield clients
 
 
-def wait_for(server: Server, tool: str, *, known: bool) -> None:
-    deadline = time.monotonic() + PATIENT
-    while is_known(server, tool) != {known}:
-        assert time.monotonic() < deadline, f"a worker still finds {tool} {not known}"
-        pause()
+def knows(tool: str, *, known: bool = True) -> Callable[[httpx2.Client], bool]:
+    """Whether a worker finds a tool, or does not."""
+
+    def asked(client: httpx2.Client) -> bool:
+        answer = client.post(f"/v1/tools/{tool}", json=TASK)
+        return (answer.status_code != 403) is known
+
+    return asked
 
 
 async def test_a_setting_that_one_worker_stores_steers_both(
-    server: Server, http: httpx2.AsyncClient
+    workers: list[httpx2.Client], http: httpx2.AsyncClient
 ) -> None:
     tool = "db.task.get"
-    assert is_known(server, tool) == {True}
+    assert all(knows(tool)(worker) for worker in workers)
     value = {"key": DISABLED, "value_type": "array"}
     assert (await call(http, "db.system_setting.create", **value, value=[tool]))["result"]
-    wait_for(server, tool, known=False)
+    until_each(workers, knows(tool, known=False))
     assert (await call(http, "db.system_setting.update", **value, value=[]))["result"]
-    wait_for(server, tool, known=True)
+    until_each(workers, knows(tool))
 
 
 async def test_an_access_rule_that_one_worker_stores_holds_on_both(
     server: Server, http: httpx2.AsyncClient
 ) -> None:
-    def allowed() -> set[bool]:
-        found: set[bool] = set()
-        for _ in range(10):
-            with server.client("pm") as client:
-                found.add(client.post("/v1/tools/db.task.get", json=TASK).is_success)
-        return found
-
-    def wait(expected: bool) -> None:
-        deadline = time.monotonic() + PATIENT
-        while allowed() != {expected}:
-            assert time.monotonic() < deadline
-            pause()
-
-    assert allowed() == {True}
-    rule = {"effect": "deny", "resource_pattern": "db.task.*"}
-    made = (await call(http, "operator.access_rule.create", **rule))["result"]
-    wait(expected=False)
-    await call(http, "operator.access_rule.delete", rule_id=made["id"])
-    wait(expected=True)
+    with each_worker(server, WORKERS, "pm") as workers:
+        assert all(knows("db.task.get")(worker) for worker in workers)
+        rule = {"effect": "deny", "resource_pattern": "db.task.*"}
+        made = (await call(http, "operator.access_rule.create", **rule))["result"]
+        until_each(workers, knows("db.task.get", known=False))
+        await call(http, "operator.access_rule.delete", rule_id=made["id"])
+        until_each(workers, knows("db.task.get"))
 
 
 async def test_where_a_setting_is_deleted_both_go_back_to_its_default(
-    server: Server, http: httpx2.AsyncClient
+    workers: list[httpx2.Client], http: httpx2.AsyncClient
 ) -> None:
     tool = "db.job.get"
     key = f"mcp.tool.{tool}.enabled"
     made = await call(http, "db.system_setting.create", key=key, value=False, value_type="boolean")
-    wait_for(server, tool, known=False)
+    until_each(workers, knows(tool, known=False))
     version = made["result"]["version"]
     gone = await call(http, "db.system_setting.delete", key=key, expected_version=version)
     assert gone["status"] == "success"
-    wait_for(server, tool, known=True)
+    until_each(workers, knows(tool))

@@ -4,13 +4,12 @@ What the suite shows is that it does at all (`tests/packs/orchestrator/test_two_
 """
 
 import time
-from typing import Any
 
+import httpx2
 import pytest
-from tests.packs.orchestrator.test_two_workers import DISABLED, TASK, server
-from tests.servers import Server
+from tests.packs.orchestrator.test_two_workers import DISABLED, knows, server, workers
 
-__all__ = ["server"]
+__all__ = ["server", "workers"]
 
 TOOL = "db.task.get"
 ROUNDS = 5
@@ -18,33 +17,30 @@ WATCHED_SECONDS = 2.0
 MAX_SECONDS = 1.0
 
 
-def call(server: Server, tool: str, **arguments: Any) -> int:
-    """On a connection of its own, so by either worker."""
-    with server.client() as client:
-        return client.post(f"/v1/tools/{tool}", json=arguments).status_code
-
-
-def last_stale(server: Server, *, known: bool) -> float:
+def last_stale(workers: list[httpx2.Client], *, known: bool) -> float:
     """How long after now a worker still began to answer as before."""
     began = time.monotonic()
     last = 0.0
     while (asked := time.monotonic() - began) < WATCHED_SECONDS:
-        if (call(server, TOOL, **TASK) == 200) is not known:
+        if not all(knows(TOOL, known=known)(worker) for worker in workers):
             last = asked
     return last
 
 
 @pytest.mark.timeout(300)
 def test_both_workers_know_within_a_second(
-    server: Server, capsys: pytest.CaptureFixture[str]
+    workers: list[httpx2.Client], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    value = {"key": DISABLED, "value_type": "array"}
-    assert call(server, "db.system_setting.create", **value, value=[]) == 200
+    def store(tool: str, value: list[str]) -> None:
+        body = {"key": DISABLED, "value_type": "array", "value": value}
+        assert workers[0].post(f"/v1/tools/{tool}", json=body).status_code == 200
+
+    store("db.system_setting.create", [])
     seen: list[float] = []
     for _ in range(ROUNDS):
         for disabled in ([TOOL], []):
-            assert call(server, "db.system_setting.update", **value, value=disabled) == 200
-            seen.append(last_stale(server, known=not disabled))
+            store("db.system_setting.update", disabled)
+            seen.append(last_stale(workers, known=not disabled))
     with capsys.disabled():
         print(f"\nthe last answer as before came {max(seen):.2f} s after the change")
     assert max(seen) <= MAX_SECONDS, seen
