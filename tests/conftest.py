@@ -115,6 +115,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 LONGEST = (
+    "test_removal.py",
     "test_docs.py",
     "test_other_clients.py",
     "test_load.py",
