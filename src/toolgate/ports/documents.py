@@ -5,19 +5,28 @@ with an odd number of segments (`users/abc123/permissions`) for documents that b
 to another document. Each pack has documents of its own, in the namespace of its name.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import secrets
+import string
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from toolgate.db.transactions import Transaction
 
 Json: TypeAlias = Any
 Fields: TypeAlias = dict[str, Json]
+Reference: TypeAlias = tuple[str, str]
+"""The collection and the id of a document."""
+T = TypeVar("T")
 
 MAX_IN_VALUES = 30
 MAX_ID_BYTES = 1500
 MAX_FIELD_BYTES = 1500
+DOCUMENT_ID = "__name__"
+"""Where an order names a field: the document's id."""
+LETTERS = string.ascii_letters + string.digits
+ID_LENGTH = 20
 
 
 class Operator(StrEnum):
@@ -30,7 +39,9 @@ class Operator(StrEnum):
     GREATER = ">"
     GREATER_OR_EQUAL = ">="
     IN = "in"
+    NOT_IN = "not-in"
     ARRAY_CONTAINS = "array-contains"
+    ARRAY_CONTAINS_ANY = "array-contains-any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,44 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """One field by which documents are ordered: a dotted path, or `DOCUMENT_ID`."""
+
+    field: str
+    descending: bool = False
+
+    @property
+    def path(self) -> list[str]:
+        """The segments of the dotted path."""
+        return self.field.split(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the order: values of its first fields, one or more."""
+
+    values: tuple[Json, ...]
+    inclusive: bool
+    """Whether documents exactly there are among the results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which documents of a collection, in which order.
+
+    Documents that lack a field of the order are left out. `ports.ordering` completes the order,
+    so it is total: two documents never share a place.
+    """
+
+    collection: str
+    filters: Sequence[Filter] = ()
+    order: Sequence[Order] = ()
+    limit: int | None = None
+    start: Cursor | None = None
+    end: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StoredDocument:
     """A document as it lies in the store."""
 
@@ -55,8 +104,67 @@ class StoredDocument:
     fields: Fields
 
 
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new document; raises `DocumentExists` where its id is taken."""
+
+    collection: str
+    document_id: str
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """The whole document, whatever was there before."""
+
+    collection: str
+    document_id: str
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """These fields over those that are there, maps into maps; where none are, a new document."""
+
+    collection: str
+    document_id: str
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """New values for some fields by their dotted paths; the document must exist.
+
+    A map replaces the map that is there, as every value does. `DocumentNotFound` otherwise.
+    """
+
+    collection: str
+    document_id: str
+    changes: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """No such document any more, if there was one. Documents below it stay."""
+
+    collection: str
+    document_id: str
+    fields: Fields = field(default_factory=dict[str, Json], init=False)
+
+
+Write: TypeAlias = Create | Set | Merge | Update | Delete
+
+
 class DocumentExists(Exception):
     """A document with this id is already in the collection; nothing was written."""
+
+
+class DocumentNotFound(Exception):
+    """There is no document to update; nothing was written."""
+
+
+class DocumentRefused(Exception):
+    """The store cannot hold this document. The message is fit for a caller."""
 
 
 class StoreUnavailable(Exception):
@@ -66,41 +174,64 @@ class StoreUnavailable(Exception):
     """
 
 
-class DocumentStore(Protocol):
-    """Reads and creates documents.
+class StoreContended(StoreUnavailable):
+    """Others changed the same documents again and again; nothing was written."""
+
+
+class DocumentReader(Protocol):
+    """Reads documents.
 
     Every method raises `StoreUnavailable` when the store does not answer.
     """
-
-    joins_transaction: bool
-    """Whether a write becomes visible only when the gate's transaction commits."""
 
     async def get(self, collection: str, document_id: str) -> Fields | None:
         """Return the fields of one document, or None."""
         ...
 
-    async def query(
-        self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[StoredDocument]:
-        """Return at most `limit` documents that pass every filter.
+    async def get_many(self, references: Sequence[Reference]) -> Sequence[Fields | None]:
+        """Return the fields of each document, or None, in the order asked for."""
+        ...
 
-        The order is total and the same for the same data: embedded stores answer in the order
-        of creation, Firestore in the order of document ids (of the compared field first, where
-        a range filter is used).
+    async def query(self, query: Query) -> Sequence[StoredDocument]:
+        """Return the documents that pass every filter, in the query's order."""
+        ...
+
+
+class DocumentTransaction(DocumentReader, Protocol):
+    """Reads and writes that happen as one: nothing that was read changes before they are done.
+
+    What is read is the state before the writes of this transaction.
+    """
+
+    def write(self, *writes: Write) -> None:
+        """Store these, in order, when the work is done."""
+        ...
+
+
+class DocumentStore(DocumentReader, Protocol):
+    """Reads and writes documents."""
+
+    joins_transaction: bool
+    """Whether a write becomes visible only when the gate's transaction commits."""
+
+    async def collections(self, parent: Reference | None = None) -> Sequence[str]:
+        """Return the names of the collections, sorted: of the store, or of one document."""
+        ...
+
+    async def write(self, tx: Transaction, *writes: Write) -> None:
+        """Store these, in order; all of them or, where one raises, none.
+
+        Values may be transforms (`ports.transforms`), which the store works out as it writes.
         """
         ...
 
-    async def collections(self) -> Sequence[str]:
-        """Return the names of the collections, sorted; none that belongs to a document."""
-        ...
+    async def transact(
+        self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]
+    ) -> T:
+        """Do work that reads, decides and writes, as one.
 
-    async def create(
-        self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
-    ) -> str:
-        """Store a new document and return its id, made up when none is given.
-
-        Atomic: of two creations of one id exactly one succeeds, the other raises
-        `DocumentExists` and changes nothing.
+        It may be begun anew where others change what it read, so it changes nothing else itself.
+        Raises `StoreContended` where that happens too often.
         """
         ...
 
@@ -111,3 +242,8 @@ class DocumentStore(Protocol):
     async def close(self) -> None:
         """Give connections back."""
         ...
+
+
+def new_id() -> str:
+    """An id for a document whose author gives none, as Firestore makes them."""
+    return "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))

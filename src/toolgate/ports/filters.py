@@ -2,7 +2,8 @@
 
 The rules are Firestore's. Values compare only with values of their own type; numbers are one
 type, booleans are not numbers. A document that lacks the field matches nothing, `!=` included.
-`!=` holds between values of different types. Null equals null in `==` and matches nothing else.
+`!=` holds between values of different types. Null equals null in `==` and matches nothing else;
+a `not-in` whose list holds null matches nothing at all.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,14 +39,26 @@ def _passes(value: Json, operator: Operator, operand: Json) -> bool:
             return value is not None and not equal(value, operand)
         case Operator.IN:
             return value is not None and any(equal(value, one) for one in operand)
-        case Operator.ARRAY_CONTAINS:
+        case Operator.NOT_IN:
             return (
-                operand is not None
-                and isinstance(value, list)
-                and any(equal(one, operand) for one in cast("list[Json]", value))
+                value is not None
+                and None not in operand
+                and not any(equal(value, one) for one in operand)
             )
+        case Operator.ARRAY_CONTAINS:
+            return _contains_any(value, [operand])
+        case Operator.ARRAY_CONTAINS_ANY:
+            return _contains_any(value, operand)
         case _:
             return _in_range(value, operator, operand)
+
+
+def _contains_any(value: Json, operands: Sequence[Json]) -> bool:
+    if not isinstance(value, list):
+        return False
+    elements = cast("list[Json]", value)
+    known = [one for one in operands if one is not None]
+    return any(equal(one, operand) for one in elements for operand in known)
 
 
 def _in_range(value: Json, operator: Operator, operand: Json) -> bool:

@@ -1,1 +1,0 @@
-"""Ports kept in memory: for tests, and for people who write some."""

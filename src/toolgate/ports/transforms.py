@@ -1,0 +1,177 @@
+"""Values that a document store works out as it writes, and what a write makes of a document.
+
+The rules are Firestore's. An increment of what is no number is the number itself; a union with
+what is no list is the list itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
+
+from toolgate.ports.documents import (
+    Create,
+    Delete,
+    DocumentExists,
+    DocumentNotFound,
+    Fields,
+    Json,
+    Merge,
+    Set,
+    Update,
+    Write,
+)
+from toolgate.ports.filters import equal
+from toolgate.ports.rules import LARGEST_INTEGER, SMALLEST_INTEGER
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTimestamp:
+    """The time of the write: the same one for all writes of a transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """The number that is there, and so much more."""
+
+    by: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayUnion:
+    """The list that is there, and those of these values that it lacks."""
+
+    values: Sequence[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRemove:
+    """The list that is there, without these values."""
+
+    values: Sequence[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteField:
+    """No such field."""
+
+
+Transform: TypeAlias = ServerTimestamp | Increment | ArrayUnion | ArrayRemove | DeleteField
+ABSENT = object()
+
+
+def now() -> str:
+    """The time of a write, as documents have it: RFC 3339 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def fields_after(write: Write, before: Fields | None, now: str) -> Fields | None:
+    """What is there after a write; None for nothing. `before` stays as it is."""
+    match write:
+        case Create():
+            if before is not None:
+                raise DocumentExists(write.document_id)
+            return _new(write.fields, now)
+        case Set():
+            return _new(write.fields, now)
+        case Merge():
+            return _merged(before or {}, write.fields, now)
+        case Update():
+            if before is None:
+                raise DocumentNotFound(write.document_id)
+            return _updated(before, write.changes, now)
+        case Delete():
+            return None
+
+
+def _new(fields: Fields, now: str) -> Fields:
+    """A map as a whole: transforms in it find nothing to go on from."""
+    made: Fields = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            made[name] = _new(cast(Fields, value), now)
+        else:
+            _put(made, name, _worked_out(value, ABSENT, now))
+    return made
+
+
+def _merged(before: Fields, fields: Fields, now: str) -> Fields:
+    after = dict(before)
+    for name, value in fields.items():
+        below = after.get(name, ABSENT)
+        if isinstance(value, dict) and value:
+            inside = cast(Fields, below) if isinstance(below, dict) else {}
+            after[name] = _merged(inside, cast(Fields, value), now)
+        else:
+            _put(after, name, _worked_out(value, below, now))
+    return after
+
+
+def _updated(before: Fields, changes: Mapping[str, Json], now: str) -> Fields:
+    after = dict(before)
+    for path, value in changes.items():
+        *way, last = path.split(".")
+        place = _opened(after, way)
+        below = place.get(last, ABSENT)
+        if isinstance(value, dict):
+            place[last] = _new(cast(Fields, value), now)
+        else:
+            _put(place, last, _worked_out(value, below, now))
+    return after
+
+
+def _opened(fields: Fields, way: Sequence[str]) -> Fields:
+    """The map at the end of the way, each on it a copy of its own; made where there is none."""
+    for segment in way:
+        inside = fields.get(segment)
+        fields[segment] = dict(cast(Fields, inside)) if isinstance(inside, dict) else {}
+        fields = fields[segment]
+    return fields
+
+
+def _put(fields: Fields, name: str, value: Any) -> None:
+    if value is ABSENT:
+        fields.pop(name, None)
+    else:
+        fields[name] = value
+
+
+def _worked_out(value: Any, below: Any, now: str) -> Any:
+    """A value as it is stored; ABSENT for none."""
+    match value:
+        case ServerTimestamp():
+            return now
+        case Increment():
+            return _sum(below, value.by)
+        case ArrayUnion():
+            there = _list(below)
+            return [*there, *_missing(there, value.values)]
+        case ArrayRemove():
+            return [
+                one for one in _list(below) if not any(equal(one, gone) for gone in value.values)
+            ]
+        case DeleteField():
+            return ABSENT
+        case _:
+            return value
+
+
+def _sum(there: Any, by: int | float) -> int | float:
+    if isinstance(there, bool) or not isinstance(there, int | float):
+        return by
+    total = there + by
+    if isinstance(total, int):  # Firestore's integers stop at their ends
+        return max(SMALLEST_INTEGER, min(LARGEST_INTEGER, total))
+    return total
+
+
+def _list(value: Any) -> list[Json]:
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def _missing(there: Sequence[Json], values: Sequence[Json]) -> list[Json]:
+    new: list[Json] = []
+    for one in values:
+        if not any(equal(one, other) for other in (*there, *new)):
+            new.append(one)
+    return new
