@@ -18,7 +18,7 @@ from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role, of_role
 from toolgate.gate.tool import Effect, NoArguments, Output, Target
-from toolgate.ports.documents import StoreUnavailable
+from toolgate.ports.documents import Create, StoreUnavailable
 from toolgate.settings import BadSettings, read_settings
 from toolgate.testing import Kit, opened_kit
 
@@ -74,7 +74,7 @@ async def test_a_document_of_another_pack_makes_nobody_an_admin(tmp_path: Path) 
         assert (await create(kit, "eve", ADMIN)).error is None
         assert await roles(kit.app, "eve") == {"user"}
         async with kit.app.gate.database.transaction() as tx:
-            await kit.app.documents.of("backend").create(tx, "users", ADMIN, "root")
+            await kit.app.documents.of("backend").write(tx, Create("users", "root", ADMIN))
         assert await roles(kit.app, "root") == {"user", "admin"}
         hidden = await kit.call("get_document", collection="users", document_id="root")
         assert hidden.status == 404, "nor does it see the records of users"
@@ -158,7 +158,7 @@ async def test_packs_in_one_firestore_database_share_documents_but_not_the_say_w
         shared = await kit.app.documents.of("backend").get("users", "jane")
         assert shared == {"email": "j@example.com"}
         async with kit.app.gate.database.transaction() as tx:
-            await kit.app.documents.of("backend").create(tx, "users", ADMIN, "root")
+            await kit.app.documents.of("backend").write(tx, Create("users", "root", ADMIN))
         assert await roles(kit.app, "root") == {"user", "admin"}
 
 

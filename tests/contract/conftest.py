@@ -11,12 +11,12 @@ from tests.firestore.wire_server import WireServer
 from tests.loops import one_loop
 
 from toolgate.adapters.firestore import FirestoreDocuments
-from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.db.engine import Database
 from toolgate.db.tables import metadata
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import DocumentStore
+from toolgate.testing.documents import MemoryDocuments
 
 __all__ = ["one_loop"]
 

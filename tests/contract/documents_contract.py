@@ -13,13 +13,16 @@ import pytest
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
     MAX_IN_VALUES,
+    Create,
     DocumentExists,
     DocumentStore,
     Fields,
     Filter,
     Json,
     Operator,
+    Query,
     StoredDocument,
+    new_id,
 )
 
 Condition: TypeAlias = tuple[str, str, Json]
@@ -56,7 +59,9 @@ class Room:
     ) -> str:
         """Create a document in a transaction of its own."""
         async with self.transaction() as tx:
-            return await self.store.create(tx, collection or self.collection, fields, document_id)
+            new = Create(collection or self.collection, document_id or new_id(), fields)
+            await self.store.write(tx, new)
+            return new.document_id
 
     async def add_each(self, field: str, values: dict[str, Json]) -> None:
         """Create one document for every value, named after its key, with that one field."""
@@ -72,7 +77,7 @@ class Room:
         filters = [
             Filter(field, Operator(operator), value) for field, operator, value in conditions
         ]
-        return list(await self.store.query(self.collection, filters, limit))
+        return list(await self.store.query(Query(self.collection, filters, limit=limit)))
 
     async def ids(self, *conditions: Condition) -> str:
         """The ids of the documents that pass, sorted, with spaces between."""
@@ -186,7 +191,7 @@ async def concurrent_creations_of_different_ids_all_succeed(room: Room) -> None:
 @case
 async def an_abandoned_transaction_leaves_nothing_where_writes_join_it(room: Room) -> None:
     async with room.transaction() as tx:
-        await room.store.create(tx, room.collection, {"n": 1}, "one")
+        await room.store.write(tx, Create(room.collection, "one", {"n": 1}))
         tx.abandon()
     expected = None if room.store.joins_transaction else {"n": 1}
     assert await room.get("one") == expected
@@ -236,7 +241,7 @@ async def collections_do_not_mix(room: Room) -> None:
         await room.add("one", {"in": name}, collection=name)
     for name in [room.collection, *near]:
         assert await room.store.get(name, "one") == {"in": name}
-        assert await room.store.query(name, [], 10) == [StoredDocument("one", {"in": name})]
+        assert await room.store.query(Query(name)) == [StoredDocument("one", {"in": name})]
 
 
 @case
@@ -249,8 +254,8 @@ async def a_nested_collection_belongs_to_its_document(room: Room) -> None:
     assert await room.store.get(first, "read") == {"of": "abc"}
     assert await room.store.get(second, "read") == {"of": "def"}
     wanted = [Filter("of", Operator.EQUAL, "abc")]
-    assert await room.store.query(first, wanted, 10) == [StoredDocument("read", {"of": "abc"})]
-    assert await room.store.query(second, wanted, 10) == []
+    assert await room.store.query(Query(first, wanted)) == [StoredDocument("read", {"of": "abc"})]
+    assert await room.store.query(Query(second, wanted)) == []
     assert await room.ids() == "abc123"
 
 

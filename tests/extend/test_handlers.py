@@ -7,6 +7,8 @@ from tests.extend.conftest import Opened
 from tests.extend.upstream import Upstream
 from tests.gate.tools import USER
 
+from toolgate.ports.documents import Query
+
 pytestmark = pytest.mark.anyio
 
 TOOLS = '''
@@ -93,8 +95,8 @@ async def test_a_typed_handler(opened: Opened, caplog: pytest.LogCaptureFixture)
 async def test_a_handler_reads_the_documents_of_the_application(opened: Opened) -> None:
     async with opened(TOOLS, "tools.py", demo_data=True) as kit:
         counted = await kit.call("newsletter_stats", USER)
-        users = await kit.app.documents.of("appdata").query("users", [], 100)
-        others = await kit.app.documents.of("backend").query("users", [], 100)
+        users = await kit.app.documents.of("appdata").query(Query("users"))
+        others = await kit.app.documents.of("backend").query(Query("users"))
     assert counted.body["total"] == 30 + len(users)
     assert len(users) != len(others)
 

@@ -21,12 +21,12 @@ from tests.gate.tools import (
     storing,
 )
 
-from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.gate.audit_records import STARTED
 from toolgate.gate.errors import Conflict
 from toolgate.gate.seals import Sealer
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
+from toolgate.testing.documents import MemoryDocuments
 
 pytestmark = pytest.mark.anyio
 

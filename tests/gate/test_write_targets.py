@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
-from tests.gate.tools import ADMIN, Run, Said, a_tool, end_the_time, offer, over, run_sql
+from tests.gate.tools import ADMIN, STORED, Run, Said, a_tool, end_the_time, offer, over, run_sql
 from tests.patience import PATIENT
 
-from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 from toolgate.gate.context import Context
@@ -22,6 +21,7 @@ from toolgate.gate.errors import Conflict
 from toolgate.gate.tool import Effect, Target
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.blobs import MemoryBlobs
+from toolgate.testing.documents import MemoryDocuments
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +49,7 @@ class Writer:
         if Target.OUTSIDE in self.targets:
             self.sent += 1
         if Target.DOCUMENTS in self.targets:
-            await ctx.world.documents.create(ctx.tx, "apps", {"name": "stored"}, "stored")
+            await ctx.world.documents.write(ctx.tx, STORED)
         if Target.BLOBS in self.targets and not ctx.dry_run:
             await self.blobs.put("a", b"stored")
         if Target.TABLES in self.targets:

@@ -34,7 +34,7 @@ from toolgate.gate.tool import (
     ToolLimits,
 )
 from toolgate.packs import DEFAULT
-from toolgate.ports.documents import DocumentStore
+from toolgate.ports.documents import Create, DocumentStore
 from toolgate.setting_types import Section
 from toolgate.settings import every_setting
 from toolgate.testing import Kit
@@ -102,11 +102,14 @@ def end_the_time(kit: Kit) -> None:
     deadlines.wake_in(0)
 
 
+STORED = Create("apps", "stored", {"name": "stored"})
+
+
 def storing(then: Callable[[], Awaitable[None]] | None = None) -> Run:
     """A handler that creates the document `stored`, and then does something else."""
 
     async def run(ctx: Context[Any], args: Any) -> Said:
-        await ctx.world.documents.create(ctx.tx, "apps", {"name": "stored"}, "stored")
+        await ctx.world.documents.write(ctx.tx, STORED)
         if then:
             await then()
         return Said()

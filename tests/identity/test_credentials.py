@@ -22,6 +22,7 @@ from toolgate.identity.credentials import Credentials, InsufficientScope
 from toolgate.identity.keys import Keys
 from toolgate.identity.oauth import opaque
 from toolgate.identity.users import Users
+from toolgate.ports.documents import Create
 from toolgate.ports.users import NAMESPACE
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +76,7 @@ class Door:
 
     async def record(self, uid: str, **fields: Any) -> None:
         async with self.database.transaction() as tx:
-            await self.documents.create(tx, "users", fields, uid)
+            await self.documents.write(tx, Create("users", uid, fields))
 
     async def change(self, statement: Any) -> None:
         await self.database.write(lambda connection: connection.execute(statement))

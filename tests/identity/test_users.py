@@ -11,7 +11,7 @@ from toolgate.db.engine import Database
 from toolgate.db.upgrades import upgrade
 from toolgate.identity.providers import Profile, SignInFailed
 from toolgate.identity.users import Users, first_record
-from toolgate.ports.documents import StoreUnavailable
+from toolgate.ports.documents import Query, StoreUnavailable
 from toolgate.ports.rules import broken_fields_rule
 from toolgate.ports.users import NAMESPACE, new_record
 
@@ -34,7 +34,7 @@ async def test_first_sign_ins_at_once_make_one_record(database: Database) -> Non
     async with anyio.create_task_group() as sign_ins:
         for _ in range(10):
             sign_ins.start_soon(users.ensure_record, JANE)
-    found = await documents.query("users", [], 10)
+    found = await documents.query(Query("users"))
     assert [one.id for one in found] == ["jane"]
     assert await users.is_admin("jane") is False
     assert await users.is_admin("nobody") is False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolgate.extend.world import OwnWorld
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Principal
-from toolgate.ports.documents import DocumentStore, Fields, Filter, StoredDocument
+from toolgate.ports.documents import DocumentStore, Fields, Filter, Query, StoredDocument
 
 if TYPE_CHECKING:
     import httpx2
@@ -30,7 +30,7 @@ class Documents:
         self, collection: str, filters: Sequence[Filter] = (), limit: int = 100
     ) -> Sequence[StoredDocument]:
         """At most `limit` documents that pass every filter."""
-        return await self._store.query(collection, filters, limit)
+        return await self._store.query(Query(collection, filters, limit=limit))
 
 
 class ToolLogger(logging.LoggerAdapter[logging.Logger]):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from toolgate.gate.offer import NotForDemo, Site
 from toolgate.gate.tool import Pack
-from toolgate.ports.documents import DocumentExists, Fields
+from toolgate.ports.documents import Create, DocumentExists, Fields, Query
 
 Document = tuple[str, str, Fields]
 """Collection, id and fields."""
@@ -26,7 +26,7 @@ async def store_demo(
     present = {
         (collection, one.id)
         for collection in {*collections, *(collection for collection, _ in demo_ids)}
-        for one in await documents.query(collection, [], len(demo) + 1)
+        for one in await documents.query(Query(collection, limit=len(demo) + 1))
     }
     if present - demo_ids and demo_ids - present:
         message = f"Pack {pack.name} holds documents already"
@@ -36,7 +36,7 @@ async def store_demo(
         for collection, id, fields in demo:
             if (collection, id) not in present:
                 try:
-                    await documents.create(tx, collection, fields, id)
+                    await documents.write(tx, Create(collection, id, fields))
                     stored += 1
                 except DocumentExists:
                     continue

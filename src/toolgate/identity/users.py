@@ -5,7 +5,7 @@ import secrets
 
 from toolgate.db.engine import Database
 from toolgate.identity.providers import Profile, SignInFailed
-from toolgate.ports.documents import DocumentExists, DocumentStore, StoreUnavailable
+from toolgate.ports.documents import Create, DocumentExists, DocumentStore, StoreUnavailable
 from toolgate.ports.rules import broken_id_rule
 from toolgate.ports.users import USERS, Record, new_record
 from toolgate.ports.users import is_admin as says_admin
@@ -28,7 +28,8 @@ class Users:
             return
         try:
             async with self._database.transaction() as tx:
-                await self._documents.create(tx, USERS, first_record(profile), profile.uid)
+                new = Create(USERS, profile.uid, first_record(profile))
+                await self._documents.write(tx, new)
         except DocumentExists:
             pass  # another sign-in of the same person was quicker
 

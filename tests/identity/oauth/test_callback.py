@@ -8,6 +8,7 @@ from tests.identity.oauth.flow import PREFIX, Flow, hidden, query_of, registered
 from tests.transports.conftest import Web
 
 from toolgate.identity.providers import Profile, SignInFailed, SignInStart
+from toolgate.ports.documents import Create
 from toolgate.ports.users import NAMESPACE
 from toolgate.testing import Kit, opened_kit
 from toolgate.transports.web import web_app
@@ -108,7 +109,7 @@ async def test_a_signed_in_person_is_a_user(web: Web, flow: Flow) -> None:
 async def test_a_person_whose_record_says_admin_is_one(web: Web, flow: Flow) -> None:
     documents, database = web.kit.app.documents.of(NAMESPACE), web.kit.app.gate.database
     async with database.transaction() as tx:
-        await documents.create(tx, "users", {"roles": {"admin": True}}, "root")
+        await documents.write(tx, Create("users", "root", {"roles": {"admin": True}}))
     token = await signed_in(flow, "root")
     assert "get_document" in str((await flow.tools(token)).json())
     other = await signed_in(flow, "jane")

@@ -1,14 +1,24 @@
 """Comparing answers letter for letter, and stores that watch or fail."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import GateError
 from toolgate.gate.outcomes import Outcome
-from toolgate.ports.documents import Fields, Filter, StoredDocument, StoreUnavailable
+from toolgate.ports.documents import (
+    DocumentTransaction,
+    Fields,
+    Query,
+    Reference,
+    StoredDocument,
+    StoreUnavailable,
+    Write,
+)
+
+T = TypeVar("T")
 
 NOT_ANSWERING = "Failed to initialize Firestore: no credentials"
 
@@ -38,21 +48,25 @@ class RecordingStore:
         self.calls.append(f"get {collection}/{document_id}")
         return None
 
-    async def query(
-        self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[StoredDocument]:
-        self.calls.append(f"query {collection} limit {limit}")
+    async def get_many(self, references: Sequence[Reference]) -> Sequence[Fields | None]:
+        return [await self.get(*one) for one in references]
+
+    async def query(self, query: Query) -> Sequence[StoredDocument]:
+        self.calls.append(f"query {query.collection} limit {query.limit}")
         return []
 
-    async def collections(self) -> Sequence[str]:
+    async def collections(self, parent: Reference | None = None) -> Sequence[str]:
         self.calls.append("collections")
         return []
 
-    async def create(
-        self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
-    ) -> str:
-        self.calls.append(f"create {collection}/{document_id}")
-        return document_id or "made"
+    async def write(self, tx: Transaction, *writes: Write) -> None:
+        for one in writes:
+            self.calls.append(f"{type(one).__name__} {one.collection}/{one.document_id}")
+
+    async def transact(
+        self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]
+    ) -> T:
+        raise NotImplementedError
 
     async def check(self) -> None:
         self.calls.append("check")
@@ -67,12 +81,8 @@ class FailingStore(RecordingStore):
     async def get(self, collection: str, document_id: str) -> Fields | None:
         raise StoreUnavailable(NOT_ANSWERING)
 
-    async def query(
-        self, collection: str, filters: Sequence[Filter], limit: int
-    ) -> Sequence[StoredDocument]:
+    async def query(self, query: Query) -> Sequence[StoredDocument]:
         raise StoreUnavailable(NOT_ANSWERING)
 
-    async def create(
-        self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
-    ) -> str:
+    async def write(self, tx: Transaction, *writes: Write) -> None:
         raise StoreUnavailable(NOT_ANSWERING)

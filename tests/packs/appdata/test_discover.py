@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from tests.firestore.wire_server import WireServer
 
-from toolgate.adapters.memory.documents import MemoryDocuments
 from toolgate.db.engine import Database
 from toolgate.packs.appdata import commands
 from toolgate.packs.appdata.collections import parse
 from toolgate.packs.appdata.discovery import propose, type_of
-from toolgate.ports.documents import DocumentStore, Fields
+from toolgate.ports.documents import Create, DocumentStore, Fields
 from toolgate.testing import opened_kit
+from toolgate.testing.documents import MemoryDocuments
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +24,8 @@ async def store_of(**collections: list[Fields]) -> MemoryDocuments:
     store = MemoryDocuments()
     async with Database("sqlite://").transaction() as tx:
         for name, documents in collections.items():
-            for fields in documents:
-                await store.create(tx, name, fields, None)
+            new = [Create(name, f"d{number}", one) for number, one in enumerate(documents)]
+            await store.write(tx, *new)
     return store
 
 

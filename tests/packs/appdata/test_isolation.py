@@ -11,8 +11,9 @@ from toolgate.db.tables import documents
 from toolgate.gate.errors import GateError, Internal, InvalidArguments, NotFound
 from toolgate.gate.principal import ANONYMOUS, Role, of_role
 from toolgate.packs.appdata.collections import BUILT_IN
-from toolgate.ports.documents import Fields, Filter, Operator
-from toolgate.ports.filters import matches
+from toolgate.packs.appdata.tools.documents import Operator as ToolOperator
+from toolgate.ports.documents import Create, Fields, Filter, Operator, Query, StoredDocument
+from toolgate.ports.ordering import selected
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +55,7 @@ conditions = st.fixed_dictionaries(
     {},
     optional={
         "field": wild_text,
-        "operator": st.one_of(st.sampled_from([*Operator]), wild_text),
+        "operator": st.one_of(st.sampled_from([*ToolOperator]), wild_text),
         "value": wild_json,
     },
 )
@@ -89,7 +90,7 @@ async def planted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kit
             for collection in (*BUILT_IN.by_name, "users/abc123/permissions", "secrets", ""):
                 for name in ("abc123", "hub", "x'y", "%", "_"):
                     fields = {HOME: collection, "n": 1, "map": {"a": {"b": collection}}}
-                    await store.create(tx, collection, fields, name)
+                    await store.write(tx, Create(collection, name, fields))
         yield opened
 
 
@@ -225,7 +226,7 @@ async def only(kit: Kit, stored: list[Fields]) -> None:
             lambda c: c.execute(documents.delete().where(documents.c.collection == "groups"))
         )
         for number, fields in enumerate(stored):
-            await store.create(tx, "groups", fields, f"d{number}")
+            await store.write(tx, Create("groups", f"d{number}", fields))
 
 
 @settings(max_examples=150)
@@ -247,9 +248,10 @@ async def test_a_query_finds_what_the_rules_say(
         ],
         limit=limit,
     )
-    expected = [f"d{n}" for n, fields in enumerate(stored) if matches(fields, filters)]
+    documents = [StoredDocument(f"d{n}", fields) for n, fields in enumerate(stored)]
+    expected = [one.id for one in selected(documents, Query("groups", filters, limit=limit))]
     assert outcome.error is None, outcome.body
-    assert [one["id"] for one in outcome.body["data"]] == expected[:limit]
+    assert [one["id"] for one in outcome.body["data"]] == expected
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from toolgate.gate.prompts import MAX_QUOTED, Prompt, quote
 from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.packs.appdata.prompts import prompts
+from toolgate.packs.appdata.tools.documents import Operator
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
-from toolgate.ports.documents import Operator
 
 BY_NAME, COLLECTIONS = BUILT_IN.by_name, BUILT_IN.every
 PROMPTS = prompts(BUILT_IN)

@@ -8,7 +8,8 @@ from tests.packs.appdata.answers import RecordingStore, assert_answer, assert_fa
 from tests.packs.appdata.seed_documents import JANE, condition, ids, problem_of
 
 from toolgate.gate.errors import InvalidArguments
-from toolgate.ports.documents import Operator
+from toolgate.packs.appdata.tools.documents import Operator
+from toolgate.ports.documents import Create, new_id
 from toolgate.testing import Kit
 
 pytestmark = pytest.mark.anyio
@@ -32,6 +33,12 @@ async def test_active_apps_are_queried(reading: Kit) -> None:
             "limit": 10,
             "data": [
                 {
+                    "id": "demos",
+                    "name": "Demos",
+                    "status": "active",
+                    "category": "governance",
+                },
+                {
                     "id": "hub",
                     "name": "CyberEco Hub",
                     "status": "active",
@@ -42,12 +49,6 @@ async def test_active_apps_are_queried(reading: Kit) -> None:
                     "name": "JustSplit",
                     "status": "active",
                     "category": "finance",
-                },
-                {
-                    "id": "demos",
-                    "name": "Demos",
-                    "status": "active",
-                    "category": "governance",
                 },
             ],
         },
@@ -155,8 +156,8 @@ async def test_the_limit_is_twenty_unless_given(writing: Kit) -> None:
 
 async def test_no_query_answers_more_than_a_hundred(writing: Kit) -> None:
     async with writing.app.gate.database.transaction() as tx:
-        for n in range(120):
-            await writing.app.documents.of("appdata").create(tx, "groups", {"n": n}, None)
+        new = [Create("groups", new_id(), {"n": n}) for n in range(120)]
+        await writing.app.documents.of("appdata").write(tx, *new)
     found = await writing.call("query_collection", collection="groups", limit=1000)
     assert (found.body["limit"], found.body["count"]) == (100, 100)
 

@@ -8,6 +8,7 @@ from toolgate import demo
 from toolgate.gate.offer import NotForDemo
 from toolgate.gate.principal import Role, of_role
 from toolgate.packs.backend.demo import DEMO
+from toolgate.ports.documents import Create, Query
 from toolgate.ports.rules import broken_fields_rule, broken_id_rule
 from toolgate.ports.users import is_admin
 from toolgate.testing import Kit, opened_kit
@@ -33,8 +34,8 @@ def test_one_demo_user_is_an_admin() -> None:
 async def test_demo_users_are_not_put_beside_people_who_signed_in(tmp_path: Path) -> None:
     async with opened_kit(tmp_path) as kit:
         async with kit.app.gate.database.transaction() as tx:
-            await kit.app.documents.of("backend").create(tx, "users", {}, "somebody")
+            await kit.app.documents.of("backend").write(tx, Create("users", "somebody", {}))
         with pytest.raises(NotForDemo, match="Pack backend holds documents already"):
             await demo.load_demo(kit.app)
-        found = await kit.app.documents.of("backend").query("users", [], 100)
+        found = await kit.app.documents.of("backend").query(Query("users"))
         assert [one.id for one in found] == ["somebody"]

@@ -9,6 +9,7 @@ import pytest
 from tests.servers import Server
 
 from toolgate.gate.principal import Role, of_role
+from toolgate.ports.documents import Create
 from toolgate.settings import BadSettings, read_settings
 from toolgate.testing import Kit, opened_kit
 
@@ -26,7 +27,7 @@ async def kit(tmp_path: Path) -> AsyncIterator[Kit]:
 async def keep(kit: Kit, uid: str, record: dict[str, Any]) -> None:
     documents = kit.app.documents.of("backend")
     async with kit.app.gate.database.transaction() as tx:
-        await documents.create(tx, "users", record, uid)
+        await documents.write(tx, Create("users", uid, record))
 
 
 async def test_a_user_gets_their_own_record_over_the_defaults(kit: Kit) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from toolgate.ports.documents import DocumentStore, Fields, Json, StoredDocument
+from toolgate.ports.documents import DocumentStore, Fields, Json, Query, StoredDocument
 from toolgate.ports.rules import broken_id_rule
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -28,7 +28,7 @@ async def propose(store: DocumentStore, limit: int, progress: Callable[[int, int
     names = [name for name in await store.collections() if not broken_id_rule(name)]
     tables: list[str] = []
     for done, name in enumerate(names, 1):
-        if documents := await store.query(name, [], limit):
+        if documents := await store.query(Query(name, limit=limit)):
             tables.append(_collection(name, documents))
         progress(done, len(names))
     return "\n".join([HEAD, *tables]) if tables else ""

@@ -11,10 +11,10 @@ from functools import partial
 from toolgate.gate.prompts import Prompt, PromptArgument, quote
 from toolgate.packs.appdata.collections import Collection, Collections
 from toolgate.packs.appdata.tools import documents, permissions
-from toolgate.packs.appdata.tools.documents import DEFAULT_LIMIT, MAX_LIMIT
+from toolgate.packs.appdata.tools.documents import DEFAULT_LIMIT, MAX_LIMIT, Operator
 from toolgate.packs.appdata.tools.permissions import ROLE_LEVELS
 from toolgate.packs.appdata.tools.schema import field_description
-from toolgate.ports.documents import MAX_IN_VALUES, Operator
+from toolgate.ports.documents import MAX_IN_VALUES
 
 _MOST_GOAL = 500
 _ECOSYSTEM = {"users", "apps", "permissionLogs"}

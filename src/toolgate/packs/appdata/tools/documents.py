@@ -1,5 +1,6 @@
 """Data tools: read, query and create documents."""
 
+from enum import StrEnum
 from typing import Annotated, Any, cast
 
 import orjson
@@ -30,7 +31,8 @@ from toolgate.packs.appdata.pack import (
     shorten,
 )
 from toolgate.packs.appdata.world import AppDataWorld
-from toolgate.ports.documents import MAX_IN_VALUES, DocumentExists, Filter, Operator
+from toolgate.ports import documents as ports
+from toolgate.ports.documents import MAX_IN_VALUES, Create, DocumentExists, Filter, new_id
 from toolgate.ports.rules import (
     MAX_DOCUMENT_BYTES,
     broken_field_rule,
@@ -41,10 +43,25 @@ from toolgate.ports.rules import (
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 MAX_FILTERS = 30
-OPERATORS = tuple(one.value for one in Operator)
-ORDERED = {Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL}
 
 family = Family("documents", APPDATA)
+
+
+class Operator(StrEnum):
+    """The comparisons a filter may use."""
+
+    EQUAL = ports.Operator.EQUAL.value
+    NOT_EQUAL = ports.Operator.NOT_EQUAL.value
+    LESS = ports.Operator.LESS.value
+    LESS_OR_EQUAL = ports.Operator.LESS_OR_EQUAL.value
+    GREATER = ports.Operator.GREATER.value
+    GREATER_OR_EQUAL = ports.Operator.GREATER_OR_EQUAL.value
+    IN = ports.Operator.IN.value
+    ARRAY_CONTAINS = ports.Operator.ARRAY_CONTAINS.value
+
+
+OPERATORS = tuple(one.value for one in Operator)
+ORDERED = {Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL}
 
 
 class Document(RootModel[dict[str, Any]], Output):  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -170,8 +187,10 @@ async def query_collection(ctx: Context[AppDataWorld], args: Query) -> QueryResu
     Use `get_document` when the id is known, and `describe_collection` for field names and types.
     """
     limit = min(args.limit, MAX_LIMIT)
-    filters = [Filter(one.field, one.operator, one.value) for one in args.filters or ()]
-    documents = await ctx.world.documents.query(args.collection, filters, limit)
+    filters = [
+        Filter(one.field, ports.Operator(one.operator), one.value) for one in args.filters or ()
+    ]
+    documents = await ctx.world.documents.query(ports.Query(args.collection, filters, limit=limit))
     return QueryResult(
         collection=args.collection,
         count=len(documents),
@@ -229,14 +248,15 @@ async def create_document(ctx: Context[AppDataWorld], args: NewDocument) -> Crea
     """
     # `id` is the document's name, not one of its fields: every read puts it beside them.
     fields = {name: value for name, value in args.data.items() if name != "id"}
+    document_id = args.document_id or new_id()
     try:
-        new_id = await ctx.world.documents.create(ctx.tx, args.collection, fields, args.document_id)
+        await ctx.world.documents.write(ctx.tx, Create(args.collection, document_id, fields))
     except DocumentExists:
         raise Conflict(
-            f"Document {args.document_id} already exists in {args.collection}. "
+            f"Document {document_id} already exists in {args.collection}. "
             "Choose another document_id, or leave it out to have one made."
         ) from None
-    return Created(id=new_id, success=True)
+    return Created(id=document_id, success=True)
 
 
 def _broken_required_rule(data: dict[str, Any], collection: Collection) -> str | None:

@@ -10,7 +10,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output
 from toolgate.packs.appdata.pack import APPDATA, DocumentId, Id
 from toolgate.packs.appdata.world import AppDataWorld
-from toolgate.ports.documents import Fields
+from toolgate.ports.documents import Fields, Query
 
 ROLE_LEVELS = {"owner": 4, "admin": 3, "moderator": 2, "member": 1}
 MAX_ENTRIES = 1000
@@ -159,13 +159,15 @@ async def _profile(ctx: Context[AppDataWorld], user_id: str) -> Profile | None:
     record = await ctx.world.documents.get(USERS, user_id)
     if record is None:
         return None
-    below = await ctx.world.documents.query(f"{USERS}/{user_id}/permissions", [], MAX_ENTRIES)
+    entries = Query(f"{USERS}/{user_id}/permissions", limit=MAX_ENTRIES)
+    below = await ctx.world.documents.query(entries)
     granted = [_entry({"appId": one.id, **one.fields}) for one in below]
     app_ids = {one.appId for one in granted}
     own = [_entry(one) for one in _objects(record.get("permissions"))]
     own = [one for one in own if one.appId not in app_ids]
     apps = _strings(record.get("apps"))
     apps += [one.appId for one in granted if one.appId not in apps]
+    granted.sort(key=lambda one: apps.index(one.appId))
     return Profile(
         user_id=user_id,
         is_admin=record.get("isAdmin") is True,
