@@ -1,0 +1,72 @@
+"""Every tree store there is, opened for a test with an empty tree."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolgate.db.engine import Database
+from toolgate.db.transactions import Transaction
+from toolgate.ports.documents import Json
+from toolgate.ports.tree import (
+    Push,
+    Remove,
+    SetValue,
+    TreeQuery,
+    TreeStore,
+    TreeWrite,
+    UpdateChildren,
+)
+from toolgate.testing.tree import MemoryTree
+
+KINDS = ["memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A store, and its transactions; one that joins none gets transactions that never begin."""
+
+    store: TreeStore
+    transaction: Callable[[], Transaction]
+
+    async def write(self, *writes: TreeWrite) -> None:
+        """Write in a transaction of its own."""
+        async with self.transaction() as tx:
+            await self.store.write(tx, *writes)
+
+    async def set(self, path: str, value: Json) -> None:
+        """Set one value."""
+        await self.write(SetValue(path, value))
+
+    async def update(self, path: str, **changes: Json) -> None:
+        """Update the children of a path."""
+        await self.write(UpdateChildren(path, changes))
+
+    async def push(self, path: str, value: Json) -> str:
+        """Add a child and return its key."""
+        pushed = Push(path, value)
+        await self.write(pushed)
+        return pushed.key
+
+    async def remove(self, path: str) -> None:
+        """Remove what is at a path."""
+        await self.write(Remove(path))
+
+    async def get(self, path: str = "", *, shallow: bool = False) -> Json:
+        """What is at a path."""
+        return await self.store.get(path, shallow=shallow)
+
+    async def keys(self, path: str = "", **query: Json) -> list[str]:
+        """The keys of the children that pass, in order."""
+        return list(await self.store.get(path, TreeQuery(**query)))
+
+    async def transact(self, path: str, work: Callable[[Json], Json]) -> Json:
+        """Compare and set, in a transaction of its own."""
+        async with self.transaction() as tx:
+            return await self.store.transact(tx, path, work)
+
+
+@asynccontextmanager
+async def opened_tree(kind: str, folder: Path, postgres: Callable[[], str]) -> AsyncGenerator[Tree]:
+    """A store of one kind with nothing in it."""
+    yield Tree(MemoryTree(), Database("sqlite://").transaction)
