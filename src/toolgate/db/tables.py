@@ -30,6 +30,8 @@ metadata = MetaData(naming_convention=NAMES)
 
 Sequence = BigInteger().with_variant(Integer, "sqlite")
 Time = String(27)
+BytewiseText = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text that both databases order by its bytes in UTF-8."""
 
 documents = Table(
     "documents",
@@ -37,13 +39,32 @@ documents = Table(
     Column("seq", Sequence, primary_key=True, autoincrement=True),
     # The pack whose documents these are.
     Column("namespace", Text, nullable=False),
-    Column("collection", Text, nullable=False),
-    Column("id", Text, nullable=False),
+    Column("collection", BytewiseText, nullable=False),
+    Column("id", BytewiseText, nullable=False),
     # JSON, not JSONB: the order of a document's fields is its author's.
     Column("fields", JSON, nullable=False),
     UniqueConstraint("namespace", "collection", "id"),
-    Index(None, "namespace", "collection", "seq"),
     sqlite_autoincrement=True,
+)
+
+# For each value of a document's fields: which field it is, by number, and the value's sort key.
+document_index = Table(
+    "document_index",
+    metadata,
+    Column("field", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", LargeBinary, primary_key=True),
+    Column("id", BytewiseText, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+# How far the index has been built, and without which fields; in one row.
+document_index_state = Table(
+    "document_index_state",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("unindexed", JSON, nullable=False),
+    # The last document that it has entries of; NULL once it has those of all.
+    Column("built_to", Sequence),
 )
 
 keys = Table(

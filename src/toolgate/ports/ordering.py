@@ -41,7 +41,7 @@ def full_order(query: Query) -> list[Order]:
 
 
 def position(document: StoredDocument, order: Sequence[Order]) -> list[bytes] | None:
-    """The document's place, a key for each field of the order; None where it lacks one."""
+    """A document's place, a key for each field of the order; None where it lacks one."""
     keys: list[bytes] = []
     for one in order:
         value = document.id if one.field == DOCUMENT_ID else field_at(document.fields, one.path)
@@ -49,6 +49,10 @@ def position(document: StoredDocument, order: Sequence[Order]) -> list[bytes] | 
             return None
         keys.append(sort_key(value))
     return keys
+
+
+Placed = tuple[list[bytes], StoredDocument]
+"""A document and its place."""
 
 
 def selected(documents: Iterable[StoredDocument], query: Query) -> list[StoredDocument]:
@@ -61,10 +65,16 @@ def selected(documents: Iterable[StoredDocument], query: Query) -> list[StoredDo
         and (place := position(one, order)) is not None
         and is_between_cursors(place, query, order)
     ]
+    return [one for _, one in sort_by_order(placed, order)[: query.limit]]
+
+
+def sort_by_order(placed: Iterable[Placed], order: Sequence[Order]) -> list[Placed]:
+    """Documents in an order."""
+    result = list(placed)
     # A stable sort for each field, the last first: bytes cannot be turned round.
     for number in reversed(range(len(order))):
-        placed.sort(key=lambda one: one[0][number], reverse=order[number].descending)
-    return [one for _, one in placed[: query.limit]]
+        result.sort(key=lambda one: one[0][number], reverse=order[number].descending)
+    return result
 
 
 def is_between_cursors(place: Sequence[bytes], query: Query, order: Sequence[Order]) -> bool:

@@ -1,0 +1,169 @@
+"""How a query reads the index, page by page, until it has its results.
+
+The database gives candidates in order; `ports.filters` and `ports.ordering` have the last word on
+each, so both databases answer alike, also where the index has only the beginning of a value.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from toolgate.adapters.sql.documents import statements
+from toolgate.adapters.sql.documents.index import CollectionIndex, is_cut
+from toolgate.adapters.sql.documents.plans import Equality, Plan, plan_of
+from toolgate.db.prepared import PreparedStatement
+from toolgate.ports.documents import Query, StoredDocument
+from toolgate.ports.filters import matches
+from toolgate.ports.ordering import is_between_cursors, position, selected, sort_by_order
+
+PAGE = 500
+"""Rows read at once, at most."""
+FEW = 200
+"""So many documents are sorted sooner than as many are looked for in the order of another field."""
+LAST_ID = "\U0010ffff" * 376
+"""After every id: they have at most 1,500 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A statement and its values, apart from the place to read on from."""
+
+    statement: PreparedStatement
+    values: dict[str, Any]
+    after: dict[str, Any]
+    in_order: bool
+    """Whether candidates come in the order of the query's first field."""
+
+
+def search(
+    connection: Connection, namespace: str, query: Query, index: CollectionIndex
+) -> list[StoredDocument]:
+    """What a query finds."""
+    plan = plan_of(query, index)
+    if plan.impossible or query.limit == 0:
+        return []
+    read = _read(connection, plan, {"namespace": namespace, "collection": query.collection})
+    size = min(query.limit or PAGE, PAGE)
+    if not read.in_order:
+        return _best(_candidates(connection, read, PAGE), query)
+    simple = len(plan.order) == 1 or (len(plan.order) == 2 and _same_direction(plan))
+    return _first(_candidates(connection, read, size), query, plan, simple=simple)
+
+
+def _first(
+    candidates: Iterator[tuple[bytes, StoredDocument]], query: Query, plan: Plan, *, simple: bool
+) -> list[StoredDocument]:
+    """The first that pass, of candidates in the order of the first field.
+
+    Where further fields decide among those with the same key, all of these are read.
+    """
+    placed: list[tuple[list[bytes], StoredDocument]] = []
+    last_key: bytes | None = None
+    sorted_out = simple
+    for key, document in candidates:
+        if query.limit and len(placed) >= query.limit and (sorted_out or key != last_key):
+            break
+        place = position(document, plan.order)
+        if place is None or not matches(document.fields, query.filters):
+            continue
+        if is_between_cursors(place, query, plan.order):
+            placed.append((place, document))
+            last_key = key
+            sorted_out = simple and not is_cut(key)
+            if query.limit and len(placed) > query.limit + PAGE:
+                placed = sort_by_order(placed, plan.order)[: query.limit]
+        if sorted_out and query.limit and len(placed) >= query.limit:
+            break
+    return [one for _, one in sort_by_order(placed, plan.order)[: query.limit]]
+
+
+def _best(candidates: Iterator[tuple[bytes, StoredDocument]], query: Query) -> list[StoredDocument]:
+    """The first in the query's order, of candidates in any; never many more at once."""
+    kept: list[StoredDocument] = []
+    for _, document in candidates:
+        if matches(document.fields, query.filters):
+            kept.append(document)
+        if query.limit and len(kept) > query.limit + PAGE:
+            kept = selected(kept, query)
+    return selected(kept, query)
+
+
+def _candidates(
+    connection: Connection, read: Read, size: int
+) -> Iterator[tuple[bytes, StoredDocument]]:
+    after = read.after
+    while True:
+        rows = read.statement.rows(connection, {**read.values, **after, "rows": size})
+        for key, id, fields in rows:
+            yield bytes(key or b""), StoredDocument(id, fields)
+        if len(rows) < size:
+            return
+        key, id, _ = rows[-1]
+        after = (
+            {"after_key": bytes(key), "after_id": id} if "after_key" in after else {"after_id": id}
+        )
+        size = min(2 * size, PAGE)
+
+
+def _read(connection: Connection, plan: Plan, values: dict[str, Any]) -> Read:
+    """What to read: the order's own field, or an equality that few documents meet."""
+    counted = _counted(connection, plan)
+    if plan.by_id and counted:
+        return _by_keys(counted[0][1], [one for _, one in counted[1:]], plan, values)
+    if counted and (plan.range is None or counted[0][0] < FEW):
+        read = _by_keys(counted[0][1], [one for _, one in counted[1:]], plan, values)
+        return replace(read, in_order=False)
+    descending = plan.descending
+    if plan.range is None:
+        statement = statements.of_collection(descending=descending)
+        after = {"after_id": LAST_ID if descending else ""}
+        return Read(statement, values, after, in_order=plan.by_id)
+    part, equalities = plan.range, plan.equalities
+    sizes = tuple(len(one.keys) for one in equalities)
+    bound = {"low": part.low} if descending else {"high": part.high}
+    start = part.high if descending else part.low
+    values = {**values, **bound, "field": part.field, **_narrowing(equalities)}
+    statement = statements.of_range(sizes, descending=descending)
+    return Read(statement, values, {"after_key": start, "after_id": ""}, in_order=True)
+
+
+def _by_keys(
+    driver: Equality, others: Sequence[Equality], plan: Plan, values: dict[str, Any]
+) -> Read:
+    descending = plan.by_id and plan.descending
+    sizes = tuple(len(one.keys) for one in others)
+    statement = statements.of_keys(len(driver.keys), sizes, descending=descending)
+    keys = {f"key_{number}": key for number, key in enumerate(driver.keys)}
+    values = {**values, "field": driver.field, **keys, **_narrowing(others)}
+    after = {"after_id": LAST_ID if descending else ""}
+    return Read(statement, values, after, in_order=plan.by_id)
+
+
+def _counted(connection: Connection, plan: Plan) -> list[tuple[int, Equality]]:
+    """Equalities, that with the fewest entries first; counted only where there is a choice."""
+    choices = len(plan.equalities) + (plan.range is not None)
+    if choices < 2:
+        return [(0, one) for one in plan.equalities]
+    counted = [(_count(connection, one), one) for one in plan.equalities]
+    return sorted(counted, key=lambda one: one[0])
+
+
+def _count(connection: Connection, one: Equality) -> int:
+    keys = {f"key_{number}": key for number, key in enumerate(one.keys)}
+    values = {"field": one.field, "rows": FEW, **keys}
+    return statements.count_of(len(one.keys)).rows(connection, values)[0][0]
+
+
+def _narrowing(equalities: Sequence[Equality]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for number, one in enumerate(equalities):
+        values[f"narrowed_{number}_field"] = one.field
+        for place, key in enumerate(one.keys):
+            values[f"narrowed_{number}_key_{place}"] = key
+    return values
+
+
+def _same_direction(plan: Plan) -> bool:
+    return plan.order[0].descending is plan.order[1].descending

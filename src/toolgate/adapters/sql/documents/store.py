@@ -1,0 +1,121 @@
+"""The documents of one namespace, in the gate's database."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.exc import DBAPIError
+
+from toolgate.adapters.sql.documents.index import CollectionIndex, unindexed_paths
+from toolgate.adapters.sql.documents.reading import collection_names, fields_of
+from toolgate.adapters.sql.documents.search import search
+from toolgate.adapters.sql.documents.transaction import SqlDocumentTransaction
+from toolgate.adapters.sql.documents.writing import Writing
+from toolgate.db.engine import Database
+from toolgate.db.prepared import PreparedStatement
+from toolgate.db.tables import documents
+from toolgate.db.transactions import Transaction
+from toolgate.ports.documents import (
+    DocumentTransaction,
+    Fields,
+    Query,
+    Reference,
+    StoredDocument,
+    StoreUnavailable,
+    Write,
+)
+
+T = TypeVar("T")
+AWAY = "The document store does not answer. Try again later."
+ONE = PreparedStatement(
+    select(documents.c.fields).where(
+        documents.c.namespace == bindparam("namespace"),
+        documents.c.collection == bindparam("collection"),
+        documents.c.id == bindparam("id"),
+    )
+)
+
+
+class SqlDocuments:
+    """Writes join the gate's transaction.
+
+    `unindexed` names fields that no query uses: `COLLECTION.FIELD`, or `*.FIELD`.
+    """
+
+    joins_transaction = True
+
+    def __init__(self, database: Database, namespace: str, unindexed: Sequence[str] = ()) -> None:
+        self._database = database
+        self._namespace = namespace
+        self._unindexed = unindexed
+
+    async def get(self, collection: str, document_id: str) -> Fields | None:
+        """Return the fields of one document, or None."""
+        key = {"namespace": self._namespace, "collection": collection, "id": document_id}
+        try:
+            row = await self._database.look_up(ONE, key)
+        except (DBAPIError, OSError) as problem:
+            raise StoreUnavailable(AWAY) from problem
+        return None if row is None else row.fields
+
+    async def get_many(self, references: Sequence[Reference]) -> Sequence[Fields | None]:
+        """Return the fields of each document, or None."""
+        async with _as_store_errors():
+            found = await self._database.read(
+                lambda connection: fields_of(connection, self._namespace, references), quick=True
+            )
+        return [found.get(one) for one in references]
+
+    async def query(self, query: Query) -> Sequence[StoredDocument]:
+        """Return the documents that pass."""
+        index = self.index_of(query.collection)
+        async with _as_store_errors():
+            return await self._database.read(
+                lambda connection: search(connection, self._namespace, query, index), quick=True
+            )
+
+    async def collections(self, parent: Reference | None = None) -> Sequence[str]:
+        """Return the names of the collections of the store, or of one document."""
+        above = "/".join(parent) + "/" if parent else ""
+        async with _as_store_errors():
+            return await self._database.read(
+                lambda connection: collection_names(connection, self._namespace, above)
+            )
+
+    async def write(self, tx: Transaction, *writes: Write) -> None:
+        """Store these in the gate's transaction."""
+        async with _as_store_errors():
+            await tx.run(
+                lambda connection: Writing(connection, self._namespace, self.index_of).store(writes)
+            )
+
+    async def transact(
+        self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]
+    ) -> T:
+        """Do work on documents that nobody else changes meanwhile."""
+        transaction = SqlDocumentTransaction(tx, self._namespace, self.index_of)
+        async with _as_store_errors():
+            return await transaction.complete(work)
+
+    async def check(self) -> None:
+        """Raise unless the database answers."""
+        async with _as_store_errors():
+            await self._database.check()
+
+    async def close(self) -> None:
+        """The database is closed by its owner."""
+
+    def index_of(self, collection: str) -> CollectionIndex:
+        """How the documents of a collection are indexed."""
+        return CollectionIndex(
+            self._namespace, collection, unindexed_paths(self._unindexed, collection)
+        )
+
+
+@asynccontextmanager
+async def _as_store_errors() -> AsyncGenerator[None, None]:
+    try:
+        yield
+    except (DBAPIError, OSError) as problem:
+        raise StoreUnavailable(AWAY) from problem

@@ -1,0 +1,115 @@
+"""Writing documents, each together with its entries in the index."""
+
+from collections.abc import Callable, Collection, Sequence
+
+from sqlalchemy import JSON, Connection, bindparam, delete, insert, text, update
+
+from toolgate.adapters.sql.documents.index import CollectionIndex, Entry, rows_of
+from toolgate.adapters.sql.documents.reading import fields_of
+from toolgate.db.tables import document_index, documents
+from toolgate.ports.documents import Create, DocumentExists, Fields, Reference, Write
+from toolgate.ports.transforms import fields_after, now
+
+IndexOf = Callable[[str], CollectionIndex]
+
+# The same words for both databases, for which SQLAlchemy has two classes.
+INSERT = text(
+    "INSERT INTO documents (namespace, collection, id, fields) "
+    "VALUES (:namespace, :collection, :id, :fields) "
+    "ON CONFLICT (namespace, collection, id) DO NOTHING"
+).bindparams(bindparam("fields", type_=JSON))
+_row = (
+    (documents.c.namespace == bindparam("of_namespace"))
+    & (documents.c.collection == bindparam("of_collection"))
+    & (documents.c.id == bindparam("of_id"))
+)
+UPDATE = update(documents).where(_row).values(fields=bindparam("fields", type_=JSON))
+DELETE = delete(documents).where(_row)
+ADD_ENTRY = insert(document_index)
+REMOVE_ENTRY = delete(document_index).where(
+    document_index.c.field == bindparam("of_field"),
+    document_index.c.key == bindparam("of_key"),
+    document_index.c.id == bindparam("of_id"),
+)
+
+
+class AlreadyThere(Exception):
+    """A document exists that must not, as somebody decided something on its absence."""
+
+
+class Writing:
+    """Writes to one namespace in one transaction; all of one time."""
+
+    def __init__(self, connection: Connection, namespace: str, index_of: IndexOf) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._index_of = index_of
+        self._now = now()
+
+    def store(self, writes: Sequence[Write], absent: Collection[Reference] = ()) -> None:
+        """Do writes in order; all of them or, where one raises, none.
+
+        Raises `AlreadyThere` where one of `absent` is there before a write makes it.
+        """
+        if len(writes) == 1:  # it raises before it changes anything
+            return self._store(writes[0], set(absent))
+        left = set(absent)
+        with self._connection.begin_nested():
+            for one in writes:
+                self._store(one, left)
+        return None
+
+    def _store(self, write: Write, absent: set[Reference]) -> None:
+        reference = (write.collection, write.document_id)
+        if reference in absent:
+            absent.remove(reference)
+            self._make(write, AlreadyThere)
+        elif isinstance(write, Create):
+            self._make(write, DocumentExists)
+        else:
+            self._change(write, reference)
+
+    def _make(self, write: Write, taken: type[Exception]) -> None:
+        after = fields_after(write, None, self._now)
+        if after is not None and not self._insert(write, after):
+            raise taken(write.document_id)
+
+    def _change(self, write: Write, reference: Reference) -> None:
+        while True:
+            locked = fields_of(self._connection, self._namespace, [reference], for_update=True)
+            before = locked.get(reference)
+            after = fields_after(write, before, self._now)
+            if before is not None:
+                return self._replace(write, before, after)
+            # Somebody else may make it at this very moment: then it is there at the next look.
+            if after is None or self._insert(write, after):
+                return None
+
+    def _insert(self, write: Write, fields: Fields) -> bool:
+        """Store a new document; False, and nothing is stored, where it is there already."""
+        entries = self._index_of(write.collection).entries(fields)
+        place = {"namespace": self._namespace, "collection": write.collection}
+        row = {**place, "id": write.document_id, "fields": fields}
+        if self._connection.execute(INSERT, row).rowcount == 0:
+            return False
+        self._change_entries(write.document_id, set(), entries)
+        return True
+
+    def _replace(self, write: Write, before: Fields, after: Fields | None) -> None:
+        """Store another state of a document that is there and locked; None for no document."""
+        index = self._index_of(write.collection)
+        entries = index.entries(after)
+        place = {"of_namespace": self._namespace, "of_collection": write.collection}
+        row = {**place, "of_id": write.document_id}
+        if after is None:
+            self._connection.execute(DELETE, row)
+        else:
+            self._connection.execute(UPDATE, {**row, "fields": after})
+        self._change_entries(write.document_id, index.entries(before), entries)
+
+    def _change_entries(self, id: str, before: set[Entry], after: set[Entry]) -> None:
+        if gone := before - after:
+            rows = [{"of_field": field, "of_key": key, "of_id": id} for field, key in sorted(gone)]
+            self._connection.execute(REMOVE_ENTRY, rows)
+        if new := after - before:
+            self._connection.execute(ADD_ENTRY, rows_of(new, id))
