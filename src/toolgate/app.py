@@ -119,6 +119,7 @@ async def opened(
         stack.push_async_callback(database.close)
         await make_ready(database, settings.data, schemas_of(offers), existing=existing)
         documents = DocumentStores(settings, database)
+        await documents.complete_index_at_start()
         stack.push_async_callback(documents.close)
         outbound = Outbound(settings.outbound.allow)
         stack.push_async_callback(outbound.close)

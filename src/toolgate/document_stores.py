@@ -1,15 +1,24 @@
 """Where documents are: each pack's in a namespace of its own, each place opened once."""
 
+import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from toolgate.adapters.sql.documents import SqlDocuments
+from toolgate.adapters.sql.documents import IndexBuild, Progress, SqlDocuments
 from toolgate.db.engine import Database
+from toolgate.db.upgrades import OtherSchema
 from toolgate.ports import users
 from toolgate.ports.documents import DocumentStore
 from toolgate.sections import Settings
 
 SCHEME = "firestore://"
 DEFAULT_DATABASE = "(default)"
+FEW = 1000
+"""Documents that are indexed in the time of a start."""
+PROGRESS_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,20 @@ def uses_firestore(settings: Settings) -> bool:
     return any(firestore_of(settings, name) for name in packs_with_documents(settings))
 
 
+class LoggedProgress:
+    """How far the index has been built, in the log, where that takes more than a moment."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said = clock()
+
+    async def note(self, done: int, total: int) -> None:
+        """So many documents of so many have their entries."""
+        if self._clock() - self._said >= PROGRESS_SECONDS or (done == total and total > FEW):
+            self._said = self._clock()
+            logger.info("Indexing documents: %s of %s.", f"{done:,}", f"{total:,}")
+
+
 class DocumentStores:
     """The documents of every pack, apart from those of the others.
 
@@ -79,6 +102,26 @@ class DocumentStores:
             self._of[namespace] = self._opened(namespace)
         return self._of[namespace]
 
+    async def complete_index(self, progress: Progress) -> int:
+        """Make the index of documents that have none; how many there were."""
+        return await self._build().complete(progress)
+
+    async def complete_index_at_start(self) -> None:
+        """The same, but for a server with many documents: others may be using it."""
+        build = self._build()
+        if await build.is_complete():
+            return
+        documents = await build.documents()
+        if documents > FEW and self.database.dialect != "sqlite":
+            raise OtherSchema(
+                f"{documents:,} documents are not indexed by the fields that the settings name. "
+                "Run `toolgate db upgrade`."
+            )
+        await build.complete(LoggedProgress().note)
+
+    def _build(self) -> IndexBuild:
+        return IndexBuild(self.database, self._settings.database.unindexed)
+
     async def check(self) -> None:
         """Raise `StoreUnavailable` unless every place answers."""
         for store in self._in.values():
@@ -92,7 +135,8 @@ class DocumentStores:
     def _opened(self, namespace: str) -> DocumentStore:
         place = firestore_of(self._settings, namespace)
         if place is None:
-            store = SqlDocuments(self.database, namespace)
+            unindexed = self._settings.database.unindexed
+            store = SqlDocuments(self.database, namespace, unindexed)
             self._in.setdefault(None, store)
             return store
         if place not in self._in:

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from toolgate.setting_types import Section
+
+UnindexedField = Annotated[str, StringConstraints(pattern=r"^[^./]+(\.[^.]+)+$")]
 
 
 class DatabaseSettings(Section):
@@ -17,6 +19,13 @@ class DatabaseSettings(Section):
         repr=False,
         description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
         "if unset, a SQLite file in the data folder.",
+    )
+    unindexed: list[UnindexedField] = Field(
+        default=[],
+        max_length=100,
+        examples=[["events.payload", "*.body"]],
+        description="Fields of documents that no query uses, as `COLLECTION.FIELD` or `*.FIELD`: "
+        "they take no room in the index. Queries that use one read the whole collection.",
     )
 
 

@@ -26,7 +26,6 @@ from toolgate.db.upgrades import OtherSchema, current_revision, upgrade, upgrade
 pytestmark = pytest.mark.anyio
 
 ONLY_ON_POSTGRESQL = (
-    "ix_documents_fields",
     "ix_content_entities_title_folded",
     "ix_content_entities_slug_folded",
     "ix_content_search_performance_query_folded",

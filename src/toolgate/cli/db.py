@@ -9,8 +9,11 @@ from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
 from toolgate.cli.output import say, say_json
 from toolgate.cli.problems import ExitCode, Stop
+from toolgate.cli.progress import progress_line
 
 if TYPE_CHECKING:
+    from toolgate.document_stores import Progress
+    from toolgate.gate.context import Report
     from toolgate.settings import Settings
 
 
@@ -25,7 +28,7 @@ def upgrade(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Upgrade the database to the newest schema, in one transaction."""
+    """Upgrade the database to the newest schema, in one transaction, and index its documents."""
     settings = command_settings(ctx, config, data)
     upgrades, missing = environment.run_async(lambda: _upgrade(settings))
     changed = [one for one in upgrades if one.before != one.after]
@@ -58,6 +61,14 @@ class Upgrade:
         return f"{what} from {self.before or 'nothing'} to {self.after}"
 
 
+def _shown_by(report: "Report | None") -> "Progress":
+    async def show(done: int, total: int) -> None:
+        if report is not None:
+            await report(done, total, f"Indexing documents: {done:,} of {total:,}")
+
+    return show
+
+
 async def _upgrade(settings: "Settings") -> tuple[list[Upgrade], list[str]]:
     """The gate's tables first, then those of packs; and what is missing all the same."""
     from toolgate.app import offers_of, schemas_of
@@ -65,6 +76,7 @@ async def _upgrade(settings: "Settings") -> tuple[list[Upgrade], list[str]]:
     from toolgate.db.engine import Database
     from toolgate.db.schemas import GATE
     from toolgate.db.upgrades import current_revision, missing_parts, upgrade
+    from toolgate.document_stores import DocumentStores
 
     schemas = schemas_of(offers_of(settings))
     every = [GATE, *schemas]
@@ -73,6 +85,8 @@ async def _upgrade(settings: "Settings") -> tuple[list[Upgrade], list[str]]:
         make_private(settings.data, database)
         before = [await current_revision(database, one) for one in every]
         await upgrade(database, schemas)
+        with progress_line("documents") as report:
+            await DocumentStores(settings, database).complete_index(_shown_by(report))
         after = [await current_revision(database, one) for one in every]
         upgrades = [Upgrade(one.pack, *two) for one, *two in zip(every, before, after, strict=True)]
         return upgrades, await missing_parts(database, every)

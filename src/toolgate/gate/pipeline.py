@@ -44,7 +44,7 @@ from toolgate.gate.request_log import log_request
 from toolgate.gate.tool import Effect
 from toolgate.gate.writes import Write
 from toolgate.outbound.responses import FetchFailed
-from toolgate.ports.documents import StoreUnavailable
+from toolgate.ports.documents import DocumentRefused, StoreUnavailable
 
 CANCELLED = "cancelled"
 DRY_RUN = "dry_run"
@@ -241,7 +241,7 @@ def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> Gate
             failures.note(call.request_id, printable(call.tool), error)
             is_fetch = isinstance(error, FetchFailed)
             return error_of_fetch(error) if is_fetch else Unavailable(str(error))
-        case _ if is_nul_refused(error) or is_outage(error):
+        case _ if isinstance(error, DocumentRefused) or is_nul_refused(error) or is_outage(error):
             return _database_error(error)
         case AuditUnavailable():
             return Unavailable("The audit log cannot be written, so nothing is answered now.")
@@ -251,6 +251,8 @@ def error_for_caller(error: Exception, call: Call, failures: FailureLog) -> Gate
 
 
 def _database_error(error: Exception) -> GateError:
+    if isinstance(error, DocumentRefused):
+        return InvalidArguments([Problem("arguments", "size", str(error))])
     if is_nul_refused(error):
         message = "a text holds the character U+0000, which the database does not store"
         return InvalidArguments([Problem("arguments", "format", message)])

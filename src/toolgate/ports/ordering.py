@@ -86,6 +86,11 @@ def is_between_cursors(place: Sequence[bytes], query: Query, order: Sequence[Ord
     return after_start and before_end
 
 
+def is_past_end(place: Sequence[bytes], query: Query, order: Sequence[Order]) -> bool:
+    """Whether a place, and all after it in the order of the first field, is past a query's end."""
+    return query.end is not None and _compare(place[:1], query.end, order) > 0
+
+
 def _compare(place: Sequence[bytes], cursor: Cursor, order: Sequence[Order]) -> int:
     for key, value, one in zip(place, cursor.values, order, strict=False):
         other = sort_key(value)

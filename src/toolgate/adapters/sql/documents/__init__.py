@@ -4,7 +4,7 @@
 reads, `search` how it reads it, `build` how documents get an index that have none.
 """
 
-from toolgate.adapters.sql.documents.build import IndexBuild
+from toolgate.adapters.sql.documents.build import IndexBuild, Progress
 from toolgate.adapters.sql.documents.store import SqlDocuments
 
-__all__ = ["IndexBuild", "SqlDocuments"]
+__all__ = ["IndexBuild", "Progress", "SqlDocuments"]

@@ -5,7 +5,7 @@ They are from before there was one, or a setting exempts other fields than it di
 In small steps, each a transaction of its own, so that a build which is stopped goes on later.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
@@ -20,7 +20,7 @@ ADD_MISSING = text(
     "INSERT INTO document_index (field, key, id) VALUES (:field, :key, :id) "
     "ON CONFLICT (field, key, id) DO NOTHING"
 )
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], Awaitable[None]]
 """Told how many documents of how many are done."""
 
 
@@ -31,18 +31,26 @@ class IndexBuild:
         self._database = database
         self._unindexed = sorted(unindexed)
 
-    async def complete(self, progress: Progress | None = None) -> int:
+    async def complete(self, progress: Progress) -> int:
         """Build what is missing; how many documents got entries."""
-        if await self._database.read(self._is_complete, quick=True):
+        if await self.is_complete():
             return 0
         await self._database.write(self._begin)
-        total = await self._database.read(_count)
+        total = await self._database.read(_count_left)
         done = 0
         while step := await self._database.write(self._step):
             done += step
-            if progress is not None:
-                progress(done, max(done, total))
+            await progress(done, max(done, total))
         return done
+
+    async def is_complete(self) -> bool:
+        """Whether every document has its entries."""
+        return await self._database.read(self._is_complete, quick=True)
+
+    async def documents(self) -> int:
+        """How many documents there are."""
+        every = select(func.count()).select_from(documents)
+        return await self._database.read(lambda connection: connection.scalar(every)) or 0
 
     def _is_complete(self, connection: Connection) -> bool:
         state = connection.execute(select(document_index_state)).first()
@@ -89,6 +97,6 @@ def _lock(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
 
 
-def _count(connection: Connection) -> int:
+def _count_left(connection: Connection) -> int:
     left = documents.c.seq > select(document_index_state.c.built_to).scalar_subquery()
     return connection.scalar(select(func.count()).select_from(documents).where(left)) or 0

@@ -52,7 +52,7 @@ class CollectionIndex:
                 raise DocumentRefused(
                     f"A document may have at most {MAX_ENTRIES:,} indexed values, counting every "
                     "field and every element of a list. Split it, or exempt a field from the "
-                    "index (setting documents.unindexed)."
+                    "index (setting database.unindexed)."
                 )
         return made
 

@@ -100,7 +100,7 @@ def _range(query: Query, first: Order, index: CollectionIndex) -> Range:
             low, high = max(low, least), min(high, beyond)
     for cursor, begins in ((query.start, True), (query.end, False)):
         if cursor is not None:
-            least, beyond = _cursor_bounds(cursor, lower=begins is not first.descending)
+            least, beyond = _cursor_bounds(cursor, low=begins is not first.descending)
             low, high = max(low, least), min(high, beyond)
     return Range(index.values(first.path), low, high)
 
@@ -131,10 +131,13 @@ def _comparison_bounds(one: Filter) -> tuple[bytes, bytes]:
             return key, beyond
 
 
-def _cursor_bounds(cursor: Cursor, *, lower: bool) -> tuple[bytes, bytes]:
-    """The same for a cursor, whose own place is always among them: other fields may decide."""
+def _cursor_bounds(cursor: Cursor, *, low: bool) -> tuple[bytes, bytes]:
+    """The same for a cursor; documents right there count where other fields may decide."""
     key = index_key(cursor.values[0])
-    return (key, BEYOND) if lower else (FIRST, _next(key))
+    included = cursor.inclusive or len(cursor.values) > 1 or is_cut(key)
+    if low:
+        return (key if included else _next(key)), BEYOND
+    return FIRST, (_next(key) if included else key)
 
 
 def _next(key: bytes) -> bytes:

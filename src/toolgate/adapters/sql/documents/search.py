@@ -11,12 +11,18 @@ from typing import Any
 from sqlalchemy import Connection
 
 from toolgate.adapters.sql.documents import statements
-from toolgate.adapters.sql.documents.index import CollectionIndex, is_cut
+from toolgate.adapters.sql.documents.index import CollectionIndex, index_key, is_cut
 from toolgate.adapters.sql.documents.plans import Equality, Plan, plan_of
 from toolgate.db.prepared import PreparedStatement
-from toolgate.ports.documents import Query, StoredDocument
+from toolgate.ports.documents import DOCUMENT_ID, Query, StoredDocument
 from toolgate.ports.filters import matches
-from toolgate.ports.ordering import is_between_cursors, position, selected, sort_by_order
+from toolgate.ports.ordering import (
+    is_between_cursors,
+    is_past_end,
+    position,
+    selected,
+    sort_by_order,
+)
 
 PAGE = 500
 """Rows read at once, at most."""
@@ -45,15 +51,15 @@ def search(
     if plan.impossible or query.limit == 0:
         return []
     read = _read(connection, plan, {"namespace": namespace, "collection": query.collection})
+    read = replace(read, after=read.after | _place_of_cursor(query, plan, read))
     size = min(query.limit or PAGE, PAGE)
     if not read.in_order:
         return _best(_candidates(connection, read, PAGE), query)
-    simple = len(plan.order) == 1 or (len(plan.order) == 2 and _same_direction(plan))
-    return _first(_candidates(connection, read, size), query, plan, simple=simple)
+    return _first(_candidates(connection, read, size), query, plan)
 
 
 def _first(
-    candidates: Iterator[tuple[bytes, StoredDocument]], query: Query, plan: Plan, *, simple: bool
+    candidates: Iterator[tuple[bytes, StoredDocument]], query: Query, plan: Plan
 ) -> list[StoredDocument]:
     """The first that pass, of candidates in the order of the first field.
 
@@ -61,13 +67,15 @@ def _first(
     """
     placed: list[tuple[list[bytes], StoredDocument]] = []
     last_key: bytes | None = None
-    sorted_out = simple
+    sorted_out = simple = _is_simple(plan)
     for key, document in candidates:
         if query.limit and len(placed) >= query.limit and (sorted_out or key != last_key):
             break
         place = position(document, plan.order)
         if place is None or not matches(document.fields, query.filters):
             continue
+        if is_past_end(place, query, plan.order):
+            break
         if is_between_cursors(place, query, plan.order):
             placed.append((place, document))
             last_key = key
@@ -110,11 +118,10 @@ def _candidates(
 def _read(connection: Connection, plan: Plan, values: dict[str, Any]) -> Read:
     """What to read: the order's own field, or an equality that few documents meet."""
     counted = _counted(connection, plan)
-    if plan.by_id and counted:
-        return _by_keys(counted[0][1], [one for _, one in counted[1:]], plan, values)
     if counted and (plan.range is None or counted[0][0] < FEW):
-        read = _by_keys(counted[0][1], [one for _, one in counted[1:]], plan, values)
-        return replace(read, in_order=False)
+        fewest, driver = counted[0]
+        others = [one for _, one in counted[1:]] if fewest >= FEW else []
+        return _by_keys(driver, others, plan, values)
     descending = plan.descending
     if plan.range is None:
         statement = statements.of_collection(descending=descending)
@@ -127,6 +134,21 @@ def _read(connection: Connection, plan: Plan, values: dict[str, Any]) -> Read:
     values = {**values, **bound, "field": part.field, **_narrowing(equalities)}
     statement = statements.of_range(sizes, descending=descending)
     return Read(statement, values, {"after_key": start, "after_id": ""}, in_order=True)
+
+
+def _place_of_cursor(query: Query, plan: Plan, read: Read) -> dict[str, Any]:
+    """Where reading by id begins, which is the order's first or second field, for a cursor."""
+    ids = len(plan.order) - 1
+    cursor = query.start
+    if cursor is None or not read.in_order or len(cursor.values) != len(plan.order):
+        return {}
+    if not _is_simple(plan) or not isinstance(cursor.values[ids], str):
+        return {}
+    # The database goes on after a place: one that is among the results has to be behind it.
+    id = cursor.values[ids]
+    if cursor.inclusive:
+        id = f"{id}\0" if plan.order[ids].descending else id[:-1]
+    return {"after_id": id} if plan.by_id or not is_cut(index_key(cursor.values[0])) else {}
 
 
 def _by_keys(
@@ -165,5 +187,7 @@ def _narrowing(equalities: Sequence[Equality]) -> dict[str, Any]:
     return values
 
 
-def _same_direction(plan: Plan) -> bool:
-    return plan.order[0].descending is plan.order[1].descending
+def _is_simple(plan: Plan) -> bool:
+    """Whether the index has the whole order: by id, or by one field and id in one direction."""
+    one_direction = len({one.descending for one in plan.order}) == 1
+    return plan.order[-1].field == DOCUMENT_ID and len(plan.order) <= 2 and one_direction

@@ -36,13 +36,16 @@ ours = (documents.c.namespace == bindparam("namespace")) & (
 def of_collection(*, descending: bool) -> PreparedStatement:
     """Every document, by id."""
     id = documents.c.id
-    after = id < bindparam("after_id") if descending else id > bindparam("after_id")
     return PreparedStatement(
         select(NO_KEY, id, documents.c.fields)
-        .where(ours, after)
+        .where(ours, _after_id(id, descending))
         .order_by(id.desc() if descending else id)
         .limit(bindparam("rows"))
     )
+
+
+def _after_id(id: ColumnElement[str], descending: bool) -> Condition:
+    return id < bindparam("after_id") if descending else id > bindparam("after_id")
 
 
 @lru_cache(maxsize=256)
@@ -87,7 +90,7 @@ def _with_key(number: int, equalities: tuple[int, ...], descending: bool) -> Sel
         .where(
             entry.c.field == bindparam("field"),
             entry.c.key == bindparam(f"key_{number}"),
-            id < bindparam("after_id") if descending else id > bindparam("after_id"),
+            _after_id(id, descending),
             *_narrowed(equalities, id),
         )
         .order_by(id.desc() if descending else id)
@@ -107,6 +110,7 @@ def count_of(keys: int) -> PreparedStatement:
             entry.c.field == bindparam("field"),
             entry.c.key.in_([bindparam(f"key_{number}") for number in range(keys)]),
         )
+        .order_by(entry.c.key, entry.c.id)  # as they lie: else PostgreSQL collects all of them
         .limit(bindparam("rows"))
         .subquery()
     )
@@ -125,8 +129,11 @@ def _has_entry(number: int, keys: int, id: ColumnElement[str]) -> Condition:
     accepted: list[ColumnElement[Any]] = [
         bindparam(f"narrowed_{number}_key_{one}") for one in range(keys)
     ]
-    return exists().where(
+    found = select(entry.c.id).where(
         entry.c.field == bindparam(f"narrowed_{number}_field"),
         entry.c.key == accepted[0] if keys == 1 else entry.c.key.in_(accepted),
         entry.c.id == id,
     )
+    # With an offset PostgreSQL looks for each document by itself. Without, it may first read all
+    # that have the key, for all it knows of them.
+    return exists(found.offset(0))

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0017"
-down_revision = "0016"
+down_revision = "0015"
 
 
 def upgrade() -> None:
@@ -23,14 +23,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("field", "key", "id", name="pk_document_index"),
         sqlite_with_rowid=False,
     )
-    op.create_table(
+    state = op.create_table(
         "document_index_state",
         sa.Column("id", sa.Integer, autoincrement=False, nullable=False),
         sa.Column("unindexed", sa.JSON, nullable=False),
         sa.Column("built_to", sa.BigInteger().with_variant(sa.Integer, "sqlite")),
         sa.PrimaryKeyConstraint("id", name="pk_document_index_state"),
     )
+    there = op.get_bind().scalar(sa.text("SELECT EXISTS (SELECT 1 FROM documents)"))
+    op.bulk_insert(state, [{"id": 1, "unindexed": [], "built_to": 0 if there else None}])
     op.drop_index("ix_documents_namespace_collection_seq", "documents")
     if postgresql:
+        op.drop_index("ix_documents_fields", "documents")
         for column in ("collection", "id"):
             op.alter_column("documents", column, type_=bytewise)
