@@ -1,10 +1,14 @@
 """A document store in which the records of users lie beside the documents of another pack."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Forbidden
-from toolgate.ports.documents import DocumentStore, Fields
+from toolgate.ports.documents import DocumentStore, DocumentTransaction, Update, Write
 from toolgate.ports.users import ROLES, USERS
 
+T = TypeVar("T")
 REFUSED = (
     f"The field {ROLES} of a document in {USERS} decides who is an admin, so this tool cannot "
     "write it. Leave it out, or keep the documents of this pack in a database of their own "
@@ -13,21 +17,48 @@ REFUSED = (
 
 
 class SharedDocuments:
-    """The same documents for a pack that must not say who is an admin."""
+    """The same documents for a pack that must not say who is an admin.
+
+    It can take a right away with the whole document (`Set` or `Delete`), but give none.
+    """
 
     def __init__(self, store: DocumentStore) -> None:
+        self._store = store
         self.joins_transaction = store.joins_transaction
         self.get = store.get
+        self.get_many = store.get_many
         self.query = store.query
         self.collections = store.collections
         self.check = store.check
         self.close = store.close
-        self._create = store.create
 
-    async def create(
-        self, tx: Transaction, collection: str, fields: Fields, document_id: str | None
-    ) -> str:
-        """Store a new document, unless it would give a user rights."""
-        if collection == USERS and ROLES in fields:
+    async def write(self, tx: Transaction, *writes: Write) -> None:
+        """Store these, unless one would give a user rights."""
+        _check(writes)
+        await self._store.write(tx, *writes)
+
+    async def transact(
+        self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]
+    ) -> T:
+        """Do work that gives no user rights."""
+        return await self._store.transact(tx, lambda shared: work(_SharedTransaction(shared)))
+
+
+class _SharedTransaction:
+    def __init__(self, transaction: DocumentTransaction) -> None:
+        self._transaction = transaction
+        self.get = transaction.get
+        self.get_many = transaction.get_many
+        self.query = transaction.query
+
+    def write(self, *writes: Write) -> None:
+        """Store these when the work is done, unless one would give a user rights."""
+        _check(writes)
+        self._transaction.write(*writes)
+
+
+def _check(writes: tuple[Write, ...]) -> None:
+    for one in writes:
+        fields = one.changes if isinstance(one, Update) else one.fields
+        if one.collection == USERS and any(path.split(".")[0] == ROLES for path in fields):
             raise Forbidden(REFUSED, rule="users-roles")
-        return await self._create(tx, collection, fields, document_id)

@@ -1,0 +1,62 @@
+"""Transactions that nobody waits for: what was read is compared at the end."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from tests.firestore.wire_server.refusals import Refusal, invalid
+
+
+@dataclass(slots=True)
+class Reads:
+    """What a transaction has read: how to read it again, and what was there."""
+
+    seen: list[tuple[Callable[[], Any], Any]] = field(
+        default_factory=list[tuple[Callable[[], Any], Any]]
+    )
+
+    def are_as_before(self) -> bool:
+        """Whether everything that was read would be read again as it was."""
+        return all(read() == before for read, before in self.seen)
+
+
+class Transactions:
+    """Those that are in progress."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._open: dict[bytes, Reads] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self) -> bytes:
+        """A new one."""
+        name = f"transaction-{next(self._numbers)}".encode()
+        self._open[name] = Reads()
+        return name
+
+    def note(self, name: bytes, read: Callable[[], Any]) -> None:
+        """Remember what is read in a transaction, if it is in one."""
+        if name:
+            self._of(name).seen.append((read, read()))
+
+    def end(self, name: bytes) -> Reads:
+        """No longer in progress, whatever comes of it."""
+        reads = self._of(name)
+        del self._open[name]
+        return reads
+
+    def commit(self, name: bytes) -> None:
+        """Refuse to end one that read what others have changed since."""
+        if name and not self.end(name).are_as_before():
+            text = "Aborted due to cross-transaction contention. This occurs when multiple "
+            text += "transactions attempt to access the same data."
+            raise Refusal(grpc.StatusCode.ABORTED, text)
+
+    def _of(self, name: bytes) -> Reads:
+        if name not in self._open:
+            raise invalid("The referenced transaction has expired or is no longer valid.")
+        return self._open[name]
