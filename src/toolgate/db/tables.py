@@ -67,6 +67,20 @@ document_index_state = Table(
     Column("built_to", Sequence),
 )
 
+# One row for each scalar of a tree: an object is there by what is below it.
+tree_nodes = Table(
+    "tree_nodes",
+    metadata,
+    # The pack whose tree it is.
+    Column("namespace", Text, primary_key=True),
+    # The keys from the root. Bytes, which both databases order alike: what is below a path is one
+    # range, with children in the order of their keys.
+    Column("path", LargeBinary, primary_key=True),
+    # As JSON.
+    Column("value", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 keys = Table(
     "keys",
     metadata,

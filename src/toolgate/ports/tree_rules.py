@@ -6,9 +6,10 @@ sign, no leading zero) and at least half of those from 0 to the largest are ther
 in between is null. So Firebase's own clients do.
 """
 
+import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 from toolgate.ports.documents import Json
@@ -38,6 +39,13 @@ def path_of(path: str) -> Path:
         check_key(key)
     _check_depth(keys)
     return keys
+
+
+def common_path(paths: Collection[Path]) -> Path:
+    """The lowest path that all of these are at or below."""
+    first, last = min(paths), max(paths)
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return tuple(key for key, _ in same)
 
 
 def node_of(value: Json, path: Path = ()) -> Node:
@@ -121,7 +129,7 @@ def worked_out(new: Node, before: Node, milliseconds: int) -> Node:
         case ServerTime():
             return milliseconds
         case Increment():
-            return _increased(before, new.by)
+            return increased(before, new.by)
         case _:
             return new
 
@@ -192,7 +200,8 @@ def _is_list(children: Mapping[str, Node]) -> bool:
     return max(int(key) for key in children) < 2 * len(children)
 
 
-def _increased(before: Node, by: float) -> float:
+def increased(before: Node, by: float) -> float:
+    """A number and so much more; the increment alone where there is no number."""
     if isinstance(before, bool) or not isinstance(before, int | float):
         return by
     total = before + by

@@ -1,11 +1,17 @@
 """Every tree store there is, opened for a test with an empty tree."""
 
+import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from tests.databases import STARTS_A_SERVER
+
+from toolgate.adapters.sql.tree import SqlTree
 from toolgate.db.engine import Database
+from toolgate.db.tables import metadata
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import Json
 from toolgate.ports.tree import (
@@ -19,7 +25,7 @@ from toolgate.ports.tree import (
 )
 from toolgate.testing.tree import MemoryTree
 
-KINDS = ["memory"]
+KINDS = ["memory", "sqlite", pytest.param("postgres", marks=STARTS_A_SERVER)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +75,21 @@ class Tree:
 @asynccontextmanager
 async def opened_tree(kind: str, folder: Path, postgres: Callable[[], str]) -> AsyncGenerator[Tree]:
     """A store of one kind with nothing in it."""
-    yield Tree(MemoryTree(), Database("sqlite://").transaction)
+    match kind:
+        case "sqlite":
+            async with opened_sql(f"sqlite:///{folder / 'tree.db'}") as tree:
+                yield tree
+        case "postgres":
+            async with opened_sql(postgres()) as tree:
+                yield tree
+        case _:
+            yield Tree(MemoryTree(), Database("sqlite://").transaction)
+
+
+@asynccontextmanager
+async def opened_sql(url: str) -> AsyncGenerator[Tree]:
+    """A tree of a namespace that nobody else uses."""
+    database = Database(url)
+    await database.write(metadata.create_all)
+    yield Tree(SqlTree(database, f"tests-{uuid.uuid4().hex}"), database.transaction)
+    await database.close()

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+import anyio
 import pytest
 from tests.contract.tree.stores import Tree
 
@@ -174,6 +175,16 @@ async def test_a_transaction_stores_what_the_work_returns(tree: Tree) -> None:
     assert await tree.transact("account", lambda _: None) is None
     assert await tree.transact("account/n", lambda value: [value, 1]) == [None, 1]
     assert await tree.get() == {"account": {"n": [None, 1]}}
+
+
+async def test_transactions_at_once_lose_nothing(tree: Tree) -> None:
+    async def count() -> None:
+        await tree.transact("hits", lambda hits: (hits or 0) + 1)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(count)
+    assert await tree.get("hits") == 5
 
 
 async def test_a_transaction_whose_work_raises_changes_nothing(tree: Tree) -> None:
