@@ -14,7 +14,7 @@ from tests.databases import KINDS
 from tests.patience import PATIENT
 
 from toolgate.adapters.sql.tree import SqlTree
-from toolgate.adapters.sql.tree_paths import END, decoded, encoded
+from toolgate.adapters.sql.tree.paths import END, decoded, encoded
 from toolgate.db.engine import Database
 from toolgate.db.tables import metadata, tree_nodes
 from toolgate.ports.documents import StoreUnavailable

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, text
 
-from toolgate.adapters.sql.tree_paths import encoded
+from toolgate.adapters.sql.tree.paths import encoded
 from toolgate.ports.tree_rules import Path, common_path
 
 MOST_PATHS = 8

@@ -6,8 +6,8 @@ from typing import Any, cast
 import orjson
 from sqlalchemy import Connection, bindparam, select, union_all
 
-from toolgate.adapters.sql import tree_scans
-from toolgate.adapters.sql.tree_paths import END, FIRST, decoded, encoded
+from toolgate.adapters.sql.tree import scans
+from toolgate.adapters.sql.tree.paths import END, FIRST, decoded, encoded
 from toolgate.db.prepared import PreparedStatement, Row
 from toolgate.db.tables import tree_nodes
 from toolgate.ports.documents import Json
@@ -36,7 +36,7 @@ def node_at(connection: Connection, namespace: str, place: bytes) -> Node:
 
 def keys_at(connection: Connection, namespace: str, place: bytes) -> Json:
     """The keys of an object, each with True; a scalar as it is."""
-    children = tree_scans.children(connection, _bounds(namespace, place))
+    children = scans.children(connection, _bounds(namespace, place))
     if not children:
         return node_at(connection, namespace, place)
     return {_key(child, place): True for child in children}
@@ -55,7 +55,7 @@ def _by_key(connection: Connection, namespace: str, place: bytes, asked: TreeQue
     limit = asked.limit_to_first or asked.limit_to_last
     if limit is not None:
         direction = "up" if asked.limit_to_first else "down"
-        found = tree_scans.children(connection, bounds, direction, limit)
+        found = scans.children(connection, bounds, direction, limit)
         if not found:
             return {}
         bounds |= {"low": min(found), "high": max(found) + END}
@@ -71,7 +71,7 @@ def _by_value(connection: Connection, namespace: str, place: bytes, asked: TreeQ
     below = encoded(value_path(asked))
     found: dict[str, bytes] = {}
     values: list[tuple[str, Json]] = []
-    for child, path, value in tree_scans.values(connection, _bounds(namespace, place), below):
+    for child, path, value in scans.values(connection, _bounds(namespace, place), below):
         key = _key(child, place)
         found[key] = child
         values.append((key, _sort_value(path, value, child + below)))

@@ -1,6 +1,6 @@
 """A tree in a table of the gate's database, one row for each scalar, in the namespace of its pack.
 
-What is below a path is one range of the table's key (`tree_paths`), so that a child is read and
+What is below a path is one range of the table's key (`paths`), so that a child is read and
 written alike among ten and among millions. There is no index on values: a query by a value looks
 at that one value of each child, and reads the whole of those that pass.
 """
@@ -14,9 +14,9 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from toolgate.adapters.sql import tree_reads
-from toolgate.adapters.sql.tree_locks import lock
-from toolgate.adapters.sql.tree_paths import END, encoded
+from toolgate.adapters.sql.tree import reading
+from toolgate.adapters.sql.tree.locks import lock
+from toolgate.adapters.sql.tree.paths import END, encoded
 from toolgate.db.engine import Database
 from toolgate.db.outages import code_of
 from toolgate.db.tables import tree_nodes
@@ -66,10 +66,10 @@ class SqlTree:
 
         def look(connection: Connection) -> Json:
             if query is not None:
-                return tree_reads.query(connection, self._namespace, place, query)
+                return reading.query(connection, self._namespace, place, query)
             if shallow:
-                return tree_reads.keys_at(connection, self._namespace, place)
-            return json_of(tree_reads.node_at(connection, self._namespace, place))
+                return reading.keys_at(connection, self._namespace, place)
+            return json_of(reading.node_at(connection, self._namespace, place))
 
         async with _as_store_errors():
             quick = query is None or query.order_by == BY_KEY
@@ -90,7 +90,7 @@ class SqlTree:
 
         def read(connection: Connection) -> Json:
             lock(connection, self._namespace, [keys])
-            return json_of(tree_reads.node_at(connection, self._namespace, place))
+            return json_of(reading.node_at(connection, self._namespace, place))
 
         async with _as_store_errors():
             before = await tx.run(read)
