@@ -1,6 +1,7 @@
 """Requests to other servers: one connection pool and one TLS context for all of them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +15,9 @@ from toolgate.outbound.responses import (
     FetchFailed,
     FetchTimedOut,
     ResponseLimits,
+    StreamedResponse,
     read_body,
+    read_chunks,
 )
 
 if TYPE_CHECKING:
@@ -77,6 +80,36 @@ class Outbound:
             raise FetchTimedOut(host, limits.seconds) from None
         except httpx2.HTTPError as problem:
             raise FetchFailed(f"{host} could not be reached.") from problem
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        url: str,
+        *,
+        seconds: float,
+        address_policy: AddressPolicy = AddressPolicy.PUBLIC,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        """The response to a GET, whatever its status, read as it comes; no redirect is followed.
+
+        `seconds`: how long the server may be silent, before its response and within it.
+        """
+        import httpx2  # noqa: PLC0415
+
+        hop = Hop(address_policy, "GET", checked_url(url), headers or {})
+        host = hop.url.host
+        try:
+            with anyio.fail_after(seconds):
+                response = await self._send(hop, {**USER_AGENT, "Accept-Encoding": "identity"})
+        except TimeoutError:
+            raise FetchTimedOut(host, seconds) from None
+        except httpx2.HTTPError as problem:
+            raise FetchFailed(f"{host} could not be reached.") from problem
+        chunks = read_chunks(response, host, seconds)
+        try:
+            yield StreamedResponse(str(hop.url), response.status_code, response.headers, chunks)
+        finally:
+            await response.aclose()
 
     def client(self, seconds: float) -> "httpx2.AsyncClient":
         """A client of the HTTP library for a handler of the user's own; it may close it."""

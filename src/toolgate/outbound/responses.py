@@ -1,10 +1,12 @@
 """What may come back, and reading it: bounded in status, type, encoding and size."""
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
+
+import anyio
 
 if TYPE_CHECKING:
     import httpx2
@@ -61,6 +63,37 @@ class FetchedResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedResponse:
+    """A response whose body comes piece by piece."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    """Raises `FetchFailed` where the connection breaks or is silent for too long."""
+
+
+async def read_chunks(
+    response: "httpx2.Response", host: str, seconds: float
+) -> AsyncIterator[bytes]:
+    """The body as it comes, each piece within so many seconds."""
+    import httpx2  # noqa: PLC0415
+
+    chunks = response.aiter_raw()
+    while True:
+        try:
+            with anyio.fail_after(seconds):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise FetchTimedOut(host, seconds) from None
+        except httpx2.HTTPError as problem:
+            raise FetchFailed(f"{host} ended the response before its end.") from problem
+        yield chunk
 
 
 async def read_body(response: "httpx2.Response", host: str, limits: ResponseLimits) -> bytes:

@@ -1,18 +1,22 @@
 """Every tree store there is, opened for a test with an empty tree."""
 
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.databases import STARTS_A_SERVER
+from tests.patience import PATIENT
+from tests.rtdb.wire_server import running_rtdb
 
+from toolgate.adapters.rtdb import RealtimeDatabase
 from toolgate.adapters.sql.tree import SqlTree
 from toolgate.db.engine import Database
 from toolgate.db.tables import metadata
 from toolgate.db.transactions import Transaction
+from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import Json
 from toolgate.ports.tree import (
     Push,
@@ -25,7 +29,7 @@ from toolgate.ports.tree import (
 )
 from toolgate.testing.tree import MemoryTree
 
-KINDS = ["memory", "sqlite", pytest.param("postgres", marks=STARTS_A_SERVER)]
+KINDS = ["memory", "sqlite", pytest.param("postgres", marks=STARTS_A_SERVER), "rtdb-wire"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +77,24 @@ class Tree:
 
 
 @asynccontextmanager
-async def opened_tree(kind: str, folder: Path, postgres: Callable[[], str]) -> AsyncGenerator[Tree]:
-    """A store of one kind with nothing in it."""
+async def opened_tree(
+    kind: str, folder: Path, server: Callable[[str], str]
+) -> AsyncGenerator[Tree]:
+    """A store of one kind with nothing in it; `server` gives the address of a fixture's."""
     match kind:
         case "sqlite":
             async with opened_sql(f"sqlite:///{folder / 'tree.db'}") as tree:
                 yield tree
         case "postgres":
-            async with opened_sql(postgres()) as tree:
+            async with opened_sql(server("postgres_server")) as tree:
                 yield tree
+        case "rtdb-wire":
+            async with Outbound() as outbound:
+                name = f"tests-{uuid.uuid4().hex}"
+                store = RealtimeDatabase(
+                    outbound, server("rtdb_server"), namespace=name, timeout_seconds=PATIENT
+                )
+                yield Tree(store, Database("sqlite://").transaction)
         case _:
             yield Tree(MemoryTree(), Database("sqlite://").transaction)
 
@@ -93,3 +106,10 @@ async def opened_sql(url: str) -> AsyncGenerator[Tree]:
     await database.write(metadata.create_all)
     yield Tree(SqlTree(database, f"tests-{uuid.uuid4().hex}"), database.transaction)
     await database.close()
+
+
+@pytest.fixture(scope="session")
+def rtdb_server() -> Iterator[str]:
+    """The address of a Realtime Database that lives as long as the tests."""
+    with running_rtdb() as server:
+        yield server.url
