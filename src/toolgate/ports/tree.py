@@ -122,7 +122,11 @@ class TreeStore(Protocol):
         ...
 
     async def write(self, tx: Transaction, *writes: TreeWrite) -> None:
-        """Store these, in order; all of them or, where one raises, none."""
+        """Store these, in order; all of them or, where one raises, none.
+
+        What one of them stores and a later one removes was never there: a scalar above it, which
+        it would have replaced, stays.
+        """
         ...
 
     async def transact(self, tx: Transaction, path: str, work: Callable[[Json], Json]) -> Json:

@@ -104,6 +104,12 @@ async def test_several_writes_happen_in_their_order(tree: Tree) -> None:
     assert await tree.get() == {"a": {"w": 4, "y": {"z": 3}}, "b": {"d": {"e": 6}}}
 
 
+async def test_what_a_write_stores_and_removes_replaces_no_scalar(tree: Tree) -> None:
+    await tree.set("a", 1)
+    await tree.write(SetValue("a/b", 2), Remove("a/b"))
+    assert await tree.get() == {"a": 1}
+
+
 async def test_where_one_write_is_refused_none_happens(tree: Tree) -> None:
     with pytest.raises(TreeRefused):
         await tree.write(SetValue("a", 1), SetValue("b", {"c.d": 1}))
