@@ -20,7 +20,7 @@ from toolgate.testing.documents import MemoryDocuments
 
 __all__ = ["one_loop"]
 
-pytest.register_assert_rewrite("tests.contract.documents_contract")
+pytest.register_assert_rewrite("tests.contract.documents")
 
 STORES = [
     "memory",

@@ -4,7 +4,7 @@ The rules are Firestore's. An increment of what is no number is the number itsel
 what is no list is the list itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
@@ -21,7 +21,7 @@ from toolgate.ports.documents import (
     Update,
     Write,
 )
-from toolgate.ports.filters import equal
+from toolgate.ports.filters import equal, field_at
 from toolgate.ports.rules import LARGEST_INTEGER, SMALLEST_INTEGER
 
 
@@ -75,11 +75,12 @@ def fields_after(write: Write, before: Fields | None, now: str) -> Fields | None
         case Set():
             return _new(write.fields, now)
         case Merge():
-            return _merged(before or {}, write.fields, now)
+            return _changed(before or {}, _leaves(write.fields), now)
         case Update():
             if before is None:
                 raise DocumentNotFound(write.document_id)
-            return _updated(before, write.changes, now)
+            changes = ((path.split("."), value) for path, value in write.changes.items())
+            return _changed(before, changes, now)
         case Delete():
             return None
 
@@ -95,28 +96,26 @@ def _new(fields: Fields, now: str) -> Fields:
     return made
 
 
-def _merged(before: Fields, fields: Fields, now: str) -> Fields:
-    after = dict(before)
+def _leaves(fields: Fields, above: Sequence[str] = ()) -> Iterator[tuple[list[str], Json]]:
+    """The values inside of maps, with their paths; an empty map is one."""
     for name, value in fields.items():
-        below = after.get(name, ABSENT)
+        path = [*above, name]
         if isinstance(value, dict) and value:
-            inside = cast(Fields, below) if isinstance(below, dict) else {}
-            after[name] = _merged(inside, cast(Fields, value), now)
+            yield from _leaves(cast(Fields, value), path)
         else:
-            _put(after, name, _worked_out(value, below, now))
-    return after
+            yield path, value
 
 
-def _updated(before: Fields, changes: Mapping[str, Json], now: str) -> Fields:
+def _changed(before: Fields, changes: Iterable[tuple[list[str], Json]], now: str) -> Fields:
     after = dict(before)
-    for path, value in changes.items():
-        *way, last = path.split(".")
+    for (*way, last), value in changes:
+        if isinstance(value, DeleteField) and not isinstance(field_at(after, way), dict):
+            continue  # nothing is there, and no map is made for it
         place = _opened(after, way)
-        below = place.get(last, ABSENT)
         if isinstance(value, dict):
             place[last] = _new(cast(Fields, value), now)
         else:
-            _put(place, last, _worked_out(value, below, now))
+            _put(place, last, _worked_out(value, place.get(last, ABSENT), now))
     return after
 
 

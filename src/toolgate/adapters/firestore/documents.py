@@ -18,19 +18,21 @@ from toolgate.adapters.firestore.reading import FirestoreReader
 from toolgate.adapters.firestore.writes import write_message
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
+    Create,
     DocumentExists,
     DocumentNotFound,
     DocumentTransaction,
     Reference,
     StoreContended,
     StoreUnavailable,
+    Update,
     Write,
 )
 
 T = TypeVar("T")
 
-NOT_THERE = "No document to update"
-"""How Firestore's message begins where a document is missing."""
+NOT_THERE = ("No document to update", "no entity to update")
+"""How the message of Firestore, or of its emulator, begins where a document is missing."""
 ATTEMPTS = 10
 """How often the work of a transaction is begun."""
 PAUSE_SECONDS = 0.02
@@ -126,11 +128,19 @@ class FirestoreDocuments(FirestoreReader):
                 # document of the first and report it as somebody else's, or add twice.
                 await self._connection.call("commit", request)
             except refusals.AlreadyExists as exc:
-                raise DocumentExists(f"{exc.message}".replace(f"{root}/", "")) from exc
+                taken = _named(Create, writes, f"{exc.message}")
+                raise DocumentExists(f"Document exists already: {taken}") from exc
             except refusals.NotFound as exc:
-                if NOT_THERE not in f"{exc.message}":
+                if not f"{exc.message}".startswith(NOT_THERE):
                     raise  # the database is not there
-                raise DocumentNotFound(f"{exc.message}".replace(f"{root}/", "")) from exc
+                absent = _named(Update, writes, f"{exc.message}")
+                raise DocumentNotFound(f"Document to update is not there: {absent}") from exc
+
+
+def _named(kind: type[Write], writes: Sequence[Write], message: str) -> str:
+    """The documents of the writes that a message may be about: those that it names, if any."""
+    paths = [f"{one.collection}/{one.document_id}" for one in writes if isinstance(one, kind)]
+    return ", ".join([one for one in paths if message.endswith(f"/{one}")] or paths)
 
 
 class _FirestoreTransaction(FirestoreReader):

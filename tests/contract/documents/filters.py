@@ -1,31 +1,8 @@
-"""What every document store promises, whatever it is made of.
+"""What passes a filter."""
 
-A case is an async function that takes a `Room`: a store with a collection nobody else uses.
-"""
+from tests.contract.documents.room import Room, case
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TypeAlias
-
-import anyio
-import pytest
-
-from toolgate.db.transactions import Transaction
-from toolgate.ports.documents import (
-    MAX_IN_VALUES,
-    Create,
-    DocumentExists,
-    DocumentStore,
-    Fields,
-    Filter,
-    Json,
-    Operator,
-    Query,
-    StoredDocument,
-    new_id,
-)
-
-Condition: TypeAlias = tuple[str, str, Json]
+from toolgate.ports.documents import MAX_IN_VALUES, Json
 
 ODD_NAMES = [
     "with space",
@@ -44,268 +21,6 @@ ODD_NAMES = [
     "%",
     "_",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """A store, its transactions and an empty collection in it."""
-
-    store: DocumentStore
-    transaction: Callable[[], Transaction]
-    collection: str
-
-    async def add(
-        self, document_id: str | None, fields: Fields, *, collection: str | None = None
-    ) -> str:
-        """Create a document in a transaction of its own."""
-        async with self.transaction() as tx:
-            new = Create(collection or self.collection, document_id or new_id(), fields)
-            await self.store.write(tx, new)
-            return new.document_id
-
-    async def add_each(self, field: str, values: dict[str, Json]) -> None:
-        """Create one document for every value, named after its key, with that one field."""
-        for document_id, value in values.items():
-            await self.add(document_id, {field: value})
-
-    async def get(self, document_id: str) -> Fields | None:
-        """The document of that id."""
-        return await self.store.get(self.collection, document_id)
-
-    async def query(self, *conditions: Condition, limit: int = 1000) -> list[StoredDocument]:
-        """The documents that pass, in the order of the store."""
-        filters = [
-            Filter(field, Operator(operator), value) for field, operator, value in conditions
-        ]
-        return list(await self.store.query(Query(self.collection, filters, limit=limit)))
-
-    async def ids(self, *conditions: Condition) -> str:
-        """The ids of the documents that pass, sorted, with spaces between."""
-        return " ".join(sorted(one.id for one in await self.query(*conditions)))
-
-
-Case: TypeAlias = Callable[[Room], Awaitable[None]]
-CASES: list[Case] = []
-
-
-def case(function: Case) -> Case:
-    """Add a function to the cases."""
-    CASES.append(function)
-    return function
-
-
-# Reading and creating
-
-
-@case
-async def the_store_answers_a_check(room: Room) -> None:
-    assert await room.store.check() is None
-
-
-@case
-async def a_missing_document_is_none(room: Room) -> None:
-    assert await room.get("absent") is None
-
-
-@case
-async def an_empty_collection_has_no_documents(room: Room) -> None:
-    assert await room.query() == []
-
-
-@case
-async def a_document_comes_back_as_it_was_created(room: Room) -> None:
-    fields = {
-        "text": "Ada",
-        "empty": "",
-        "whole": 42,
-        "negative": -7,
-        "fraction": 2.5,
-        "tiny": 1e-300,
-        "yes": True,
-        "no": False,
-        "nothing": None,
-        "list": [1, "two", None, {"three": [3]}],
-        "empty_list": [],
-        "map": {"a": {"b": "c"}},
-        "empty_map": {},
-    }
-    assert await room.add("one", fields) == "one"
-    assert await room.get("one") == fields
-    assert await room.query() == [StoredDocument("one", fields)]
-
-
-@case
-async def booleans_and_numbers_keep_their_types(room: Room) -> None:
-    await room.add("one", {"yes": True, "one": 1, "list": [True, 1]})
-    found = await room.get("one")
-    assert found is not None
-    assert found["yes"] is True
-    assert type(found["one"]) is int
-    assert [type(value) for value in found["list"]] == [bool, int]
-
-
-@case
-async def a_made_up_id_leads_to_the_document(room: Room) -> None:
-    made = [await room.add(None, {"n": n}) for n in range(3)]
-    assert all(made)
-    assert len(set(made)) == len(made)
-    assert [await room.get(one) for one in made] == [{"n": 0}, {"n": 1}, {"n": 2}]
-
-
-@case
-async def an_existing_id_is_refused_and_the_document_stays(room: Room) -> None:
-    await room.add("one", {"n": 1})
-    with pytest.raises(DocumentExists):
-        await room.add("one", {"n": 2, "more": True})
-    assert await room.get("one") == {"n": 1}
-    assert await room.ids() == "one"
-
-
-@case
-async def of_concurrent_creations_of_one_id_exactly_one_wins(room: Room) -> None:
-    won: list[int] = []
-    refused: list[int] = []
-
-    async def attempt(number: int) -> None:
-        try:
-            await room.add("one", {"by": number})
-            won.append(number)
-        except DocumentExists:
-            refused.append(number)
-
-    async with anyio.create_task_group() as group:
-        for number in range(8):
-            group.start_soon(attempt, number)
-    assert (len(won), len(refused)) == (1, 7)
-    assert await room.get("one") == {"by": won[0]}
-
-
-@case
-async def concurrent_creations_of_different_ids_all_succeed(room: Room) -> None:
-    async with anyio.create_task_group() as group:
-        for number in range(8):
-            group.start_soon(room.add, f"d{number}", {"by": number})
-    assert await room.ids() == "d0 d1 d2 d3 d4 d5 d6 d7"
-
-
-@case
-async def an_abandoned_transaction_leaves_nothing_where_writes_join_it(room: Room) -> None:
-    async with room.transaction() as tx:
-        await room.store.write(tx, Create(room.collection, "one", {"n": 1}))
-        tx.abandon()
-    expected = None if room.store.joins_transaction else {"n": 1}
-    assert await room.get("one") == expected
-
-
-@case
-async def an_empty_document_is_a_document(room: Room) -> None:
-    await room.add("one", {})
-    assert await room.get("one") == {}
-    assert await room.ids() == "one"
-
-
-@case
-async def the_id_is_not_among_the_fields(room: Room) -> None:
-    await room.add("one", {"n": 1})
-    await room.add("two", {"id": "mine"})
-    assert await room.get("one") == {"n": 1}
-    assert await room.get("two") == {"id": "mine"}
-    assert {one.id: one.fields for one in await room.query()} == {
-        "one": {"n": 1},
-        "two": {"id": "mine"},
-    }
-
-
-@case
-async def ids_may_be_odd(room: Room) -> None:
-    odd = ["with space", "a.b", "Ünï", "日本", "😀", "%2F", "it's", 'qu"ote', "x" * 500, "0"]
-    odd += ["\u00e9", "e\u0301"]
-    for number, document_id in enumerate(odd):
-        await room.add(document_id, {"n": number})
-    assert [await room.get(one) for one in odd] == [{"n": number} for number in range(len(odd))]
-    assert sorted(one.id for one in await room.query()) == sorted(odd)
-
-
-@case
-async def ids_differ_by_case(room: Room) -> None:
-    await room.add("Ada", {"n": 1})
-    await room.add("ada", {"n": 2})
-    assert await room.get("Ada") == {"n": 1}
-    assert await room.get("ada") == {"n": 2}
-
-
-@case
-async def collections_do_not_mix(room: Room) -> None:
-    near = [f"{room.collection}x", room.collection.upper(), f"{room.collection}_"]
-    for name in [room.collection, *near]:
-        await room.add("one", {"in": name}, collection=name)
-    for name in [room.collection, *near]:
-        assert await room.store.get(name, "one") == {"in": name}
-        assert await room.store.query(Query(name)) == [StoredDocument("one", {"in": name})]
-
-
-@case
-async def a_nested_collection_belongs_to_its_document(room: Room) -> None:
-    first = f"{room.collection}/abc123/permissions"
-    second = f"{room.collection}/def456/permissions"
-    await room.add("abc123", {"name": "Ada"})
-    await room.add("read", {"of": "abc"}, collection=first)
-    await room.add("read", {"of": "def"}, collection=second)
-    assert await room.store.get(first, "read") == {"of": "abc"}
-    assert await room.store.get(second, "read") == {"of": "def"}
-    wanted = [Filter("of", Operator.EQUAL, "abc")]
-    assert await room.store.query(Query(first, wanted)) == [StoredDocument("read", {"of": "abc"})]
-    assert await room.store.query(Query(second, wanted)) == []
-    assert await room.ids() == "abc123"
-
-
-@case
-async def what_the_caller_changes_later_is_not_stored(room: Room) -> None:
-    fields: Fields = {"list": [1], "map": {"a": 1}}
-    await room.add("one", fields)
-    fields["list"].append(2)
-    for found in (await room.get("one"), (await room.query())[0].fields):
-        assert found is not None
-        assert found == {"list": [1], "map": {"a": 1}}
-        found["map"]["a"] = 2
-    assert await room.get("one") == {"list": [1], "map": {"a": 1}}
-
-
-@case
-async def deep_documents_come_back_whole(room: Room) -> None:
-    deep: Json = "bottom"
-    for level in range(8):
-        deep = {"level": level, "next": [deep]}
-    await room.add("one", {"deep": deep})
-    assert await room.get("one") == {"deep": deep}
-
-
-@case
-async def large_documents_come_back_whole(room: Room) -> None:
-    fields = {f"field{number}": "x" * 1000 for number in range(500)}
-    await room.add("one", fields)
-    assert await room.get("one") == fields
-
-
-@case
-async def text_comes_back_as_it_was(room: Room) -> None:
-    texts = ["Ünïcödé", "日本語", "😀👩‍👩‍👧", "\u00e9", "e\u0301"]
-    texts += ["line\nbreak\ttab", "\u2028", '"\\`', " pad "]
-    await room.add("one", {"texts": texts})
-    assert await room.get("one") == {"texts": texts}
-
-
-@case
-async def whole_numbers_are_exact_within_64_bits(room: Room) -> None:
-    values = {"a": 2**53, "b": 2**53 + 1, "c": 2**63 - 1, "d": -(2**63)}
-    await room.add_each("n", values)
-    for document_id, value in values.items():
-        assert await room.get(document_id) == {"n": value}
-        assert await room.ids(("n", "==", value)) == document_id
-    assert await room.ids(("n", ">", 2**53)) == "b c"
-
-
-# Filters
 
 
 @case
@@ -393,7 +108,10 @@ async def a_document_without_the_field_never_matches(room: Room) -> None:
         (">", 1),
         (">=", 1),
         ("in", [1]),
+        ("not-in", [1]),
+        ("not-in", []),
         ("array-contains", 1),
+        ("array-contains-any", [1]),
     ]
     for operator, value in conditions:
         assert await room.ids(("v", operator, value)) == "", operator
@@ -591,52 +309,69 @@ async def filters_for_null_combine_with_others(room: Room) -> None:
     assert await room.ids(("kind", "==", "x"), ("n", "!=", None)) == "b"
 
 
-# Collections
+@case
+async def not_in_finds_every_other_value(room: Room) -> None:
+    await room.add_each("v", {"a": 1, "b": "1", "c": True, "d": 2, "e": [1], "f": {"n": 1}})
+    await room.add("without", {"other": 1})
+    assert await room.ids(("v", "not-in", [1, 2])) == "b c e f"
+    assert await room.ids(("v", "not-in", ["1", True])) == "a d e f"
+    assert await room.ids(("v", "not-in", [[1], {"n": 1}, 1.0])) == "b c d"
+    assert await room.ids(("v", "not-in", ["absent"])) == "a b c d e f"
 
 
 @case
-async def collections_are_listed_by_name_without_nested_ones(room: Room) -> None:
-    assert room.collection not in await room.store.collections()
-    later, nested = f"{room.collection}-later", f"{room.collection}/a/parts"
-    await room.add("a", {"n": 1}, collection=later)
-    for document_id in ("a", "b"):
-        await room.add(document_id, {"n": 1})
-    await room.add("x", {"n": 1}, collection=nested)
-    found = await room.store.collections()
-    assert [name for name in found if name.startswith(room.collection)] == [room.collection, later]
-    assert list(found) == sorted(found)
-
-
-# Order and limits
+async def not_in_and_null(room: Room) -> None:
+    await room.add_each("v", {"null": None, "one": 1, "two": 2})
+    assert await room.ids(("v", "not-in", [1])) == "two"
+    assert await room.ids(("v", "not-in", [None])) == ""
+    assert await room.ids(("v", "not-in", [1, None])) == ""
 
 
 @case
-async def the_limit_cuts_the_answer(room: Room) -> None:
-    for number in range(5):
-        await room.add(f"d{number}", {"n": number})
-    assert len(await room.query(limit=1)) == 1
-    assert len(await room.query(limit=3)) == 3
-    assert len(await room.query(limit=5)) == 5
-    assert len(await room.query(limit=100)) == 5
-    assert [one.id for one in await room.query(("n", "==", 4), limit=1)] == ["d4"]
+async def not_in_of_nothing_finds_what_is_not_null(room: Room) -> None:
+    await room.add_each("v", {"null": None, "one": 1, "list": []})
+    await room.add("without", {})
+    assert await room.ids(("v", "not-in", [])) == "list one"
 
 
 @case
-async def a_smaller_limit_gives_the_beginning_of_the_same_answer(room: Room) -> None:
-    for name in ("c", "a", "e", "b", "d"):
-        await room.add(name, {"n": ord(name) % 3})
-    for conditions in ([], [("n", ">=", 0)], [("n", "!=", 7)], [("n", "in", [0, 1, 2])]):
-        whole = await room.query(*conditions)
-        assert len(whole) == 5
-        for limit in range(1, 6):
-            assert await room.query(*conditions, limit=limit) == whole[:limit]
+async def array_contains_any_looks_into_lists_only(room: Room) -> None:
+    await room.add_each("v", {"a": ["x", "y"], "b": ["z"], "c": "x", "d": {"x": "x"}, "e": []})
+    assert await room.ids(("v", "array-contains-any", ["x", "z"])) == "a b"
+    assert await room.ids(("v", "array-contains-any", ["y"])) == "a"
+    assert await room.ids(("v", "array-contains-any", ["absent"])) == ""
+    assert await room.ids(("v", "array-contains-any", [])) == ""
 
 
 @case
-async def repeated_queries_answer_in_the_same_order(room: Room) -> None:
-    for name in ("c", "a", "e", "b", "d"):
-        await room.add(name, {"n": 1})
-    first = await room.query(("n", "==", 1))
-    assert sorted(one.id for one in first) == ["a", "b", "c", "d", "e"]
-    for _ in range(3):
-        assert await room.query(("n", "==", 1)) == first
+async def array_contains_any_keeps_types_apart(room: Room) -> None:
+    await room.add_each("v", {"int": [1], "text": ["1"], "yes": [True], "map": [{"n": 1}]})
+    assert await room.ids(("v", "array-contains-any", [1, "2"])) == "int"
+    assert await room.ids(("v", "array-contains-any", ["1", {"n": 1}])) == "map text"
+    assert await room.ids(("v", "array-contains-any", [True, 2])) == "yes"
+
+
+@case
+async def array_contains_any_does_not_look_for_null(room: Room) -> None:
+    await room.add_each("v", {"null": [None], "one": [1], "both": [1, None]})
+    assert await room.ids(("v", "array-contains-any", [None])) == ""
+    assert await room.ids(("v", "array-contains-any", [None, 1])) == "both one"
+
+
+@case
+async def each_document_is_found_once(room: Room) -> None:
+    await room.add_each("v", {"a": ["x", "y", "x"], "b": ["y"]})
+    found = await room.query(("v", "array-contains-any", ["x", "y"]))
+    assert [one.id for one in found] == ["a", "b"]
+    assert [one.id for one in await room.query(("v", "array-contains", "x"))] == ["a"]
+
+
+@case
+async def new_operators_combine_with_others(room: Room) -> None:
+    await room.add("a", {"n": 1, "kind": "x", "tags": ["t"]})
+    await room.add("b", {"n": 2, "kind": "x", "tags": ["t", "u"]})
+    await room.add("c", {"n": 3, "kind": "y", "tags": ["u"]})
+    assert await room.ids(("tags", "array-contains-any", ["t", "u"]), ("kind", "==", "x")) == "a b"
+    assert await room.ids(("tags", "array-contains-any", ["u"]), ("n", ">", 2)) == "c"
+    assert await room.ids(("n", "not-in", [1]), ("kind", "==", "x")) == "b"
+    assert await room.ids(("kind", "not-in", ["y"]), ("n", ">", 1)) == "b"
