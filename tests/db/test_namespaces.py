@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Engine, event, insert, select, text
 from sqlalchemy.exc import IntegrityError
 from tests.statements import noted_statements
 
-from toolgate.adapters.sql.documents import ONE, SqlDocuments
+from toolgate.adapters.sql.documents import SqlDocuments
+from toolgate.adapters.sql.documents.store import ONE
 from toolgate.db import upgrades
 from toolgate.db.engine import Database
 from toolgate.db.schemas import GATE

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,13 @@ async def test_a_commit_whose_answer_is_lost_leaves_one_row_and_the_truth_is_tol
         assert outcome.status == (200 if stored else 503)
 
 
+def in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+    """Have the event loop do something, and wait until it has."""
+    done = threading.Event()
+    loop.call_soon_threadsafe(lambda: (work(), done.set()))
+    assert done.wait(PATIENT)
+
+
 async def test_a_write_that_was_not_stored_leaves_its_one_row_under_the_same_id(
     silent: tuple[SilentLine, Kit],
 ) -> None:
@@ -197,10 +205,15 @@ async def test_a_write_that_was_not_stored_leaves_its_one_row_under_the_same_id(
     line, kit = silent
     within = kit.app.gate.audit.store_with_write
 
-    async def then_freeze(tx: Any, record: Any) -> None:
-        await within(tx, record)
+    loop = asyncio.get_running_loop()
+
+    def freeze() -> None:
         line.freeze()
         line.watch_for = b"COMMIT"
+
+    def then_freeze(tx: Any, record: Any) -> None:
+        within(tx, record)
+        tx.defer(lambda _: in_loop(loop, freeze))
 
     object.__setattr__(kit.app.gate.audit, "store_with_write", then_freeze)
     asked = asyncio.create_task(kit.call("create_document", **NEW))

@@ -1,11 +1,14 @@
 """A caller that is gone: what was committed stays, with one row."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
-from toolgate.db.transactions import Transaction
+from toolgate.db import grouped_writes
 from toolgate.testing import opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -17,13 +20,13 @@ async def test_a_call_cancelled_in_its_commit_leaves_one_row(
     async with opened_kit(tmp_path, writes=True) as kit:
         callers: list[asyncio.Task[object]] = []
         loop = asyncio.get_running_loop()
-        end = Transaction._end
+        commit = grouped_writes._commit
 
-        def cancelled_meanwhile(tx: Transaction, kept: bool) -> None:
+        def cancelled_meanwhile(connection: Connection, writes: Sequence[Any]) -> None:
             loop.call_soon_threadsafe(callers[0].cancel)
-            end(tx, kept)
+            commit(connection, writes)
 
-        monkeypatch.setattr(Transaction, "_end", cancelled_meanwhile)
+        monkeypatch.setattr(grouped_writes, "_commit", cancelled_meanwhile)
         call = kit.call("create_document", collection="apps", document_id="x", data={"a": 1})
         callers.append(asyncio.create_task(call))
         with pytest.raises(asyncio.CancelledError):

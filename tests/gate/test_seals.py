@@ -360,7 +360,8 @@ async def test_a_row_that_commits_late_is_sealed_later(postgres_database: str) -
     await upgrade(database)
     log = AuditLog(database)
     async with database.transaction() as late:
-        await log.store_with_write(late, a_record(1, subject_id="late"))
+        log.store_with_write(late, a_record(1, subject_id="late"))
+        await late.run(lambda _: None)
         await log.store_now(a_record(2, subject_id="early"))
         assert await Sealer(database).seal() == 1
     assert await Sealer(database).seal() == 1

@@ -32,10 +32,12 @@ class SharedDocuments:
         self.check = store.check
         self.close = store.close
 
-    async def write(self, tx: Transaction, *writes: Write) -> None:
+    async def write(
+        self, tx: Transaction, *writes: Write, conflict: Exception | None = None
+    ) -> None:
         """Store these, unless one would give a user rights."""
         _check(writes)
-        await self._store.write(tx, *writes)
+        await self._store.write(tx, *writes, conflict=conflict)
 
     async def transact(
         self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]

@@ -17,6 +17,7 @@ from sqlalchemy import URL, Connection, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from toolgate.db.connections import POOL, engine_for
+from toolgate.db.grouped_writes import GroupedWrites
 from toolgate.db.outages import DatabaseTimeout, Outage
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.short_reads import ReadTooLong, ShortReads
@@ -61,6 +62,11 @@ class Database:
         self._threads = Threads(4 * POOL)
         self._reading = Outage(logger, "Reading the database")
         self._writing = Outage(logger, "Writing to the database")
+        self._grouped = (
+            GroupedWrites(self._writer, self._threads, self._turns, self._writing)
+            if self.dialect == "sqlite"
+            else None
+        )
 
     async def read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
         """Run a function that only reads; each statement sees the newest committed state.
@@ -107,7 +113,7 @@ class Database:
 
     def transaction(self) -> Transaction:
         """A write that commits as a whole."""
-        return Transaction(self._writer, self._threads, self._turns, self._writing)
+        return Transaction(self._writer, self._threads, self._turns, self._writing, self._grouped)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run one function in a transaction of its own."""
@@ -137,6 +143,8 @@ class Database:
         """Close every connection."""
         if self._glances:
             self._glances.close()
+        if self._grouped:
+            self._grouped.close()
         await self._threads.close()
         self._reader.dispose()
         self._writer.dispose()

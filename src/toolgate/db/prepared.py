@@ -9,10 +9,12 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Select
+from sqlalchemy import Connection, Delete, Dialect, Insert, Select, TextClause, Update
 from sqlalchemy.exc import DBAPIError
 
 Row = Sequence[Any]
+Binders = Sequence[tuple[str, Callable[[Any], Any] | None]]
+"""Parameters in their order, each with what its type makes of a value."""
 
 
 class PreparedStatement:
@@ -84,6 +86,35 @@ class CompiledStatement:
         return DBAPIError.instance(
             self.text, None, problem, kind, hide_parameters=True, dialect=self._dialect
         )
+
+
+class PreparedWrite:
+    """A statement that inserts, updates or deletes, with named parameters."""
+
+    def __init__(self, statement: Insert | Update | Delete | TextClause) -> None:
+        self.statement = statement
+        self._compiled: dict[str, tuple[str, Binders]] = {}
+
+    def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Do it for each row; how many rows it met, of a single one."""
+        if connection.dialect.name != "sqlite":
+            return connection.execute(self.statement, rows).rowcount
+        text, binders = self._compile(connection.dialect)
+        values = [
+            tuple([bind(row[name]) if bind else row[name] for name, bind in binders])
+            for row in rows
+        ]
+        return connection.exec_driver_sql(text, values if len(values) > 1 else values[0]).rowcount
+
+    def _compile(self, dialect: Dialect) -> tuple[str, Binders]:
+        if dialect.name not in self._compiled:
+            compiled = self.statement.compile(dialect=dialect)
+            binders = [
+                (name, compiled.binds[name].type.dialect_impl(dialect).bind_processor(dialect))
+                for name in compiled.positiontup or ()
+            ]
+            self._compiled[dialect.name] = (str(compiled), binders)
+        return self._compiled[dialect.name]
 
 
 def _processor(kind: Any, dialect: Dialect) -> Callable[[Any], Any] | None:

@@ -123,10 +123,10 @@ class Threads:
             raise
 
     async def _stop(self, result: "asyncio.Future[Any]", job: Job) -> None:
-        if await _has_ended(result, self._grace):
+        if await has_ended(result, self._grace):
             return
         job.stop()
-        if not await _has_ended(result, self._grace):
+        if not await has_ended(result, self._grace):
             result.cancel()
 
     async def close(self) -> None:
@@ -146,7 +146,7 @@ class Threads:
                 one.exception()
 
 
-async def _has_ended(work: "asyncio.Future[Any]", seconds: float) -> bool:
+async def has_ended(work: "asyncio.Future[Any]", seconds: float) -> bool:
     """Wait for the end, however often the wait is cancelled; what it came to is nobody's."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from toolgate.db.connections import interrupt_of
+from toolgate.db.grouped_writes import GroupedWrites, WaitingWrite, Work
 from toolgate.db.outages import Outage, is_rejected_by_server
 from toolgate.db.threads import Interrupt, JobStopped, Threads, current_job
 
@@ -40,12 +41,19 @@ class Transaction:
     """
 
     def __init__(
-        self, engine: Engine, threads: Threads, turns: anyio.Semaphore, outage: Outage
+        self,
+        engine: Engine,
+        threads: Threads,
+        turns: anyio.Semaphore,
+        outage: Outage,
+        grouped: GroupedWrites | None = None,
     ) -> None:
         self._engine = engine
         self._threads = threads
         self._turns = turns
         self._outage = outage
+        self._grouped = grouped
+        self._deferred: list[Work] = []
         self._its_turn = False
         self._connection: Connection | None = None
         self._interrupt: Interrupt | None = None
@@ -80,11 +88,29 @@ class Transaction:
         with self._outage.watch():
             return await self._threads.run(self._run, work)
 
+    def defer(self, work: Work) -> None:
+        """Run a function on this transaction's connection before it commits, or anything else runs.
+
+        What it raises, the end of the block raises. A transaction of deferred work alone takes one
+        way to the database; in an embedded one it shares the commit of those that come with it.
+        """
+        self._deferred.append(work)
+
     def _run(self, work: Callable[[Connection], T]) -> T:
         with self._in_use():
             if self._connection is None:
                 self._connection = self._connect()
+            self._run_deferred(self._connection)
             return work(self._connection)
+
+    def _run_deferred(self, connection: Connection) -> None:
+        deferred, self._deferred = self._deferred, []
+        try:
+            for work in deferred:
+                work(connection)
+        except BaseException:
+            self._abandoned = True  # even if somebody catches this, a part is not the whole
+            raise
 
     def _connect(self) -> Connection:
         connection = self._engine.connect()
@@ -129,9 +155,14 @@ class Transaction:
     ) -> None:
         with self._lock:
             self._left = self._busy
+        commit = kind is None and not self._abandoned
         try:
-            if self._connection is not None and not self._left:
-                await self._finish(commit=kind is None and not self._abandoned)
+            if self._left:
+                return
+            if self._connection is not None:
+                await self._finish(commit=commit)
+            elif kind is None and self._deferred:
+                await self._store_deferred(commit=commit)
         finally:
             with self._lock:
                 if self.fate is TransactionState.OPEN:
@@ -139,13 +170,42 @@ class Transaction:
             if self._its_turn:
                 self._turns.release()
 
+    async def _store_deferred(self, *, commit: bool) -> None:
+        if commit and self._grouped is not None:
+            await self._join_group(self._grouped)
+            return
+        try:
+            await self.run(lambda _: None)
+        except BaseException:
+            if self._connection is not None:
+                await self._finish(commit=False)
+            raise
+        await self._finish(commit=commit)
+
+    async def _join_group(self, grouped: GroupedWrites) -> None:
+        write = WaitingWrite(self._deferred)
+        try:
+            await grouped.store(write)
+        finally:
+            if write.stored:
+                self.fate = TransactionState.COMMITTED
+            elif write.claimed and not write.rejected:
+                self.fate = TransactionState.COMMITTING
+
     async def _finish(self, *, commit: bool) -> None:
         with self._outage.watch():
             await self._threads.finish(self._end, commit)
 
     def _end(self, commit: bool) -> None:
         assert self._connection is not None
-        if not self._interruptible() or not commit or not self._may_commit():
+        if not self._interruptible() or not commit:
+            return _roll_back(self._connection)
+        try:
+            self._run_deferred(self._connection)
+        except BaseException:
+            _roll_back(self._connection)
+            raise
+        if not self._may_commit():
             return _roll_back(self._connection)
         try:
             self._connection.commit()

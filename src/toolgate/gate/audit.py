@@ -110,9 +110,9 @@ class AuditLog:
             self.dropped += 1
         self.blocked = True
 
-    async def store_with_write(self, tx: Transaction, record: Record) -> None:
-        """Store a record in a write's own transaction."""
-        await tx.run(lambda connection: store(connection, [record]))
+    def store_with_write(self, tx: Transaction, record: Record) -> None:
+        """Store a record in a write's own transaction, right before it commits."""
+        tx.defer(lambda connection: store(connection, [record]))
 
     def store_on(self, connection: Connection, record: Record) -> None:
         """Store a record in the transaction of this connection."""

@@ -55,7 +55,7 @@ class Write:
                 tx.abandon()
             else:
                 self.row = self._record(None)
-                await self.audit.store_with_write(tx, self.row)
+                self.audit.store_with_write(tx, self.row)
         return self.outcome
 
     async def _store_row_first(self, args: Any, allowed: Allowance) -> Outcome:

@@ -7,7 +7,8 @@ to another document. Each pack has documents of its own, in the namespace of its
 
 import secrets
 import string
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -218,10 +219,14 @@ class DocumentStore(DocumentReader, Protocol):
         """Return the names of the collections, sorted: of the store, or of one document."""
         ...
 
-    async def write(self, tx: Transaction, *writes: Write) -> None:
+    async def write(
+        self, tx: Transaction, *writes: Write, conflict: Exception | None = None
+    ) -> None:
         """Store these, in order; all of them or, where one raises, none.
 
         Values may be transforms (`ports.transforms`), which the store works out as it writes.
+        Given a `conflict`, that is raised instead of `DocumentExists` and `DocumentNotFound`, at
+        the latest where the transaction ends: so the write and its commit go one way together.
         """
         ...
 
@@ -247,3 +252,14 @@ class DocumentStore(DocumentReader, Protocol):
 def new_id() -> str:
     """An id for a document whose author gives none, as Firestore makes them."""
     return "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
+
+
+@contextmanager
+def as_conflict(conflict: Exception | None) -> Generator[None]:
+    """Raise another error, if one is given, where a document is there or is not."""
+    try:
+        yield
+    except (DocumentExists, DocumentNotFound):
+        if conflict is None:
+            raise
+        raise conflict from None

@@ -14,6 +14,7 @@ from toolgate.ports.documents import (
     Reference,
     StoredDocument,
     Write,
+    as_conflict,
 )
 from toolgate.ports.ordering import selected
 from toolgate.ports.transforms import fields_after, now
@@ -53,10 +54,13 @@ class MemoryDocuments:
         below = {name.removeprefix(above) for name, _ in self._documents if name.startswith(above)}
         return sorted(name for name in below if "/" not in name)
 
-    async def write(self, tx: Transaction, *writes: Write) -> None:
+    async def write(
+        self, tx: Transaction, *writes: Write, conflict: Exception | None = None
+    ) -> None:
         """Store these at once, whatever becomes of the transaction."""
         async with self._writing:
-            self._store(writes)
+            with as_conflict(conflict):
+                self._store(writes)
 
     async def transact(
         self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]

@@ -59,7 +59,9 @@ class RecordingStore:
         self.calls.append("collections")
         return []
 
-    async def write(self, tx: Transaction, *writes: Write) -> None:
+    async def write(
+        self, tx: Transaction, *writes: Write, conflict: Exception | None = None
+    ) -> None:
         for one in writes:
             self.calls.append(f"{type(one).__name__} {one.collection}/{one.document_id}")
 
@@ -84,5 +86,7 @@ class FailingStore(RecordingStore):
     async def query(self, query: Query) -> Sequence[StoredDocument]:
         raise StoreUnavailable(NOT_ANSWERING)
 
-    async def write(self, tx: Transaction, *writes: Write) -> None:
+    async def write(
+        self, tx: Transaction, *writes: Write, conflict: Exception | None = None
+    ) -> None:
         raise StoreUnavailable(NOT_ANSWERING)

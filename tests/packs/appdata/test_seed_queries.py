@@ -223,7 +223,7 @@ async def test_more_than_thirty_filters_are_refused(reading: Kit) -> None:
     given = [condition("status", "==", "active")] * 31
     refused = await reading.call("query_collection", collection="apps", filters=given)
     assert problem_of(refused) == "filters must have at most 30 items"
-    assert await ids(reading, "apps", *given[:30]) == ["hub", "justsplit", "demos"]
+    assert await ids(reading, "apps", *given[:30]) == ["demos", "hub", "justsplit"]
 
 
 @pytest.mark.parametrize("value", ["active", None, 5, {"a": 1}, [], ["x"] * 31])
@@ -257,7 +257,7 @@ async def test_null_equals_null_only(writing: Kit) -> None:
             "create_document", collection="groups", document_id=name, data={"value": value}
         )
     assert await ids(writing, "groups", condition("value", "==", None)) == ["null"]
-    assert await ids(writing, "groups", condition("value", "!=", None)) == ["zero", "empty", "no"]
+    assert await ids(writing, "groups", condition("value", "!=", None)) == ["no", "zero", "empty"]
 
 
 async def test_values_match_only_values_of_their_own_type(writing: Kit) -> None:
@@ -265,10 +265,10 @@ async def test_values_match_only_values_of_their_own_type(writing: Kit) -> None:
         await writing.call(
             "create_document", collection="groups", document_id=name, data={"value": value}
         )
-    assert await ids(writing, "groups", condition("value", "==", 1)) == ["int", "float"]
+    assert await ids(writing, "groups", condition("value", "==", 1)) == ["float", "int"]
     assert await ids(writing, "groups", condition("value", "==", True)) == ["true"]
     assert await ids(writing, "groups", condition("value", "==", "1")) == ["text"]
-    assert await ids(writing, "groups", condition("value", "<=", 1)) == ["int", "float"]
+    assert await ids(writing, "groups", condition("value", "<=", 1)) == ["float", "int"]
 
 
 async def test_a_dotted_path_reaches_into_maps(reading: Kit) -> None:

@@ -207,7 +207,7 @@ async def test_a_write_that_is_taken_back_keeps_the_old_blob(
     made = await put(kit, "a", b"old")
     audit = kit.app.gate.audit
 
-    async def fail(*_: Any) -> None:
+    def fail(*_: Any) -> None:
         raise RuntimeError("the audit cannot be written")
 
     with monkeypatch.context() as patch:

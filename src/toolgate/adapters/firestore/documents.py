@@ -27,6 +27,7 @@ from toolgate.ports.documents import (
     StoreUnavailable,
     Update,
     Write,
+    as_conflict,
 )
 
 T = TypeVar("T")
@@ -62,10 +63,13 @@ class FirestoreDocuments(FirestoreReader):
         with as_store_errors():
             return sorted(await connection.repeat(read))
 
-    async def write(self, tx: Transaction, *writes: Write) -> None:
+    async def write(
+        self, tx: Transaction, *writes: Write, conflict: Exception | None = None
+    ) -> None:
         """Store these at once, whatever becomes of the transaction."""
         if writes:
-            await self._commit(writes)
+            with as_conflict(conflict):
+                await self._commit(writes)
 
     async def transact(
         self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]

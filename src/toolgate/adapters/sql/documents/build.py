@@ -10,16 +10,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, rows_of, unindexed_paths
+from toolgate.adapters.sql.documents.writing import ADD_ENTRY
 from toolgate.db.engine import Database
 from toolgate.db.tables import document_index, document_index_state, documents
 
 STEP = 500
 """Documents in one transaction."""
 LOCK = 0x7001_6A80
-ADD_MISSING = text(
-    "INSERT INTO document_index (field, key, id) VALUES (:field, :key, :id) "
-    "ON CONFLICT (field, key, id) DO NOTHING"
-)
 Progress = Callable[[int, int], Awaitable[None]]
 """Told how many documents of how many are done."""
 
@@ -82,7 +79,7 @@ class IndexBuild:
             )
         ]
         if entries:
-            connection.execute(ADD_MISSING, entries)
+            ADD_ENTRY.run(connection, entries)
         built_to = rows[-1].seq if len(rows) == STEP else None
         connection.execute(update(document_index_state).values(built_to=built_to))
         return len(rows)

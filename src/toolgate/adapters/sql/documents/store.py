@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, unindexed_paths
@@ -24,6 +24,7 @@ from toolgate.ports.documents import (
     StoredDocument,
     StoreUnavailable,
     Write,
+    as_conflict,
 )
 
 T = TypeVar("T")
@@ -83,12 +84,20 @@ class SqlDocuments:
                 lambda connection: collection_names(connection, self._namespace, above)
             )
 
-    async def write(self, tx: Transaction, *writes: Write) -> None:
+    async def write(
+        self, tx: Transaction, *writes: Write, conflict: Exception | None = None
+    ) -> None:
         """Store these in the gate's transaction."""
+
+        def store(connection: Connection) -> None:
+            with as_conflict(conflict):
+                Writing(connection, self._namespace, self.index_of).store(writes)
+
+        if conflict is not None:
+            tx.defer(store)
+            return
         async with _as_store_errors():
-            await tx.run(
-                lambda connection: Writing(connection, self._namespace, self.index_of).store(writes)
-            )
+            await tx.run(store)
 
     async def transact(
         self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]

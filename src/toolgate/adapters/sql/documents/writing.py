@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from sqlalchemy import JSON, Connection, bindparam, delete, insert, text, update
+from sqlalchemy import JSON, Connection, bindparam, delete, text, update
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, Entry, rows_of
 from toolgate.adapters.sql.documents.reading import fields_of
+from toolgate.db.prepared import PreparedWrite
 from toolgate.db.tables import document_index, documents
 from toolgate.ports.documents import Create, DocumentExists, Fields, Reference, Write
 from toolgate.ports.transforms import fields_after, now
@@ -13,23 +14,33 @@ from toolgate.ports.transforms import fields_after, now
 IndexOf = Callable[[str], CollectionIndex]
 
 # The same words for both databases, for which SQLAlchemy has two classes.
-INSERT = text(
-    "INSERT INTO documents (namespace, collection, id, fields) "
-    "VALUES (:namespace, :collection, :id, :fields) "
-    "ON CONFLICT (namespace, collection, id) DO NOTHING"
-).bindparams(bindparam("fields", type_=JSON))
+INSERT = PreparedWrite(
+    text(
+        "INSERT INTO documents (namespace, collection, id, fields) "
+        "VALUES (:namespace, :collection, :id, :fields) "
+        "ON CONFLICT (namespace, collection, id) DO NOTHING"
+    ).bindparams(bindparam("fields", type_=JSON))
+)
 _row = (
     (documents.c.namespace == bindparam("of_namespace"))
     & (documents.c.collection == bindparam("of_collection"))
     & (documents.c.id == bindparam("of_id"))
 )
-UPDATE = update(documents).where(_row).values(fields=bindparam("fields", type_=JSON))
-DELETE = delete(documents).where(_row)
-ADD_ENTRY = insert(document_index)
-REMOVE_ENTRY = delete(document_index).where(
-    document_index.c.field == bindparam("of_field"),
-    document_index.c.key == bindparam("of_key"),
-    document_index.c.id == bindparam("of_id"),
+UPDATE = PreparedWrite(update(documents).where(_row).values(fields=bindparam("fields", type_=JSON)))
+DELETE = PreparedWrite(delete(documents).where(_row))
+ADD_ENTRY = PreparedWrite(
+    text(
+        "INSERT INTO document_index (field, key, id) VALUES (:field, :key, :id) "
+        # Of a document that was removed past this store, entries may be left.
+        "ON CONFLICT (field, key, id) DO NOTHING"
+    )
+)
+REMOVE_ENTRY = PreparedWrite(
+    delete(document_index).where(
+        document_index.c.field == bindparam("of_field"),
+        document_index.c.key == bindparam("of_key"),
+        document_index.c.id == bindparam("of_id"),
+    )
 )
 
 
@@ -90,7 +101,7 @@ class Writing:
         entries = self._index_of(write.collection).entries(fields)
         place = {"namespace": self._namespace, "collection": write.collection}
         row = {**place, "id": write.document_id, "fields": fields}
-        if self._connection.execute(INSERT, row).rowcount == 0:
+        if INSERT.run(self._connection, [row]) == 0:
             return False
         self._change_entries(write.document_id, set(), entries)
         return True
@@ -102,14 +113,14 @@ class Writing:
         place = {"of_namespace": self._namespace, "of_collection": write.collection}
         row = {**place, "of_id": write.document_id}
         if after is None:
-            self._connection.execute(DELETE, row)
+            DELETE.run(self._connection, [row])
         else:
-            self._connection.execute(UPDATE, {**row, "fields": after})
+            UPDATE.run(self._connection, [{**row, "fields": after}])
         self._change_entries(write.document_id, index.entries(before), entries)
 
     def _change_entries(self, id: str, before: set[Entry], after: set[Entry]) -> None:
         if gone := before - after:
             rows = [{"of_field": field, "of_key": key, "of_id": id} for field, key in sorted(gone)]
-            self._connection.execute(REMOVE_ENTRY, rows)
+            REMOVE_ENTRY.run(self._connection, rows)
         if new := after - before:
-            self._connection.execute(ADD_ENTRY, rows_of(new, id))
+            ADD_ENTRY.run(self._connection, rows_of(new, id))

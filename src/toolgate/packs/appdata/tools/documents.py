@@ -32,7 +32,7 @@ from toolgate.packs.appdata.pack import (
 )
 from toolgate.packs.appdata.world import AppDataWorld
 from toolgate.ports import documents as ports
-from toolgate.ports.documents import MAX_IN_VALUES, Create, DocumentExists, Filter, new_id
+from toolgate.ports.documents import MAX_IN_VALUES, Create, Filter, new_id
 from toolgate.ports.rules import (
     MAX_DOCUMENT_BYTES,
     broken_field_rule,
@@ -249,13 +249,12 @@ async def create_document(ctx: Context[AppDataWorld], args: NewDocument) -> Crea
     # `id` is the document's name, not one of its fields: every read puts it beside them.
     fields = {name: value for name, value in args.data.items() if name != "id"}
     document_id = args.document_id or new_id()
-    try:
-        await ctx.world.documents.write(ctx.tx, Create(args.collection, document_id, fields))
-    except DocumentExists:
-        raise Conflict(
-            f"Document {document_id} already exists in {args.collection}. "
-            "Choose another document_id, or leave it out to have one made."
-        ) from None
+    taken = Conflict(
+        f"Document {document_id} already exists in {args.collection}. "
+        "Choose another document_id, or leave it out to have one made."
+    )
+    created = Create(args.collection, document_id, fields)
+    await ctx.world.documents.write(ctx.tx, created, conflict=taken)
     return Created(id=document_id, success=True)
 
 
