@@ -19,6 +19,7 @@ from toolgate.db.tables import documents
 from toolgate.db.upgrades import upgrade
 from toolgate.identity.providers import Profile
 from toolgate.identity.users import first_record
+from toolgate.ports.documents import Create, Query
 
 pytestmark = pytest.mark.anyio
 
@@ -93,8 +94,9 @@ async def test_what_is_stored_later_comes_later(database_url: str) -> None:
     database = await upgraded(database_url)
     store = SqlDocuments(database, "appdata")
     async with database.transaction() as tx:
-        await store.create(tx, "users", {}, "newest")
-    assert [one.id for one in await store.query("users", [], 100)] == [*OF_TOOLS, "newest"]
+        await store.write(tx, Create("users", "newest", {}))
+    stored = await store.query(Query("users"))
+    assert [one.id for one in stored] == sorted([*OF_TOOLS, "newest"])
     await database.close()
 
 
@@ -161,13 +163,14 @@ async def test_a_query_reads_its_collection_in_order_from_an_index(database_url:
 
     event.listen(Engine, "before_cursor_execute", note)
     try:
-        found = await SqlDocuments(database, "network").query("groups", [], 20)
+        found = await SqlDocuments(database, "network").query(Query("groups", limit=20))
     finally:
         event.remove(Engine, "before_cursor_execute", note)
     assert [one.id for one in found] == [f"{number:04}" for number in range(20)]
     [(statement, values)] = [one for one in noted if "FROM documents" in one[0]]
     told = await database.read(lambda connection: explained(connection, statement, values))
-    assert "ix_documents_namespace_collection_seq" in told
+    index = "uq_documents_namespace_collection_id"
+    assert (index if database.dialect == "postgresql" else "sqlite_autoindex_documents") in told
     assert "sort" not in told.lower()
     assert "temp" not in told.lower()
     await database.close()

@@ -66,25 +66,33 @@ def _first(
     Where further fields decide among those with the same key, all of these are read.
     """
     placed: list[tuple[list[bytes], StoredDocument]] = []
-    last_key: bytes | None = None
-    sorted_out = simple = _is_simple(plan)
-    for key, document in candidates:
-        if query.limit and len(placed) >= query.limit and (sorted_out or key != last_key):
+    last_key, simple = b"", _is_simple(plan)
+    for key, place, document in _passing(candidates, query, plan):
+        full = query.limit is not None and len(placed) >= query.limit
+        if full and key != last_key:
             break
+        placed.append((place, document))
+        last_key = key
+        if simple and len(placed) == query.limit and not is_cut(key):
+            break
+        if query.limit and len(placed) > query.limit + PAGE:
+            placed = sort_by_order(placed, plan.order)[: query.limit]
+    return [one for _, one in sort_by_order(placed, plan.order)[: query.limit]]
+
+
+def _passing(
+    candidates: Iterator[tuple[bytes, StoredDocument]], query: Query, plan: Plan
+) -> Iterator[tuple[bytes, list[bytes], StoredDocument]]:
+    """Those among candidates that a query accepts, up to its end; each with its place."""
+    for key, document in candidates:
         place = position(document, plan.order)
-        if place is None or not matches(document.fields, query.filters):
+        # An entry may be left of an earlier state, if the document was changed past this store.
+        if place is None or not place[0].startswith(key):
             continue
         if is_past_end(place, query, plan.order):
-            break
-        if is_between_cursors(place, query, plan.order):
-            placed.append((place, document))
-            last_key = key
-            sorted_out = simple and not is_cut(key)
-            if query.limit and len(placed) > query.limit + PAGE:
-                placed = sort_by_order(placed, plan.order)[: query.limit]
-        if sorted_out and query.limit and len(placed) >= query.limit:
-            break
-    return [one for _, one in sort_by_order(placed, plan.order)[: query.limit]]
+            return
+        if matches(document.fields, query.filters) and is_between_cursors(place, query, plan.order):
+            yield key, place, document
 
 
 def _best(candidates: Iterator[tuple[bytes, StoredDocument]], query: Query) -> list[StoredDocument]:
@@ -137,18 +145,22 @@ def _read(connection: Connection, plan: Plan, values: dict[str, Any]) -> Read:
 
 
 def _place_of_cursor(query: Query, plan: Plan, read: Read) -> dict[str, Any]:
-    """Where reading by id begins, which is the order's first or second field, for a cursor."""
-    ids = len(plan.order) - 1
+    """Where reading begins for a cursor that names a document's whole place."""
     cursor = query.start
-    if cursor is None or not read.in_order or len(cursor.values) != len(plan.order):
+    if cursor is None or not read.in_order or not _is_simple(plan):
         return {}
-    if not _is_simple(plan) or not isinstance(cursor.values[ids], str):
+    *first, id = cursor.values
+    if len(cursor.values) != len(plan.order) or not isinstance(id, str):
         return {}
     # The database goes on after a place: one that is among the results has to be behind it.
-    id = cursor.values[ids]
     if cursor.inclusive:
-        id = f"{id}\0" if plan.order[ids].descending else id[:-1]
-    return {"after_id": id} if plan.by_id or not is_cut(index_key(cursor.values[0])) else {}
+        id = f"{id}\0" if plan.descending else id[:-1]
+    if not first:
+        return {"after_id": id}
+    key = index_key(first[0])
+    begins = key + b"\0" if plan.descending else key
+    # Where a filter begins later than the cursor, all documents of its first key count.
+    return {"after_key": key, "after_id": id} if read.after["after_key"] == begins else {}
 
 
 def _by_keys(
