@@ -89,7 +89,7 @@ def _passing(
         # An entry may be left of an earlier state, if the document was changed past this store.
         if place is None or not place[0].startswith(key):
             continue
-        if is_past_end(place, query, plan.order):
+        if is_past_end(place, query, plan.order) and not is_cut(key):
             return
         if matches(document.fields, query.filters) and is_between_cursors(place, query, plan.order):
             yield key, place, document
@@ -158,6 +158,8 @@ def _place_of_cursor(query: Query, plan: Plan, read: Read) -> dict[str, Any]:
     if not first:
         return {"after_id": id}
     key = index_key(first[0])
+    if is_cut(key):
+        return {}
     begins = key + b"\0" if plan.descending else key
     # Where a filter begins later than the cursor, all documents of its first key count.
     return {"after_key": key, "after_id": id} if read.after["after_key"] == begins else {}
