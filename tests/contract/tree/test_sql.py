@@ -17,7 +17,7 @@ from toolgate.adapters.sql.tree import SqlTree
 from toolgate.adapters.sql.tree.paths import END, decoded, encoded
 from toolgate.db.engine import Database
 from toolgate.db.tables import metadata, tree_nodes
-from toolgate.ports.documents import StoreUnavailable
+from toolgate.ports.documents import StoreContended, StoreUnavailable
 from toolgate.ports.tree import Bound, Increment, SetValue, TreeQuery
 from toolgate.ports.tree_order import key_rank
 
@@ -131,6 +131,35 @@ async def test_writers_side_by_side_do_not_wait(postgres_tree: Tree) -> None:
             await postgres_tree.set("a/c", 2)
         assert await postgres_tree.get("a") == {"c": 2}
     assert await postgres_tree.get("a") == {"b": 1, "c": 2}
+
+
+async def test_of_two_writers_that_wait_for_each_other_one_is_told(postgres_tree: Tree) -> None:
+    both_wrote, outcomes = anyio.Semaphore(0), list[str]()
+
+    async def write(first: str, then: str) -> None:
+        try:
+            async with postgres_tree.transaction() as tx:
+                await postgres_tree.store.write(tx, SetValue(first, first))
+                both_wrote.release()
+                if both_wrote.value < 2:
+                    await someone_waits(postgres_tree)
+                await postgres_tree.store.write(tx, SetValue(then, first))
+            outcomes.append("stored")
+        except StoreContended:
+            outcomes.append("contended")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(write, "a", "b")
+        tasks.start_soon(write, "b", "a")
+    assert sorted(outcomes) == ["contended", "stored"]
+    [value] = set((await postgres_tree.get()).values())
+    assert await postgres_tree.get() == {"a": value, "b": value}
+
+
+async def test_much_below_a_path_is_read_as_a_whole(sql_tree: Tree) -> None:
+    many = {f"k{number:04}": {"n": number} for number in range(500)}
+    await sql_tree.set("many", many)
+    assert await sql_tree.get("many") == many
 
 
 async def someone_waits(tree: Tree) -> None:

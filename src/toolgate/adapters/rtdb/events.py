@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
-from toolgate.adapters.rtdb.rest import NO_ANSWER, OK, Rest, read_json, refusal
+from toolgate.adapters.rtdb.rest import NO_ANSWER, OK, Rest, read_json, refusal, stored_node
 from toolgate.outbound.client import AddressPolicy
 from toolgate.outbound.responses import FetchFailed, StreamedResponse
 from toolgate.ports.documents import Json, StoreUnavailable
-from toolgate.ports.tree_rules import Path, json_of, node_of
+from toolgate.ports.tree_rules import Path, json_of
 
 SILENT_SECONDS = 60.0
 """The database sends a keep-alive every 30 seconds."""
@@ -25,8 +25,7 @@ MAX_REDIRECTS = 3
 REDIRECTS = (301, 302, 307, 308)
 DOMAINS = (".firebaseio.com", ".firebasedatabase.app")
 """The database sends a stream from one of its hosts to another; the token may go with it."""
-LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")
-"""A carriage return at the end may be half of a line's end."""
+LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class EventKind(StrEnum):
@@ -119,9 +118,9 @@ def _event(kind: str, data: str) -> TreeEvent | None:
             path = str(told.get("path", "")).strip("/")
             value: Any = told.get("data")
             if kind == EventKind.PUT:
-                return TreeEvent(EventKind.PUT, path, json_of(node_of(value)))
+                return TreeEvent(EventKind.PUT, path, json_of(stored_node(value)))
             changes = cast("dict[str, Json]", value or {})
-            values = {key: json_of(node_of(one)) for key, one in changes.items()}
+            values = {key: json_of(stored_node(one)) for key, one in changes.items()}
             return TreeEvent(EventKind.PATCH, path, values)
         case EventKind.KEEP_ALIVE:
             return TreeEvent(EventKind.KEEP_ALIVE)
@@ -134,14 +133,18 @@ def _event(kind: str, data: str) -> TreeEvent | None:
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
     """Lines without their ends; they may come in any pieces."""
-    rest = bytearray()
+    pieces, size, held = list[bytes](), 0, b""
     async for chunk in chunks:
-        rest += chunk
-        *lines, last = LINE_END.split(bytes(rest))
+        # A carriage return at the end of a piece may be half of a line's end.
+        half = chunk.endswith(b"\r")
+        *lines, last = LINE_END.split(held + (chunk[:-1] if half else chunk))
+        held = b"\r" if half else b""
         for line in lines:
-            yield line.decode(errors="replace")
-        rest[:] = last
-        if len(rest) > MAX_EVENT_BYTES:
+            yield b"".join([*pieces, line]).decode(errors="replace")
+            pieces, size = list[bytes](), 0
+        pieces.append(last)
+        size += len(last)
+        if size > MAX_EVENT_BYTES:
             raise StoreUnavailable(
                 f"Realtime Database sent an event of more than {MAX_EVENT_BYTES:,} bytes."
             )

@@ -15,7 +15,7 @@ from toolgate.outbound.responses import (
     ResponseTooLarge,
 )
 from toolgate.ports.documents import Json, StoreUnavailable
-from toolgate.ports.tree_rules import Path
+from toolgate.ports.tree_rules import Node, Path
 
 NO_ANSWER = "Realtime Database does not answer. Try again later."
 NO_PERMISSION = (
@@ -124,6 +124,20 @@ def read_json(body: bytes) -> Json:
         return orjson.loads(body) if body else None
     except orjson.JSONDecodeError as problem:
         raise StoreUnavailable("Realtime Database did not send valid JSON.") from problem
+
+
+def stored_node(value: Json) -> Node:
+    """What the database holds as a node; it may hold more than may be written here."""
+    match value:
+        case list():
+            values = cast("list[Json]", value)
+            return stored_node({str(index): one for index, one in enumerate(values)})
+        case dict():
+            fields = cast("dict[str, Json]", value)
+            children = {key: stored_node(one) for key, one in fields.items()}
+            return {key: one for key, one in children.items() if one is not None} or None
+        case _:
+            return value
 
 
 def _reason(body: bytes) -> str:

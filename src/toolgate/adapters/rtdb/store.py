@@ -10,14 +10,14 @@ from typing import Any, cast
 import orjson
 
 from toolgate.adapters.rtdb.events import TreeEvent, stream
-from toolgate.adapters.rtdb.rest import CHANGED, Rest, Token, read_json
+from toolgate.adapters.rtdb.rest import CHANGED, Rest, Token, read_json, stored_node
 from toolgate.db.transactions import Transaction
 from toolgate.outbound.client import Outbound
 from toolgate.ports.documents import Json, StoreContended
 from toolgate.ports.tree import Bound, Increment, ServerTime, SetValue, TreeQuery, TreeWrite
 from toolgate.ports.tree_order import key_rank, selected
 from toolgate.ports.tree_queries import BOUNDS, check_query, value_path
-from toolgate.ports.tree_rules import Node, at, common_path, json_of, node_of, path_of
+from toolgate.ports.tree_rules import Node, at, common_path, json_of, path_of
 from toolgate.ports.tree_writes import changes_of
 
 CONTENDED = "Others change the same value in Realtime Database at the same time. Try again later."
@@ -64,7 +64,7 @@ class RealtimeDatabase:
         elif shallow:
             parameters = {"shallow": "true"}
         response = await self._rest.send("GET", keys, parameters)
-        node = node_of(read_json(response.body))
+        node = stored_node(read_json(response.body))
         if query is not None:
             return _in_order(node, query)
         if shallow and isinstance(node, dict):
@@ -88,14 +88,14 @@ class RealtimeDatabase:
         keys = path_of(path)
         response = await self._rest.send("GET", keys, headers={"X-Firebase-ETag": "true"})
         for _ in range(ATTEMPTS):
-            before = json_of(node_of(read_json(response.body)))
+            before = json_of(stored_node(read_json(response.body)))
             [node] = changes_of([SetValue(path, work(before))]).values()
             match = {"if-match": response.headers.get("etag", "")}
             response = await self._rest.send(
                 "PUT", keys, headers=match, body=_sent(node), allowed=(CHANGED,)
             )
             if response.status != CHANGED:
-                return json_of(node_of(read_json(response.body)))
+                return json_of(stored_node(read_json(response.body)))
         raise StoreContended(CONTENDED)
 
     def events(self, path: str) -> AsyncGenerator[TreeEvent]:

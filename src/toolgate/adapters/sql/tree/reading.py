@@ -16,7 +16,7 @@ from toolgate.ports.tree_order import selected
 from toolgate.ports.tree_queries import value_path
 from toolgate.ports.tree_rules import Node, json_of
 
-RANGE = PreparedStatement(
+IN_RANGE = (
     select(tree_nodes.c.path, tree_nodes.c.value)
     .where(
         tree_nodes.c.namespace == bindparam("namespace"),
@@ -25,6 +25,9 @@ RANGE = PreparedStatement(
     )
     .order_by(tree_nodes.c.path)
 )
+RANGE = PreparedStatement(IN_RANGE)
+FEW_ROWS = 100
+FEW = PreparedStatement(IN_RANGE.limit(FEW_ROWS + 1))
 AT_ONCE = 100
 """Children read by one statement."""
 
@@ -32,6 +35,15 @@ AT_ONCE = 100
 def node_at(connection: Connection, namespace: str, place: bytes) -> Node:
     """All that is at a path and below it."""
     return _node(_rows(connection, namespace, place, place + END), len(place))
+
+
+def small_node_at(connection: Connection, namespace: str, place: bytes) -> tuple[bool, Node]:
+    """All that is at a path and below it, and whether it is that: False where it is much."""
+    bounds = {"namespace": namespace, "low": place, "high": place + END}
+    rows = FEW.rows(connection, bounds)
+    if len(rows) > FEW_ROWS:
+        return False, None
+    return True, _node(rows, len(place))
 
 
 def keys_at(connection: Connection, namespace: str, place: bytes) -> Json:

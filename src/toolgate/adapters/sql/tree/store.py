@@ -8,6 +8,8 @@ at that one value of each child, and reads the whole of those that pass.
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
 
 import orjson
 from sqlalchemy import Connection, bindparam, delete, insert, select
@@ -22,10 +24,12 @@ from toolgate.db.outages import code_of
 from toolgate.db.tables import tree_nodes
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import Json, StoreContended, StoreUnavailable
-from toolgate.ports.tree import BY_KEY, Increment, ServerTime, SetValue, TreeQuery, TreeWrite
+from toolgate.ports.tree import Increment, ServerTime, SetValue, TreeQuery, TreeWrite
 from toolgate.ports.tree_queries import check_query
 from toolgate.ports.tree_rules import Node, Path, increased, json_of, leaves, path_of
 from toolgate.ports.tree_writes import changes_of
+
+T = TypeVar("T")
 
 AWAY = "The tree store does not answer. Try again later."
 CONTENDED = "Others write to the same part of the tree. Try again."
@@ -63,16 +67,24 @@ class SqlTree:
         place = encoded(path_of(path))
         if query is not None:
             check_query(query, shallow=shallow)
+            look = partial(reading.query, namespace=self._namespace, place=place, asked=query)
+            return await self._read(look)
+        if shallow:
+            look = partial(reading.keys_at, namespace=self._namespace, place=place)
+            return await self._read(look, quick=True)
+        return json_of(await self._node(place))
 
-        def look(connection: Connection) -> Json:
-            if query is not None:
-                return reading.query(connection, self._namespace, place, query)
-            if shallow:
-                return reading.keys_at(connection, self._namespace, place)
-            return json_of(reading.node_at(connection, self._namespace, place))
+    async def _node(self, place: bytes) -> Node:
+        """What is at a path; what is much is put together in a thread, not on the event loop."""
+        if self._database.dialect == "sqlite":
+            few = partial(reading.small_node_at, namespace=self._namespace, place=place)
+            complete, node = await self._read(few, quick=True)
+            if complete:
+                return node
+        return await self._read(partial(reading.node_at, namespace=self._namespace, place=place))
 
+    async def _read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
         async with _as_store_errors():
-            quick = query is None or query.order_by == BY_KEY
             return await self._database.read(look, quick=quick)
 
     async def write(self, tx: Transaction, *writes: TreeWrite) -> None:
