@@ -7,12 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolgate.db.tables import documents
 from toolgate.gate.errors import GateError, Internal, InvalidArguments, NotFound
 from toolgate.gate.principal import ANONYMOUS, Role, of_role
 from toolgate.packs.appdata.collections import BUILT_IN
 from toolgate.packs.appdata.tools.documents import Operator as ToolOperator
-from toolgate.ports.documents import Create, Fields, Filter, Operator, Query, StoredDocument
+from toolgate.ports.documents import Create, Delete, Fields, Filter, Operator, Query, StoredDocument
 from toolgate.ports.ordering import selected
 from toolgate.testing import Kit, opened_kit
 
@@ -222,11 +221,11 @@ async def only(kit: Kit, stored: list[Fields]) -> None:
     """Make these the documents of one collection."""
     store = kit.app.documents.of("appdata")
     async with kit.app.gate.database.transaction() as tx:
-        await tx.run(
-            lambda c: c.execute(documents.delete().where(documents.c.collection == "groups"))
+        await store.write(
+            tx,
+            *(Delete("groups", one.id) for one in await store.query(Query("groups"))),
+            *(Create("groups", f"d{number}", fields) for number, fields in enumerate(stored)),
         )
-        for number, fields in enumerate(stored):
-            await store.write(tx, Create("groups", f"d{number}", fields))
 
 
 @settings(max_examples=150)

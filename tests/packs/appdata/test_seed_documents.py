@@ -27,6 +27,7 @@ from toolgate.db.tables import documents
 from toolgate.demo import NotForDemo
 from toolgate.gate.errors import Conflict, Forbidden, InvalidArguments, NotFound, Unavailable
 from toolgate.packs.appdata.demo import DEMO
+from toolgate.ports.documents import Delete, Query, Set
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -343,12 +344,9 @@ async def test_demo_data_is_not_loaded_beside_documents_of_a_user(tmp_path: Path
 
 async def test_a_users_version_of_a_demo_document_stays(tmp_path: Path) -> None:
     async with opened_kit(tmp_path, demo_data=True) as kit:
-        changed = documents.update().where(
-            documents.c.collection == "apps", documents.c.id == "hub"
-        )
-        await kit.app.gate.database.write(
-            lambda connection: connection.execute(changed.values(fields={"name": "My Hub"}))
-        )
+        async with kit.app.gate.database.transaction() as tx:
+            changed = Set("apps", "hub", {"name": "My Hub"})
+            await kit.app.documents.of("appdata").write(tx, changed)
         assert (await demo.load_demo(kit.app))["appdata"] == 0
         stored = await kit.call("get_document", collection="apps", document_id="hub")
     assert_answer(stored, {"id": "hub", "name": "My Hub"})
@@ -356,7 +354,9 @@ async def test_a_users_version_of_a_demo_document_stays(tmp_path: Path) -> None:
 
 async def test_a_demo_document_that_was_removed_is_loaded_again(tmp_path: Path) -> None:
     async with opened_kit(tmp_path, demo_data=True) as kit:
-        removed = documents.delete().where(documents.c.collection == "apps")
-        await kit.app.gate.database.write(lambda connection: connection.execute(removed))
+        store = kit.app.documents.of("appdata")
+        async with kit.app.gate.database.transaction() as tx:
+            removed = [Delete("apps", one.id) for one in await store.query(Query("apps"))]
+            await store.write(tx, *removed)
         assert (await demo.load_demo(kit.app))["appdata"] == 9
         assert (await demo.load_demo(kit.app))["appdata"] == 0
