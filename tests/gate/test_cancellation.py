@@ -20,13 +20,13 @@ async def test_a_call_cancelled_in_its_commit_leaves_one_row(
     async with opened_kit(tmp_path, writes=True) as kit:
         callers: list[asyncio.Task[object]] = []
         loop = asyncio.get_running_loop()
-        commit = grouped_writes._commit
+        commit = grouped_writes.commit_group
 
         def cancelled_meanwhile(connection: Connection, writes: Sequence[Any]) -> None:
             loop.call_soon_threadsafe(callers[0].cancel)
             commit(connection, writes)
 
-        monkeypatch.setattr(grouped_writes, "_commit", cancelled_meanwhile)
+        monkeypatch.setattr(grouped_writes, "commit_group", cancelled_meanwhile)
         call = kit.call("create_document", collection="apps", document_id="x", data={"a": 1})
         callers.append(asyncio.create_task(call))
         with pytest.raises(asyncio.CancelledError):

@@ -130,7 +130,7 @@ class GroupedWrites:
         try:
             connection.begin()
             storing = [one for one in group if one.claim() and _run(connection, one)]
-            _commit(connection, storing)
+            commit_group(connection, storing)
         finally:
             self._job = None
             with suppress(SQLAlchemyError):
@@ -160,7 +160,8 @@ def _run(connection: Connection, write: WaitingWrite) -> bool:
     return True
 
 
-def _commit(connection: Connection, writes: Sequence[WaitingWrite]) -> None:
+def commit_group(connection: Connection, writes: Sequence[WaitingWrite]) -> None:
+    """Commit what these writes did."""
     try:
         connection.commit()
     except DBAPIError as error:
