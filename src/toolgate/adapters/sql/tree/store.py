@@ -6,13 +6,13 @@ at that one value of each child, and reads the whole of those that pass.
 """
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, Delete, and_, bindparam, delete, insert, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
@@ -36,15 +36,11 @@ CONTENDED = "Others write to the same part of the tree. Try again."
 DEADLOCK = "40P01"
 AT_ONCE = 500
 """Paths named in one statement."""
+PARTS_AT_ONCE = 50
+"""Ranges named in one statement."""
 IN_NAMESPACE = tree_nodes.c.namespace == bindparam("of")
 SCALARS = select(tree_nodes.c.path, tree_nodes.c.value).where(
     IN_NAMESPACE, tree_nodes.c.path.in_(bindparam("paths", expanding=True))
-)
-DELETE_SCALARS = delete(tree_nodes).where(
-    IN_NAMESPACE, tree_nodes.c.path.in_(bindparam("paths", expanding=True))
-)
-DELETE_RANGE = delete(tree_nodes).where(
-    IN_NAMESPACE, tree_nodes.c.path >= bindparam("low"), tree_nodes.c.path < bindparam("high")
 )
 
 
@@ -128,11 +124,9 @@ class SqlTree:
             if node is not None
             for size in range(len(path))
         }
-        for paths in _portions(sorted(above)):
-            connection.execute(DELETE_SCALARS, {"of": self._namespace, "paths": paths})
         places = [encoded(path) for path in changes]
-        ranges = [{"of": self._namespace, "low": one, "high": one + END} for one in places]
-        connection.execute(DELETE_RANGE, ranges)
+        for deletion in _deletions(self._namespace, sorted(above), places):
+            connection.execute(deletion)
         if values:
             rows = [
                 {
@@ -159,6 +153,17 @@ class SqlTree:
             elif isinstance(leaf, ServerTime):
                 values[path] = now
         return values
+
+
+def _deletions(namespace: str, scalars: list[bytes], places: list[bytes]) -> Generator[Delete[Any]]:
+    """Statements that delete scalars, and all that is at and below places."""
+    # The namespace stands in each part: else SQLite looks at all rows of it.
+    ours = tree_nodes.c.namespace == namespace
+    parts = [and_(ours, tree_nodes.c.path.in_(some)) for some in _portions(scalars)]
+    for place in places:
+        parts.append(and_(ours, tree_nodes.c.path >= place, tree_nodes.c.path < place + END))
+    for start in range(0, len(parts), PARTS_AT_ONCE):
+        yield delete(tree_nodes).where(or_(*parts[start : start + PARTS_AT_ONCE]))
 
 
 def _portions(paths: list[bytes]) -> list[list[bytes]]:
