@@ -144,19 +144,19 @@ class GroupedWrites:
 
 def _run(connection: Connection, write: WaitingWrite) -> bool:
     """Do what a write does, or nothing of it; False where it raises."""
-    connection.exec_driver_sql("SAVEPOINT one_write")
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("SAVEPOINT one_write")
     try:
         for work in write.works:
             work(connection)
     except Exception as error:
-        driver: Any = connection.connection.dbapi_connection
         if not driver.in_transaction:
             raise  # the database has undone all of them, as when the disk is full
-        connection.exec_driver_sql("ROLLBACK TO one_write")
-        connection.exec_driver_sql("RELEASE one_write")
+        driver.execute("ROLLBACK TO one_write")
+        driver.execute("RELEASE one_write")
         write.fail(error, rejected=True)
         return False
-    connection.exec_driver_sql("RELEASE one_write")
+    driver.execute("RELEASE one_write")
     return True
 
 

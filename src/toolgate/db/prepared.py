@@ -66,7 +66,7 @@ class CompiledStatement:
         try:
             rows = driver.execute(self.text, self._bind(values)).fetchall()
         except self._dialect.loaded_dbapi.Error as problem:
-            raise self._translate(problem) from problem
+            raise translated(problem, self.text, self._dialect) from problem
         return self._make_row(self._process(rows[0])) if rows else None
 
     def _bind(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -80,12 +80,11 @@ class CompiledStatement:
             values[number] = process(values[number])
         return values
 
-    def _translate(self, problem: Exception) -> BaseException:
-        """The driver's error as SQLAlchemy tells it, without the values."""
-        kind = self._dialect.loaded_dbapi.Error
-        return DBAPIError.instance(
-            self.text, None, problem, kind, hide_parameters=True, dialect=self._dialect
-        )
+
+def translated(problem: Exception, text: str, dialect: Dialect) -> BaseException:
+    """The driver's error as SQLAlchemy tells it, without the values."""
+    kind = dialect.loaded_dbapi.Error
+    return DBAPIError.instance(text, None, problem, kind, hide_parameters=True, dialect=dialect)
 
 
 class PreparedWrite:
@@ -104,7 +103,13 @@ class PreparedWrite:
             tuple([bind(row[name]) if bind else row[name] for name, bind in binders])
             for row in rows
         ]
-        return connection.exec_driver_sql(text, values if len(values) > 1 else values[0]).rowcount
+        driver: Any = connection.connection.dbapi_connection
+        try:
+            if len(values) == 1:
+                return driver.execute(text, values[0]).rowcount
+            return driver.executemany(text, values).rowcount
+        except connection.dialect.loaded_dbapi.Error as problem:
+            raise translated(problem, text, connection.dialect) from problem
 
     def _compile(self, dialect: Dialect) -> tuple[str, Binders]:
         if dialect.name not in self._compiled:
