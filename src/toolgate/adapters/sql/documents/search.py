@@ -154,7 +154,7 @@ def _place_of_cursor(query: Query, plan: Plan, read: Read) -> dict[str, Any]:
         return {}
     # The database goes on after a place: one that is among the results has to be behind it.
     if cursor.inclusive:
-        id = f"{id}\0" if plan.descending else id[:-1]
+        id = f"{id}\1" if plan.descending else id[:-1]
     if not first:
         return {"after_id": id}
     key = index_key(first[0])
