@@ -24,6 +24,8 @@ class WireServer:
         self.documents: dict[str, Message] = {}
         self.refusal: Refusal | None = None
         """When set, the answer to every request."""
+        self.next_refusals: dict[str, list[Refusal]] = {}
+        """The answers to the next requests, by their kind."""
         self.calls: list[str] = []
         self.host = ""
         self.transactions = Transactions()
@@ -81,10 +83,13 @@ class WireServer:
 
     def _guarded(self, answer: Callable[[Message], Any]) -> Any:
         async def guarded(asked: Message, context: Any) -> Any:
-            self.calls.append(type(asked).__name__)
+            kind = type(asked).__name__
+            self.calls.append(kind)
             try:
                 if self.refusal is not None:
                     raise self.refusal
+                if waiting := self.next_refusals.get(kind):
+                    raise waiting.pop(0)
                 return answer(asked)
             except Refusal as refusal:
                 await context.abort(refusal.status, refusal.text)

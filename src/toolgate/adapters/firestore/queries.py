@@ -122,8 +122,12 @@ def _cursor_values(
     if len(cursor.values) > len(order):
         raise ValueError("a cursor has no more values than the order has fields")
     return [
-        Value(reference_value=document_name(root, query.collection, value))
-        if one.field == DOCUMENT_ID
-        else to_message(value)
+        _id_value(value, query.collection, root) if one.field == DOCUMENT_ID else to_message(value)
         for value, one in zip(cursor.values, order, strict=False)
     ]
+
+
+def _id_value(value: Json, collection: str, root: str) -> Message:
+    if not isinstance(value, str):
+        raise ValueError("the id in a cursor is text")  # noqa: TRY004 (a caller's mistake)
+    return Value(reference_value=document_name(root, collection, value))
