@@ -1,12 +1,13 @@
 """Which statements a database is given."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
 
+from toolgate.db.postgres_look_ups import Line
 from toolgate.db.prepared import CompiledStatement
 
 BESIDE_CALLS = "FROM switches"
@@ -14,7 +15,7 @@ BESIDE_CALLS = "FROM switches"
 
 
 @contextmanager
-def noted_statements() -> Iterator[list[str]]:
+def noted_statements() -> Generator[list[str]]:
     """Every statement, whether SQLAlchemy runs it or, for a look-up, the driver itself."""
     statements: list[str] = []
 
@@ -22,17 +23,23 @@ def noted_statements() -> Iterator[list[str]]:
         if BESIDE_CALLS not in statement:
             statements.append(statement)
 
-    looked_up = CompiledStatement.first
+    looked_up, asked = CompiledStatement.first, Line.first
 
     def first(self: CompiledStatement, *given: Any) -> Any:
         if BESIDE_CALLS not in self.text:
             statements.append(self.text)
         return looked_up(self, *given)
 
+    async def first_of_line(self: Line, text: str, values: list[Any]) -> Any:
+        if BESIDE_CALLS not in text:
+            statements.append(text)
+        return await asked(self, text, values)
+
     event.listen(Engine, "before_cursor_execute", note)
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(CompiledStatement, "first", first)
+            patch.setattr(Line, "first", first_of_line)
             yield statements
     finally:
         event.remove(Engine, "before_cursor_execute", note)

@@ -42,6 +42,7 @@ SESSION = (
     " set_config('idle_in_transaction_session_timeout', '{idle}s', false)"
 )
 """As a statement, and not as start-up options, which poolers between us may refuse."""
+READ_ONLY = "SET default_transaction_read_only = on"
 NOTICE_LOST_CLIENTS = "SET client_connection_check_interval = '1s'"
 INTERRUPT = "toolgate.interrupt"
 LINE = "toolgate.line"
@@ -132,14 +133,19 @@ def _postgresql(url: URL, patience: float, *, writes: bool) -> dict[str, Any]:
     return options if writes else options | {"isolation_level": "AUTOCOMMIT"}
 
 
+def session_settings(seconds: float) -> str:
+    """A statement that bounds what a session may take, where a call may take so long."""
+    statement = math.ceil(max(STATEMENT_SECONDS, seconds))
+    return SESSION.format(statement=statement, idle=statement + STATEMENT_SECONDS)
+
+
 class _Sockets:
     """The sockets of an engine's connections: shut down, they wake the thread that waits."""
 
     def __init__(self, engine: Engine, *, writes: bool, seconds: float) -> None:
         self._dialect = engine.dialect
         self._writes = writes
-        statement = math.ceil(max(STATEMENT_SECONDS, seconds))
-        self._session = SESSION.format(statement=statement, idle=statement + STATEMENT_SECONDS)
+        self._session = session_settings(seconds)
         event.listen(engine, "connect", self._open)
         event.listen(engine, "checkout", self._ping)
         event.listen(engine, "close", self._close)
@@ -169,7 +175,7 @@ class _Sockets:
         with contextlib.suppress(self._dialect.loaded_dbapi.DatabaseError):
             connection.execute(NOTICE_LOST_CLIENTS)
         if not self._writes:
-            connection.execute("SET default_transaction_read_only = on")
+            connection.execute(READ_ONLY)
         connection.autocommit = before
 
     def _ping(self, connection: Any, record: Any, _: Any) -> None:

@@ -10,7 +10,7 @@ import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from sqlalchemy import URL, Connection, make_url, text
@@ -19,11 +19,14 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from toolgate.db.connections import POOL, engine_for
 from toolgate.db.grouped_writes import GroupedWrites
 from toolgate.db.outages import DatabaseTimeout, Outage
-from toolgate.db.prepared import PreparedStatement
+from toolgate.db.prepared import LookUpFailed, PreparedStatement
 from toolgate.db.short_reads import ReadTooLong, ShortReads
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 from toolgate.db.wal import LOOK_SECONDS, is_large, shorten
+
+if TYPE_CHECKING:
+    from toolgate.db.postgres_look_ups import PostgresLookUps
 
 ANSWER_SECONDS = (1.0, 10.0)
 """At least and at most how long the gate itself waits for its database; in between, as long as a
@@ -59,6 +62,7 @@ class Database:
             1 if self.dialect == "sqlite" else 2 * POOL, fast_acquire=True
         )
         self._glances = ShortReads(self._reader) if self.dialect == "sqlite" else None
+        self.look_ups = _look_ups(self.url, seconds) if self.dialect == "postgresql" else None
         self._threads = Threads(4 * POOL)
         self._reading = Outage(logger, "Reading the database")
         self._writing = Outage(logger, "Writing to the database")
@@ -86,15 +90,25 @@ class Database:
         """The one row of a look-up by key, by the names of its columns; None when there is none."""
         if not self._glances:
             async with self.time_limit():
-                return await self.read(
-                    lambda connection: connection.execute(statement.statement, values).first()
-                )
+                return await self._look_up_in_server(statement, values)
 
         def look(connection: Connection) -> Any:
             driver = connection.connection.dbapi_connection
             return statement.compile(connection.dialect).first(driver, values)
 
         return await self.read(look, quick=True)
+
+    async def _look_up_in_server(
+        self, statement: PreparedStatement, values: Mapping[str, Any]
+    ) -> Any:
+        if self.look_ups is not None:
+            try:
+                return await self.look_ups.first(statement, values)
+            except LookUpFailed:
+                logger.debug("a look-up goes the usual way", exc_info=True)
+        return await self.read(
+            lambda connection: connection.execute(statement.statement, values).first()
+        )
 
     def _look(self, look: Callable[[Connection], T]) -> T:
         with self._reader.connect() as connection:
@@ -143,11 +157,22 @@ class Database:
         """Close every connection."""
         if self._glances:
             self._glances.close()
+        if self.look_ups:
+            self.look_ups.close()
         if self._grouped:
             self._grouped.close()
         await self._threads.close()
         self._reader.dispose()
         self._writer.dispose()
+
+
+def _look_ups(url: URL, seconds: float) -> "PostgresLookUps | None":
+    """The short way for look-ups, where its driver is installed and understands the address."""
+    try:
+        from toolgate.db.postgres_look_ups import PostgresLookUps, can_look_up  # noqa: PLC0415
+    except ImportError:
+        return None
+    return PostgresLookUps(url, seconds) if can_look_up(url) else None
 
 
 def _url(url: str) -> URL:

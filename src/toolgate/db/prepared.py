@@ -17,6 +17,10 @@ Binders = Sequence[tuple[str, Callable[[Any], Any] | None]]
 """Parameters in their order, each with what its type makes of a value."""
 
 
+class LookUpFailed(Exception):
+    """A look-up did not succeed on the short way; the usual one will, or will say why not."""
+
+
 class PreparedStatement:
     """A statement that only reads, with named parameters."""
 

@@ -1,0 +1,154 @@
+"""Look-ups by key in PostgreSQL on the event loop itself, over connections kept for this.
+
+The way to a thread and back takes longer than such a look-up, and so does lending a connection from
+a pool. Statements are prepared on each connection once. Everything else goes the usual way, and so
+does a look-up that fails here: that way knows how to tell what is wrong.
+"""
+
+import asyncio
+from collections import deque, namedtuple
+from collections.abc import Mapping
+from typing import Any
+
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]
+import orjson
+from sqlalchemy import URL
+from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+
+from toolgate.db.connections import READ_ONLY, session_settings
+from toolgate.db.prepared import LookUpFailed, PreparedStatement
+
+LINES = 4
+"""Connections: a look-up takes a fraction of a millisecond, so few are under way at once."""
+UNDERSTOOD = {"host", "port", "sslmode", "sslcert", "sslkey", "sslrootcert", "application_name"}
+"""Parameters of an address that mean the same here; with others look-ups go the usual way."""
+driver: Any = asyncpg
+FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+DIALECT = PGDialect_asyncpg()
+
+
+class Line:
+    """A connection, and what is prepared on it."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self._prepared: dict[str, Any] = {}
+
+    async def first(self, text: str, values: list[Any]) -> Any:
+        """The first row, or None."""
+        statement = self._prepared.get(text)
+        if statement is None:
+            statement = self._prepared[text] = await self.connection.prepare(text)
+        return await statement.fetchrow(*values)
+
+
+class PostgresLookUps:
+    """Look-ups, each over a line that is free, in the order in which they come."""
+
+    def __init__(self, url: URL, seconds: float) -> None:
+        self._address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._session = f"{session_settings(seconds)}; {READ_ONLY}"
+        self.free_lines: list[Line] = []
+        self.open_lines = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._texts: dict[PreparedStatement, tuple[str, list[tuple[str, Any]], Any]] = {}
+        self._closed = False
+
+    async def first(self, statement: PreparedStatement, values: Mapping[str, Any]) -> Any:
+        """The one row by the names of its columns; None when there is none."""
+        text, order, make_row = self._texts.get(statement) or self._compile(statement)
+        bound = [values.get(name, written) for name, written in order]
+        kept = bool(self.free_lines)
+        try:
+            row = await self._ask(text, bound)
+        except FAILURES as problem:
+            if not kept:
+                raise LookUpFailed from problem
+            # The server may have ended what was idle: a new connection shows whether it is back.
+            self._drop_free()
+            try:
+                row = await self._ask(text, bound)
+            except FAILURES as again:
+                raise LookUpFailed from again
+        return None if row is None else make_row(row)
+
+    async def _ask(self, text: str, values: list[Any]) -> Any:
+        line = self.free_lines.pop() if self.free_lines else await self._take()
+        try:
+            row = await line.first(text, values)
+        except BaseException:
+            # Also when cancelled: what it still waits for would be the next one's answer.
+            line.connection.terminate()
+            self.open_lines -= 1
+            self._wake()
+            raise
+        if self._closed:
+            line.connection.terminate()
+        else:
+            self.free_lines.append(line)
+            self._wake()
+        return row
+
+    async def _take(self) -> Line:
+        while not self.free_lines and self.open_lines >= LINES:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                self._wake()
+                raise
+        return self.free_lines.pop() if self.free_lines else await self._open()
+
+    def _wake(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    async def _open(self) -> Line:
+        if self._closed:
+            raise OSError("the database is closed")
+        self.open_lines += 1
+        try:
+            connection: Any = await driver.connect(self._address, statement_cache_size=0)
+        except BaseException:
+            self.open_lines -= 1
+            self._wake()
+            raise
+        try:
+            await connection.execute(self._session)
+            await connection.set_type_codec(
+                "json", schema="pg_catalog", encoder=str, decoder=orjson.loads
+            )
+        except BaseException:
+            connection.terminate()
+            self.open_lines -= 1
+            self._wake()
+            raise
+        return Line(connection)
+
+    def _compile(self, statement: PreparedStatement) -> tuple[str, list[tuple[str, Any]], Any]:
+        compiled = statement.statement.compile(dialect=DIALECT)
+        order = [(name, compiled.params[name]) for name in compiled.positiontup or ()]
+        names = [str(one.name) for one in statement.statement.selected_columns]
+        row: Any = namedtuple("Row", names)  # pyright: ignore[reportUntypedNamedTuple]
+        self._texts[statement] = made = (str(compiled), order, row._make)
+        return made
+
+    def _drop_free(self) -> None:
+        for line in self.free_lines:
+            line.connection.terminate()
+        self.open_lines -= len(self.free_lines)
+        self.free_lines.clear()
+
+    def close(self) -> None:
+        """End every connection."""
+        self._closed = True
+        self._drop_free()
+
+
+def can_look_up(url: URL) -> bool:
+    """Whether an address means the same to both drivers."""
+    return set(url.query) <= UNDERSTOOD

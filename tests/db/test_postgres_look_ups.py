@@ -1,0 +1,178 @@
+"""Look-ups in PostgreSQL over connections of their own: the same answers, whatever breaks."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from sqlalchemy import bindparam, insert, make_url, select, text
+from tests.databases import STARTS_A_SERVER
+from tests.statements import noted_statements
+
+from toolgate.db.engine import Database
+from toolgate.db.outages import is_outage
+from toolgate.db.postgres_look_ups import LINES, Line, PostgresLookUps, can_look_up
+from toolgate.db.prepared import PreparedStatement
+from toolgate.db.tables import documents, metadata
+
+pytestmark = [pytest.mark.anyio, STARTS_A_SERVER]
+
+ONE = PreparedStatement(
+    select(documents.c.id, documents.c.fields).where(documents.c.id == bindparam("id"))
+)
+OURS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+
+
+@pytest.fixture
+async def database(postgres_database: str) -> AsyncIterator[Database]:
+    opened = Database(postgres_database)
+    await opened.write(metadata.create_all)
+    rows = [
+        {"namespace": "n", "collection": "c", "id": f"d{number}", "fields": {"is": [number]}}
+        for number in range(20)
+    ]
+    await opened.write(lambda connection: connection.execute(insert(documents), rows))
+    yield opened
+    await opened.close()
+
+
+def look_ups(database: Database) -> PostgresLookUps:
+    short = database.look_ups
+    assert short is not None
+    return short
+
+
+async def fields(database: Database, number: int) -> Any:
+    row = await database.look_up(ONE, {"id": f"d{number}"})
+    assert row.id == f"d{number}"
+    return row.fields
+
+
+async def test_a_look_up_is_one_statement_and_one_row(database: Database) -> None:
+    with noted_statements() as statements:
+        assert await fields(database, 3) == {"is": [3]}
+    assert len(statements) == 1
+    assert await database.look_up(ONE, {"id": "none"}) is None
+    assert look_ups(database).open_lines == 1
+
+
+async def test_many_at_once_share_a_few_connections(database: Database) -> None:
+    found = await asyncio.gather(*(fields(database, number % 20) for number in range(200)))
+    assert found == [{"is": [number % 20]} for number in range(200)]
+    assert look_ups(database).open_lines == LINES
+
+
+async def test_connections_that_the_server_ended_are_replaced(database: Database) -> None:
+    await asyncio.gather(*(fields(database, number) for number in range(20)))
+    await database.write(lambda connection: connection.execute(text(OURS)).all())
+    assert await fields(database, 5) == {"is": [5]}
+    found = await asyncio.gather(*(fields(database, number) for number in range(20)))
+    assert found == [{"is": [number]} for number in range(20)]
+
+
+async def test_a_table_that_changes_is_read_as_it_is(database: Database) -> None:
+    assert await fields(database, 1) == {"is": [1]}
+    change = "ALTER TABLE documents ALTER COLUMN fields TYPE jsonb USING fields::jsonb"
+    back = "ALTER TABLE documents ALTER COLUMN fields TYPE json USING fields::json"
+    for statement in (change, back):
+        await database.write(lambda c, statement=statement: c.execute(text(statement)))
+        assert await fields(database, 1) in ({"is": [1]}, '{"is": [1]}')
+    assert await fields(database, 1) == {"is": [1]}
+
+
+async def test_who_is_cancelled_leaves_nobody_its_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = asyncio.Event()
+    first = Line.first
+
+    async def noted(self: Line, statement: str, values: list[Any]) -> Any:
+        if values == ["slow"]:
+            began.set()
+            return await self.connection.fetchrow("SELECT pg_sleep(600)")
+        return await first(self, statement, values)
+
+    monkeypatch.setattr(Line, "first", noted)
+    slow = asyncio.create_task(database.look_up(ONE, {"id": "slow"}))
+    await began.wait()
+    slow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await slow
+    assert look_ups(database).open_lines == 0
+    found = await asyncio.gather(*(fields(database, number) for number in range(20)))
+    assert found == [{"is": [number]} for number in range(20)]
+
+
+async def test_who_waits_for_a_connection_and_gives_up_does_not_hold_up_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, go_on, first = asyncio.Event(), asyncio.Event(), Line.first
+    begun: list[str] = []
+
+    async def waiting(self: Line, statement: str, values: list[Any]) -> Any:
+        begun.append(values[0])
+        if len(begun) == LINES:
+            held.set()
+        await go_on.wait()
+        return await first(self, statement, values)
+
+    monkeypatch.setattr(Line, "first", waiting)
+    tasks = [asyncio.create_task(fields(database, number)) for number in range(LINES + 3)]
+    await held.wait()
+    tasks[LINES].cancel()
+    go_on.set()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(found.pop(LINES), asyncio.CancelledError)
+    assert len(found) == LINES + 2
+    assert not [one for one in found if isinstance(one, BaseException)]
+
+
+async def test_what_it_cannot_do_goes_the_usual_way(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: Any) -> Any:
+        raise OSError("no more connections")
+
+    monkeypatch.setattr(PostgresLookUps, "_open", refused)
+    assert await fields(database, 7) == {"is": [7]}
+
+
+async def test_an_error_is_told_as_the_usual_way_tells_it(database: Database) -> None:
+    with pytest.raises(Exception, match="NUL") as raised:
+        await database.look_up(ONE, {"id": "a\0b"})
+    assert not is_outage(raised.value)
+    assert await fields(database, 7) == {"is": [7]}
+
+
+async def test_it_writes_nothing(database: Database) -> None:
+    await fields(database, 1)
+    line = look_ups(database).free_lines[0]
+    with pytest.raises(Exception, match="read-only transaction"):
+        await line.connection.execute("DELETE FROM documents")
+
+
+async def test_without_its_driver_look_ups_go_the_usual_way(
+    postgres_database: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "toolgate.db.postgres_look_ups")
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    other = Database(postgres_database)
+    assert other.look_ups is None
+    assert await fields(other, 7) == {"is": [7]}
+    await other.close()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "understood"),
+    [
+        ("", True),
+        ("?host=/run/pg", True),
+        ("?sslmode=require", True),
+        ("?channel_binding=require", False),
+    ],
+)
+async def test_an_address_that_only_the_usual_driver_understands(
+    parameters: str, understood: bool
+) -> None:
+    assert can_look_up(make_url(f"postgresql+psycopg://u:p@h/d{parameters}")) is understood
