@@ -64,6 +64,7 @@ async def test_work_is_begun_anew_when_somebody_changes_what_it_read(
     assert await store.transact(tx, work) == 21
     assert await store.get("c", "count") == {"n": 21}
     assert server.calls.count(BEGIN) == 3
+    assert server.transactions.begun_anew == [b"transaction-1", b"transaction-2"]
     assert ROLL_BACK not in server.calls
     assert len(server.transactions) == 0
 

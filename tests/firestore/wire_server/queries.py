@@ -29,6 +29,9 @@ def found(documents: Iterable[Message], parent: str, asked: Message) -> list[Mes
     conditions = flat(asked.where)
     check(conditions)
     order = whole_order(asked, conditions)
+    for cursor in (asked.start_at, asked.end_at):
+        if len(cursor.values) > len(asked.order_by):
+            raise invalid("Cursor has too many values: they are those of the order that is given.")
     placed = [
         (place, document)
         for document in documents
@@ -85,8 +88,6 @@ def is_inside(place: Sequence[Any], asked: Message, order: Sequence[Way]) -> boo
 
 def side_of(place: Sequence[Any], cursor: Message, order: Sequence[Way]) -> int:
     """-1 for a place before the cursor, 1 for one after it."""
-    if not 0 < len(cursor.values) <= len(order):
-        raise invalid("Cursor has too many values.")
     for mine, value, one in zip(place, cursor.values, order, strict=False):
         other = cursor_key(value, one)
         if mine != other:

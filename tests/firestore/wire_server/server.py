@@ -131,7 +131,9 @@ class WireServer:
         return answer
 
     def _begin(self, asked: Message) -> Message:
-        return messages.BeginTransactionResponse.pb()(transaction=self.transactions.begin())
+        return messages.BeginTransactionResponse.pb()(
+            transaction=self.transactions.begin(asked.options)
+        )
 
     def _roll_back(self, asked: Message) -> Message:
         self.transactions.end(asked.transaction)
@@ -139,7 +141,7 @@ class WireServer:
 
     def _commit(self, asked: Message) -> Message:
         """All writes or none, all at one time."""
-        self.transactions.commit(asked.transaction)
+        self.transactions.commit(asked.transaction, len(asked.writes))
         answer = messages.CommitResponse.pb()()
         answer.commit_time.GetCurrentTime()
         answer.commit_time.nanos -= answer.commit_time.nanos % MILLISECOND

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
-from tests.firestore.wire_server.refusals import Refusal, invalid
+from tests.firestore.wire_server.refusals import Message, Refusal, invalid
 
 
 @dataclass(slots=True)
 class Reads:
     """What a transaction has read: how to read it again, and what was there."""
 
+    read_only: bool
     seen: list[tuple[Callable[[], Any], Any]] = field(
         default_factory=list[tuple[Callable[[], Any], Any]]
     )
@@ -27,15 +28,19 @@ class Transactions:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
+        self.begun_anew: list[bytes] = []
+        """Those that others say they take the place of."""
         self._open: dict[bytes, Reads] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self) -> bytes:
+    def begin(self, options: Message) -> bytes:
         """A new one."""
         name = f"transaction-{next(self._numbers)}".encode()
-        self._open[name] = Reads()
+        self._open[name] = Reads(options.HasField("read_only"))
+        if before := options.read_write.retry_transaction:
+            self.begun_anew.append(before)
         return name
 
     def note(self, name: bytes, read: Callable[[], Any]) -> None:
@@ -49,9 +54,14 @@ class Transactions:
         del self._open[name]
         return reads
 
-    def commit(self, name: bytes) -> None:
+    def commit(self, name: bytes, writes: int) -> None:
         """Refuse to end one that read what others have changed since."""
-        if name and not self.end(name).are_as_before():
+        if not name:
+            return
+        reads = self.end(name)
+        if writes and reads.read_only:
+            raise invalid("Cannot modify entities in a read-only transaction.")
+        if not reads.are_as_before():
             text = "Aborted due to cross-transaction contention. This occurs when multiple "
             text += "transactions attempt to access the same data."
             raise Refusal(grpc.StatusCode.ABORTED, text)
