@@ -115,7 +115,11 @@ async def opened(
     offers = (*offers_of(settings), *plugins)
     stack = AsyncExitStack()
     try:
-        database = Database(settings.database_url, seconds=settings.limits.seconds)
+        database = Database(
+            settings.database_url,
+            seconds=settings.limits.seconds,
+            prepared=settings.database.prepared_statements,
+        )
         stack.push_async_callback(database.close)
         await make_ready(database, settings.data, schemas_of(offers), existing=existing)
         documents = DocumentStores(settings, database)

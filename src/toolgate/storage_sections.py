@@ -20,6 +20,11 @@ class DatabaseSettings(Section):
         description="`sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; "
         "if unset, a SQLite file in the data folder.",
     )
+    prepared_statements: bool = Field(
+        default=True,
+        description="With PostgreSQL: false behind a pooler in transaction mode that does not keep "
+        "prepared statements apart, such as PgBouncer before 1.21.",
+    )
     unindexed: list[UnindexedField] = Field(
         default=[],
         max_length=100,

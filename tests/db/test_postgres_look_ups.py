@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from sqlalchemy import bindparam, insert, make_url, select, text
+from sqlalchemy import Connection, bindparam, insert, make_url, select, text
 from tests.databases import STARTS_A_SERVER
 from tests.statements import noted_statements
 
@@ -159,6 +159,24 @@ async def test_without_its_driver_look_ups_go_the_usual_way(
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     other = Database(postgres_database)
     assert other.look_ups is None
+    assert await fields(other, 7) == {"is": [7]}
+    await other.close()
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+async def test_statements_are_prepared_unless_a_setting_says_not(
+    postgres_database: str, database: Database, prepared: bool
+) -> None:
+    every = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%documents%'")
+    other = Database(postgres_database, prepared=prepared)
+    assert (other.look_ups is not None) is prepared
+
+    def ask_often(connection: Connection) -> int | None:
+        for _ in range(10):
+            connection.execute(select(documents.c.id).limit(1)).all()
+        return connection.scalar(every)
+
+    assert await other.read(ask_often) == int(prepared)
     assert await fields(other, 7) == {"is": [7]}
     await other.close()
 

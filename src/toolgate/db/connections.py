@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,13 @@ LINE = "toolgate.line"
 NEW = "toolgate.new"
 
 
-def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> Engine:
+def engine_for(
+    url: URL, *, writes: bool, patience: float, seconds: float, prepared: bool = True
+) -> Engine:
     """Connections for writing, or ones that refuse every write, whatever a handler tries.
 
-    `patience`: how long to wait for a connection; `seconds`: how long a call may take.
+    `patience`: how long to wait for a connection; `seconds`: how long a call may take; `prepared`:
+    whether a server may be asked to prepare statements.
     """
     options: dict[str, Any] = {
         "json_serializer": _to_json,
@@ -68,7 +71,9 @@ def engine_for(url: URL, *, writes: bool, patience: float, seconds: float) -> En
         if writes:
             event.listen(engine, "begin", _begin_sqlite)
     else:
-        engine = create_engine(url, **options, **_postgresql(url, patience, writes=writes))
+        engine = create_engine(
+            url, **options, **_postgresql(url, patience, prepared, writes=writes)
+        )
         _Sockets(engine, writes=writes, seconds=seconds)
     event.listen(engine, "checkout", _check_out)
     event.listen(engine, "checkin", _check_in)
@@ -122,8 +127,10 @@ def _to_json(value: Any) -> str:
 # PostgreSQL -----------------------------------------------------------------------------------
 
 
-def _postgresql(url: URL, patience: float, *, writes: bool) -> dict[str, Any]:
-    arguments: Mapping[str, Any] = {"connect_timeout": max(2, math.ceil(patience)), **KEEPALIVE}
+def _postgresql(url: URL, patience: float, prepared: bool, *, writes: bool) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"connect_timeout": max(2, math.ceil(patience)), **KEEPALIVE}
+    if not prepared:
+        arguments["prepare_threshold"] = None
     options: dict[str, Any] = {
         "pool_size": POOL,
         "max_overflow": POOL,

@@ -45,16 +45,20 @@ class Database:
     """The gate's database: `read` for looking, `transaction` for writing.
 
     `seconds`: how long a call may take. What is cancelled then is interrupted, also where the
-    database has gone silent.
+    database has gone silent. `prepared`: whether a server is asked to prepare statements.
     """
 
-    def __init__(self, url: str, *, seconds: float | None = None) -> None:
+    def __init__(self, url: str, *, seconds: float | None = None, prepared: bool = True) -> None:
         least, most = ANSWER_SECONDS
         seconds = most if seconds is None else seconds
         self.url = _url(url)
         self.dialect = self.url.get_backend_name()
         self.patience = min(max(seconds, least), most)
-        engine = {"patience": self.patience, "seconds": seconds}
+        engine: dict[str, Any] = {
+            "patience": self.patience,
+            "seconds": seconds,
+            "prepared": prepared,
+        }
         self._reader = engine_for(self.url, writes=False, **engine)
         self._writer = engine_for(self.url, writes=True, **engine)
         # SQLite has one writer at a time; on PostgreSQL a writer needs a connection of the pool.
@@ -62,7 +66,8 @@ class Database:
             1 if self.dialect == "sqlite" else 2 * POOL, fast_acquire=True
         )
         self._glances = ShortReads(self._reader) if self.dialect == "sqlite" else None
-        self.look_ups = _look_ups(self.url, seconds) if self.dialect == "postgresql" else None
+        short = prepared and self.dialect == "postgresql"
+        self.look_ups = _look_ups(self.url, seconds) if short else None
         self._threads = Threads(4 * POOL)
         self._reading = Outage(logger, "Reading the database")
         self._writing = Outage(logger, "Writing to the database")
