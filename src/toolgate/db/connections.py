@@ -46,7 +46,9 @@ READ_ONLY = "SET default_transaction_read_only = on"
 NOTICE_LOST_CLIENTS = "SET client_connection_check_interval = '1s'"
 INTERRUPT = "toolgate.interrupt"
 LINE = "toolgate.line"
-NEW = "toolgate.new"
+USED = "toolgate.used"
+SURE_SECONDS = 0.5
+"""So long after its last use a connection is not asked whether it is still there."""
 
 
 def engine_for(
@@ -155,12 +157,13 @@ class _Sockets:
         self._session = session_settings(seconds)
         event.listen(engine, "connect", self._open)
         event.listen(engine, "checkout", self._ping)
+        event.listen(engine, "checkin", self._note_use)
         event.listen(engine, "close", self._close)
 
     def _open(self, connection: Any, record: Any) -> None:
         line = _second_handle(connection.pgconn.socket)
         record.info[LINE] = line
-        record.info[NEW] = True
+        record.info[USED] = time.monotonic()
 
         def interrupt() -> None:
             with contextlib.suppress(OSError):
@@ -187,7 +190,7 @@ class _Sockets:
 
     def _ping(self, connection: Any, record: Any, _: Any) -> None:
         """Make sure of a connection that was idle; the pool's own way could not be interrupted."""
-        if record.info.pop(NEW, False):
+        if time.monotonic() - record.info[USED] < SURE_SECONDS:
             return
         _check_out(connection, record, None)
         try:
@@ -197,6 +200,9 @@ class _Sockets:
             if job and job.stopped:
                 raise JobStopped from problem
             raise InvalidatePoolError from problem
+
+    def _note_use(self, _: Any, record: Any) -> None:
+        record.info[USED] = time.monotonic()
 
     def _close(self, _: Any, record: Any) -> None:
         line = record.info.pop(LINE, None)

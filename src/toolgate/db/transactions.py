@@ -174,13 +174,20 @@ class Transaction:
         if commit and self._grouped is not None:
             await self._join_group(self._grouped)
             return
-        try:
-            await self.run(lambda _: None)
-        except BaseException:
-            if self._connection is not None:
-                await self._finish(commit=False)
-            raise
-        await self._finish(commit=commit)
+        await self._turns.acquire()
+        self._its_turn = True
+        with self._outage.watch():
+            await self._threads.run(self._run_and_end, commit)
+
+    def _run_and_end(self, commit: bool) -> None:
+        with self._in_use():
+            self._connection = self._connect()
+            try:
+                self._run_deferred(self._connection)
+            except BaseException:
+                _roll_back(self._connection)
+                raise
+            self._end(commit)
 
     async def _join_group(self, grouped: GroupedWrites) -> None:
         write = WaitingWrite(self._deferred)

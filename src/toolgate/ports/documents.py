@@ -227,6 +227,7 @@ class DocumentStore(DocumentReader, Protocol):
         Values may be transforms (`ports.transforms`), which the store works out as it writes.
         Given a `conflict`, that is raised instead of `DocumentExists` and `DocumentNotFound`, at
         the latest where the transaction ends: so the write and its commit go one way together.
+        What was given to such a write stays as it is until then.
         """
         ...
 

@@ -222,3 +222,30 @@ async def what_the_caller_changes_after_a_write_is_not_stored(room: Room) -> Non
         fields["map"]["a"] = 2
         assert await room.get("one") == {"list": [1], "map": {"a": 1}}
         fields = {"list": [1], "map": {"a": 1}}
+
+
+class Taken(Exception):
+    """An error of who writes."""
+
+
+@case
+async def a_conflict_that_is_given_is_raised_and_nothing_is_stored(room: Room) -> None:
+    here = room.collection
+    await room.add("taken", {"n": 1})
+    for write in (Create(here, "taken", {"n": 2}), Update(here, "absent", {"n": 2})):
+        with pytest.raises(Taken):
+            await write_given(room, write, Taken())
+    assert await room.get("taken") == {"n": 1}
+    assert await room.ids() == "taken"
+
+
+@case
+async def given_a_conflict_a_write_without_one_is_stored(room: Room) -> None:
+    await write_given(room, Create(room.collection, "one", {"n": 1}), Taken())
+    await write_given(room, Update(room.collection, "one", {"n": 2}), Taken())
+    assert await room.get("one") == {"n": 2}
+
+
+async def write_given(room: Room, write: Create | Update, conflict: Exception) -> None:
+    async with room.transaction() as tx:
+        await room.store.write(tx, write, conflict=conflict)
