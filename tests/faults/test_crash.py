@@ -172,7 +172,7 @@ async def test_while_postgresql_is_away_calls_are_refused_and_answered_again_aft
             until(lambda: running.call("list_collections").status == 200)
             assert create(running, "after").status == 200
             found = running.call("query_collection", collection="apps").body["data"]
-            assert [one["id"] for one in found] == ["after", "before"]
+            assert [one["id"] for one in found] == ["before", "after"]
             assert running.stop() == 0
         verdict = await verdict_on(url)
         assert (verdict.findings, verdict.unsealed) == ([], 0)

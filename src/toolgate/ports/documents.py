@@ -103,6 +103,8 @@ class StoredDocument:
 
     id: str
     fields: Fields
+    number: int | None = field(default=None, compare=False)
+    """More than that of every document created before; None where the store has no such number."""
 
 
 @dataclass(frozen=True, slots=True)

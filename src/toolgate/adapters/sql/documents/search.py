@@ -112,11 +112,11 @@ def _candidates(
     after = read.after
     while True:
         rows = read.statement.rows(connection, {**read.values, **after, "rows": size})
-        for key, id, fields in rows:
-            yield bytes(key or b""), StoredDocument(id, fields)
+        for key, id, fields, number in rows:
+            yield bytes(key or b""), StoredDocument(id, fields, number)
         if len(rows) < size:
             return
-        key, id, _ = rows[-1]
+        key, id, *_ = rows[-1]
         after = (
             {"after_key": bytes(key), "after_id": id} if "after_key" in after else {"after_id": id}
         )

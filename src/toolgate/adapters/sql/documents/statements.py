@@ -1,6 +1,6 @@
 """The statements that read documents by their index, made once for each shape.
 
-Each gives rows of (key, id, fields) after a place, in order, as many as asked for.
+Each gives rows of (key, id, fields, number) after a place, in order, as many as asked for.
 """
 
 from functools import lru_cache
@@ -27,6 +27,7 @@ from toolgate.db.tables import document_index, documents
 Condition = ColumnElement[bool]
 NO_KEY = literal_column("''", LargeBinary).label("key")
 """Where documents are read by id alone."""
+REST = (documents.c.fields, documents.c.seq)
 ours = (documents.c.namespace == bindparam("namespace")) & (
     documents.c.collection == bindparam("collection")
 )
@@ -37,7 +38,7 @@ def of_collection(*, descending: bool) -> PreparedStatement:
     """Every document, by id."""
     id = documents.c.id
     return PreparedStatement(
-        select(NO_KEY, id, documents.c.fields)
+        select(NO_KEY, id, *REST)
         .where(ours, _after_id(id, descending))
         .order_by(id.desc() if descending else id)
         .limit(bindparam("rows"))
@@ -61,7 +62,7 @@ def of_range(equalities: tuple[int, ...], *, descending: bool) -> PreparedStatem
     )
     columns = [entry.c.key, entry.c.id]
     return PreparedStatement(
-        select(*columns, documents.c.fields)
+        select(*columns, *REST)
         .join_from(entry, documents, ours & (documents.c.id == entry.c.id))
         .where(entry.c.field == bindparam("field"), bounds, *_narrowed(equalities, entry.c.id))
         .order_by(*(one.desc() if descending else one for one in columns))
@@ -75,7 +76,7 @@ def of_keys(keys: int, equalities: tuple[int, ...], *, descending: bool) -> Prep
     parts = [_with_key(number, equalities, descending) for number in range(keys)]
     ids = union(*parts).subquery() if keys > 1 else parts[0].subquery()
     return PreparedStatement(
-        select(NO_KEY, ids.c.id, documents.c.fields)
+        select(NO_KEY, ids.c.id, *REST)
         .join_from(ids, documents, ours & (documents.c.id == ids.c.id))
         .order_by(ids.c.id.desc() if descending else ids.c.id)
         .limit(bindparam("rows"))

@@ -1,6 +1,8 @@
 """Data tools: read, query and create documents."""
 
+from collections.abc import Sequence
 from enum import StrEnum
+from operator import itemgetter
 from typing import Annotated, Any, cast
 
 import orjson
@@ -32,7 +34,8 @@ from toolgate.packs.appdata.pack import (
 )
 from toolgate.packs.appdata.world import AppDataWorld
 from toolgate.ports import documents as ports
-from toolgate.ports.documents import MAX_IN_VALUES, Create, Filter, new_id
+from toolgate.ports.documents import MAX_IN_VALUES, Create, Filter, StoredDocument, new_id
+from toolgate.ports.ordering import RANGES
 from toolgate.ports.rules import (
     MAX_DOCUMENT_BYTES,
     broken_field_rule,
@@ -190,13 +193,23 @@ async def query_collection(ctx: Context[AppDataWorld], args: Query) -> QueryResu
     filters = [
         Filter(one.field, ports.Operator(one.operator), one.value) for one in args.filters or ()
     ]
-    documents = await ctx.world.documents.query(ports.Query(args.collection, filters, limit=limit))
+    found = await ctx.world.documents.query(ports.Query(args.collection, filters, limit=limit))
     return QueryResult(
         collection=args.collection,
-        count=len(documents),
+        count=len(found),
         limit=limit,
-        data=[_document(one.id, one.fields) for one in documents],
+        data=[_document(one.id, one.fields) for one in _presented(found, filters)],
     )
+
+
+def _presented(
+    found: Sequence[StoredDocument], filters: Sequence[Filter]
+) -> Sequence[StoredDocument]:
+    """In the order of creation, where the store knows it and no filter asks for another order."""
+    if any(one.operator in RANGES for one in filters):
+        return found
+    numbered = [(one.number, one) for one in found if one.number is not None]
+    return [one for _, one in sorted(numbered, key=itemgetter(0))] or found
 
 
 class NewDocument(Input):
