@@ -19,6 +19,7 @@ from toolgate.db.schemas import Schema
 from toolgate.document_stores import DocumentStores
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, OpenPack
+from toolgate.gate.changes import Retention
 from toolgate.gate.cursors import cursors_of
 from toolgate.gate.epochs import Epoch
 from toolgate.gate.live_switches import LiveSwitches
@@ -238,7 +239,13 @@ def _own(settings: Settings) -> "OwnTools | None":
 
 def _work(app: App) -> list[Work]:
     """What runs beside the calls."""
-    work: list[Work] = [app.gate.audit.run, app.sealer.run, app.gate.switches.run]
+    retention = Retention(app.gate.database, app.settings.changes.days)
+    work: list[Work] = [
+        app.gate.audit.run,
+        app.sealer.run,
+        app.gate.switches.run,
+        retention.run,
+    ]
     if app.gate.database.dialect == "sqlite":
         work.append(app.gate.database.keep_wal_small)
     if app.own and app.gate.catalogue.changing:

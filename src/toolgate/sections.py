@@ -9,6 +9,7 @@ from pydantic import Field
 from toolgate.setting_types import HostPorts, Numbers, Paths, Section, Words
 from toolgate.storage_sections import (
     BlobSettings,
+    ChangeSettings,
     DatabaseSettings,
     DocumentSettings,
     GoogleSettings,
@@ -337,6 +338,7 @@ class Settings(Section):
     database: DatabaseSettings = DatabaseSettings()
     documents: DocumentSettings = DocumentSettings()
     blobs: BlobSettings = BlobSettings()
+    changes: ChangeSettings = ChangeSettings()
     limits: LimitSettings = LimitSettings()
     policy: PolicySettings = PolicySettings()
     mcp: McpSettings = McpSettings()

@@ -34,6 +34,18 @@ class DatabaseSettings(Section):
     )
 
 
+class ChangeSettings(Section):
+    """The change log: what was there before and after each write of a document."""
+
+    days: int = Field(
+        default=30,
+        ge=0,
+        le=36500,
+        description="How long changes are kept. Servers delete older ones every minute; with 0, "
+        "all of them.",
+    )
+
+
 def place(description: str) -> Any:
     """A setting that says where documents are."""
     return Field(

@@ -185,7 +185,7 @@ async def test_arguments_and_results_are_nowhere_but_in_documents(
     assert len(await kit.audit_rows()) == 9
     await Sealer(kit.app.gate.database).seal()
     found = await kit.app.gate.database.read(tables_with_the_marker)
-    assert found == {"documents", "document_index"}
+    assert found == {"documents", "document_index", "changes"}
 
 
 def tables_with_the_marker(connection: Any) -> set[str]:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 NAMES = {
@@ -79,6 +80,25 @@ tree_nodes = Table(
     # As JSON.
     Column("value", Text, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# What was there before and after each write, in the write's own commit (`db/changes.py`).
+changes = Table(
+    "changes",
+    metadata,
+    Column("seq", Sequence, primary_key=True, autoincrement=True),
+    # PostgreSQL's, for readers: there rows may commit in another order than that of their numbers.
+    Column("transaction_id", BigInteger),
+    # The id of the audit row; NULL for what no call has written.
+    Column("call", String(32)),
+    Column("store", String(16), nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("path", BytewiseText, nullable=False),
+    Column("before", JSON(none_as_null=True)),
+    Column("after", JSON(none_as_null=True)),
+    Column("created_at", Time, nullable=False),
+    Index(None, "transaction_id", sqlite_where=text("transaction_id IS NOT NULL")),
+    sqlite_autoincrement=True,
 )
 
 keys = Table(

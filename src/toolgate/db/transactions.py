@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from enum import Enum, auto
 from types import TracebackType
@@ -12,6 +12,7 @@ import anyio
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from toolgate.db.changes import Change, store_changes
 from toolgate.db.connections import interrupt_of
 from toolgate.db.grouped_writes import GroupedWrites, WaitingWrite, Work
 from toolgate.db.outages import Outage, is_rejected_by_server
@@ -58,6 +59,12 @@ class Transaction:
         self._connection: Connection | None = None
         self._interrupt: Interrupt | None = None
         self._abandoned = False
+        self._failure: BaseException | None = None
+        """Why a part could not be stored: then nothing is, even if somebody caught this."""
+        self.call: str | None = None
+        """The id of the audit row that its changes belong to."""
+        self.diff: list[Change] | None = None
+        """In a dry run, what would change."""
         self._lock = threading.Lock()
         """Held for a look at what follows, which the event loop and a thread change."""
         self._busy = False
@@ -96,6 +103,20 @@ class Transaction:
         """
         self._deferred.append(work)
 
+    def changed(self, connection: Connection, changes: Sequence[Change]) -> None:
+        """Log what a store has just changed on this connection, in the same work.
+
+        A store that takes changes back itself (a savepoint) reports those that are left.
+        """
+        if self.diff is not None:
+            self.diff += changes
+        elif changes:
+            try:
+                store_changes(connection, self.call, changes)
+            except BaseException as error:
+                self._failure = error
+                raise
+
     def _run(self, work: Callable[[Connection], T]) -> T:
         with self._in_use():
             if self._connection is None:
@@ -108,8 +129,8 @@ class Transaction:
         try:
             for work in deferred:
                 work(connection)
-        except BaseException:
-            self._abandoned = True  # even if somebody catches this, a part is not the whole
+        except BaseException as error:
+            self._failure = error
             raise
 
     def _connect(self) -> Connection:
@@ -155,7 +176,7 @@ class Transaction:
     ) -> None:
         with self._lock:
             self._left = self._busy
-        commit = kind is None and not self._abandoned
+        commit = kind is None and not self._abandoned and self._failure is None
         try:
             if self._left:
                 return
@@ -169,6 +190,8 @@ class Transaction:
                     self.fate = TransactionState.ENDED
             if self._its_turn:
                 self._turns.release()
+        if kind is None and self._failure is not None:
+            raise self._failure
 
     async def _store_deferred(self, *, commit: bool) -> None:
         if commit and self._grouped is not None:

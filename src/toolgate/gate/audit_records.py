@@ -100,11 +100,11 @@ new_id = Ids().new
 """A name for one more row."""
 
 
-def record_of(ended: Ended) -> Record:
-    """The row of a call."""
+def record_of(ended: Ended, id: str | None = None) -> Record:
+    """The row of a call, with a new id unless it has one."""
     caller = ended.principal.audit_fields
     return Record(
-        new_id(),
+        id or new_id(),
         _stamp(ended.nanoseconds),
         ended.request_id,
         ended.transport,

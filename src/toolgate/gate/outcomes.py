@@ -10,6 +10,7 @@ import orjson
 from toolgate.gate.attachments import Attachment, Pieces
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL, Dialect
+from toolgate.gate.diffs import Diff
 from toolgate.gate.errors import BadResult, GateError, ResultTooLarge
 from toolgate.gate.tool import Effect, Output
 from toolgate.gate.unsent import Lease
@@ -66,6 +67,8 @@ class Outcome:
     sentence: str | None = None
     """What MCP's text content says, where it is not the body."""
     attached: Attached | None = None
+    diff: Diff | None = None
+    """Of a dry run: what would change."""
 
     @property
     def status(self) -> int:

@@ -14,10 +14,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit import AuditLog
-from toolgate.gate.audit_records import STARTED, Record, record_of
+from toolgate.gate.audit_records import STARTED, Record, new_id, record_of
 from toolgate.gate.calls import Call, context_of, ended_now
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.concurrency import ended_in_time
+from toolgate.gate.diffs import diff_of
 from toolgate.gate.errors import Forbidden, OutcomeUnknown, StoppedWrite
 from toolgate.gate.limits import Allowance
 from toolgate.gate.outcomes import Outcome, outcome_of_result
@@ -49,13 +50,17 @@ class Write:
         if not self.tool.atomic:
             return await self._store_row_first(args, allowed)
         async with self.database.transaction() as tx:
+            tx.call = new_id()
+            tx.diff = [] if self.call.dry_run else None
             self.outcome = await self._handle(args, allowed, tx)
             self.tx = tx
             if self.call.dry_run:
                 tx.abandon()
             else:
-                self.row = self._record(None)
+                self.row = self._record(None, tx.call)
                 self.audit.store_with_write(tx, self.row)
+        if tx.diff is not None:  # complete only now: stores may leave their work to the end
+            self.outcome.diff = diff_of(tx.diff, self.call.principal)
         return self.outcome
 
     async def _store_row_first(self, args: Any, allowed: Allowance) -> Outcome:
@@ -68,6 +73,7 @@ class Write:
         await self.audit.store_now(row)
         self.started_row = row
         async with self.database.transaction() as tx:
+            tx.call = row.id
             self.outcome = await self._handle(args, allowed, tx)
             self.tx = tx
         return self.outcome
@@ -78,9 +84,9 @@ class Write:
         answer = await ended_in_time(work, allowed.deadlines, self.tool.name)
         return outcome_of_result(answer, self.tool, allowed.result_bytes)
 
-    def _record(self, error_type: str | None) -> Record:
+    def _record(self, error_type: str | None, id: str | None = None) -> Record:
         ended = ended_now(self.call, self.tool, self.decision, self.started, error_type)
-        return record_of(ended)
+        return record_of(ended, id)
 
     async def outcome_if_committed(self, error: Exception) -> Outcome | None:
         """The answer of a write that is stored, whatever came after: its deadline, a lost line."""

@@ -91,7 +91,7 @@ class SqlDocuments:
 
         def store(connection: Connection) -> None:
             with as_conflict(conflict):
-                Writing(connection, self._namespace, self.index_of).store(writes)
+                Writing(tx, connection, self._namespace, self.index_of).store(writes)
 
         if conflict is not None:
             tx.defer(store)

@@ -102,7 +102,8 @@ class SqlDocumentTransaction:
         return fields_of(connection, self._namespace, references, for_update=True)
 
     def _store(self, connection: Connection) -> None:
-        Writing(connection, self._namespace, self._index_of).store(self._writes, self._absent)
+        writing = Writing(self._tx, connection, self._namespace, self._index_of)
+        writing.store(self._writes, self._absent)
 
 
 def _roll_back(savepoint: NestedTransaction) -> None:

@@ -6,8 +6,10 @@ from sqlalchemy import JSON, Connection, bindparam, delete, text, update
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, Entry, rows_of
 from toolgate.adapters.sql.documents.reading import fields_of
+from toolgate.db.changes import DOCUMENTS, Change
 from toolgate.db.prepared import PreparedWrite
 from toolgate.db.tables import document_index, documents
+from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import Create, DocumentExists, Fields, Reference, Write
 from toolgate.ports.transforms import fields_after, now
 
@@ -51,24 +53,29 @@ class AlreadyThere(Exception):
 class Writing:
     """Writes to one namespace in one transaction; all of one time."""
 
-    def __init__(self, connection: Connection, namespace: str, index_of: IndexOf) -> None:
+    def __init__(
+        self, tx: Transaction, connection: Connection, namespace: str, index_of: IndexOf
+    ) -> None:
+        self._tx = tx
         self._connection = connection
         self._namespace = namespace
         self._index_of = index_of
         self._now = now()
+        self._changes: list[Change] = []
 
     def store(self, writes: Sequence[Write], absent: Collection[Reference] = ()) -> None:
-        """Do writes in order; all of them or, where one raises, none.
+        """Do writes in order, and log them; all of them or, where one raises, none.
 
         Raises `AlreadyThere` where one of `absent` is there before a write makes it.
         """
-        if len(writes) == 1:  # it raises before it changes anything
-            return self._store(writes[0], set(absent))
         left = set(absent)
-        with self._connection.begin_nested():
-            for one in writes:
-                self._store(one, left)
-        return None
+        if len(writes) == 1:  # it raises before it changes anything
+            self._store(writes[0], left)
+        else:
+            with self._connection.begin_nested():
+                for one in writes:
+                    self._store(one, left)
+        self._tx.changed(self._connection, self._changes)
 
     def _store(self, write: Write, absent: set[Reference]) -> None:
         reference = (write.collection, write.document_id)
@@ -104,6 +111,7 @@ class Writing:
         if INSERT.run(self._connection, [row]) == 0:
             return False
         self._change_entries(write.document_id, set(), entries)
+        self._note(write, None, fields)
         return True
 
     def _replace(self, write: Write, before: Fields, after: Fields | None) -> None:
@@ -117,6 +125,11 @@ class Writing:
         else:
             UPDATE.run(self._connection, [{**row, "fields": after}])
         self._change_entries(write.document_id, index.entries(before), entries)
+        self._note(write, before, after)
+
+    def _note(self, write: Write, before: Fields | None, after: Fields | None) -> None:
+        path = f"{write.collection}/{write.document_id}"
+        self._changes.append(Change(DOCUMENTS, self._namespace, path, before, after, self._now))
 
     def _change_entries(self, id: str, before: set[Entry], after: set[Entry]) -> None:
         if gone := before - after:
