@@ -89,7 +89,7 @@ REQUEST_HEADERS = (
     (
         "`X-Dry-Run: true`",
         "on `/v1/tools/{name}`, routes of tools, `/rpc` and `/mcp`: perform all checks, store "
-        "nothing. Any value but `false` asks for it",
+        "nothing. Any value but `false` asks for it; over MCP also `toolgate/dryRun` in `_meta`",
     ),
     (
         "`Accept`",
@@ -106,6 +106,11 @@ REQUEST_HEADERS = (
 ANSWER_HEADERS = (
     ("`X-Request-Id`", "the request's id, yours or a generated one; also in the audit and the log"),
     ("`Retry-After`", "with 429: seconds to wait"),
+    (
+        "`X-Dry-Run-Changes`",
+        "after a dry run, but not on `/mcp`: what would change, as JSON "
+        "([Allow writes](../how-to/allow-writes.md))",
+    ),
     (
         "`Access-Control-Allow-Origin`, `Access-Control-Expose-Headers`, `Vary: Origin`",
         "for a request with an allowed `Origin`, whatever the status; cookies are never allowed",

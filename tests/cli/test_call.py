@@ -54,7 +54,8 @@ def test_a_dry_run_stores_nothing_and_says_so(cli: Any, monkeypatch: pytest.Monk
     monkeypatch.setenv("MCP_ENABLE_WRITES", "true")
     wanted = ("call", "create_document", "collection=users", "document_id=7", 'data={"a":1}')
     tried = cli(*wanted, "--dry-run")
-    assert (tried.code, tried.err) == (0, "dry run: nothing was stored\n")
+    told = "create documents users/7\n  + a: 1\ndry run: nothing was stored\n"
+    assert (tried.code, tried.err) == (0, told)
     assert tried.json == {"id": "7", "success": True}
     assert cli("call", "get_document", "collection=users", "document_id=7").code == 1
     assert cli(*wanted).code == 0

@@ -105,7 +105,13 @@ async def test_a_page_of_an_allowed_origin_can_read_every_answer(small: Web, wha
             assert answer.headers.get_list(ALLOW_ORIGIN) == [ORIGIN]
             assert answer.headers.get_list("vary") == ["Origin"]
             exposed = words(answer, "access-control-expose-headers")
-            assert exposed == {"www-authenticate", "mcp-session-id", "x-request-id", "retry-after"}
+            assert exposed == {
+                "www-authenticate",
+                "mcp-session-id",
+                "x-dry-run-changes",
+                "x-request-id",
+                "retry-after",
+            }
             assert "access-control-allow-credentials" not in answer.headers
 
 

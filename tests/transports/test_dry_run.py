@@ -1,5 +1,6 @@
 """A dry run is a dry run on every way in that has headers."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,66 @@ def test_nothing_is_stored(server: Server, way: str) -> None:
     assert found.status_code == 404
 
 
+CHANGES = {
+    "changes": [
+        {
+            "store": "documents",
+            "path": "apps/never-stored",
+            "before": None,
+            "after": {"name": "Never"},
+        }
+    ],
+    "omitted": 0,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_answer_says_what_would_change(server: Server, way: str) -> None:
+    path, headers, body = WAYS[way]
+    with server.client() as client:
+        told = client.post(path, headers=headers | {"X-Dry-Run": "true"}, json=body)
+        if path == "/mcp":
+            assert "x-dry-run-changes" not in told.headers
+            found = told.json()["result"]["_meta"]["toolgate/dryRun"]
+        else:
+            found = json.loads(told.headers["x-dry-run-changes"])
+            assert "changes" not in told.text
+        assert found == CHANGES
+        done = client.post(path, headers=headers | {"X-Dry-Run": "true"}, json=wrong(body))
+        assert "changes" not in done.text + str(done.headers)
+
+
+def wrong(body: Any) -> Any:
+    """The same, of a collection that is not there."""
+    return json.loads(json.dumps(body).replace('"apps"', '"nothing"'))
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.startswith("mcp")])
+def test_a_message_can_ask_for_it_itself(server: Server, way: str) -> None:
+    path, headers, body = WAYS[way]
+    params = body["params"]
+    asked = params | {"_meta": params.get("_meta", {}) | {"toolgate/dryRun": True}}
+    with server.client() as client:
+        told = client.post(path, headers=headers, json=body | {"params": asked})
+    assert told.json()["result"]["_meta"]["toolgate/dryRun"] == CHANGES
+
+
+def test_a_batch_tells_what_all_of_its_calls_would_change(server: Server) -> None:
+    path, _, body = rpc()
+    with server.client() as client:
+        told = client.post(path, headers={"X-Dry-Run": "true"}, json=[body, body])
+    found = json.loads(told.headers["x-dry-run-changes"])
+    assert found == {"changes": CHANGES["changes"] * 2, "omitted": 0}
+
+
+def test_a_header_holds_little_and_counts_the_rest(server: Server) -> None:
+    path, _, body = http()
+    long = body | {"data": {"name": "é" * 5000}}
+    with server.client() as client:
+        told = client.post(path, headers={"X-Dry-Run": "true"}, json=long)
+    assert json.loads(told.headers["x-dry-run-changes"]) == {"changes": [], "omitted": 1}
+
+
 @pytest.mark.parametrize("value", ["true", "TRUE", "1", "yes", "on", "", "flase"])
 def test_any_value_but_false_asks_for_it(server: Server, value: str) -> None:
     with server.client() as client:
@@ -83,4 +144,5 @@ async def test_the_route_of_a_tool_has_it_too(tmp_path: Path, value: str, stored
         async with web.client("admin") as client:
             told = await client.post("/put-it", json={}, headers={"X-Dry-Run": value})
             assert told.status_code == 200, told.text
+            assert ("x-dry-run-changes" in told.headers) is not stored
         assert await is_stored(web.kit) is stored

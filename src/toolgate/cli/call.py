@@ -9,6 +9,7 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.arguments import is_file_argument, read_arguments
+from toolgate.cli.diffs import note_diff
 from toolgate.cli.logs import log_tracebacks
 from toolgate.cli.options import ConfigFile, DataFolder, command_settings
 from toolgate.cli.output import json_for_terminal, note, on_terminal
@@ -100,6 +101,8 @@ def call(
         note(f"Nothing was saved: {name} handed over no attachment this time.")
         code = ExitCode.FAILED
     if dry_run:
+        if outcome.diff is not None:
+            note_diff(outcome.diff)
         note("dry run: nothing was stored")
     raise typer.Exit(code)
 

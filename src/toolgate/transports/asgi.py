@@ -12,6 +12,7 @@ from pydantic_core import from_json
 
 from toolgate.gate.attachments import Delivery
 from toolgate.gate.calls import Call
+from toolgate.gate.diffs import Diff
 from toolgate.gate.errors import (
     GateError,
     InvalidArguments,
@@ -21,6 +22,7 @@ from toolgate.gate.errors import (
     TooLarge,
 )
 from toolgate.gate.from_request import RequestHeaders
+from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Principal
 
 Scope = MutableMapping[str, Any]
@@ -61,6 +63,9 @@ BECAME_CALL = "toolgate.became_call"
 """Set where a message for the SDK was counted and audited as a call, or refused as one."""
 CHECK_CREDENTIAL = "toolgate.check_credential"
 """Raises `CredentialEnded` where the caller's credential is not good any more."""
+DIFF_HEADER = b"x-dry-run-changes"
+DIFF_HEADER_BYTES = 4096
+"""Proxies take 8 KiB of headers or more."""
 WHITE_SPACE = " \t"
 """Around a header's value (RFC 9110, 5.6.3). Python strips far more by itself: a credential with a
 no-break space after it is another credential."""
@@ -359,6 +364,18 @@ async def respond_json(scope: Scope, status: int, body: bytes) -> None:
 async def send_json(to: Send, status: int, body: Any, headers: Headers = ()) -> None:
     """Answer with JSON."""
     await send(to, status, orjson.dumps(body), headers)
+
+
+def outcome_headers(outcome: Outcome) -> Headers:
+    """Headers of a call's answer: those that an error asks for, and what a dry run would change."""
+    if outcome.diff is not None:
+        return diff_headers(outcome.diff)
+    return error_headers(outcome.error)
+
+
+def diff_headers(diff: Diff) -> Headers:
+    """What a dry run would change: a body is the tool's own answer, and has no place for it."""
+    return [(DIFF_HEADER, diff.json(DIFF_HEADER_BYTES).encode())]
 
 
 def error_headers(error: GateError | None) -> Headers:

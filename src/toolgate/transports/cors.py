@@ -29,7 +29,7 @@ REQUEST_HEADERS = (
 PARAMETER_HEADER = re.compile(r"mcp-param-[a-z0-9_-]{1,64}")
 """MCP mirrors arguments in headers whose names a tool's schema gives (`x-mcp-header`)."""
 MAX_REQUESTED = 4096
-ANSWER_HEADERS = b"Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Request-Id"
+ANSWER_HEADERS = b"Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Dry-Run-Changes, X-Request-Id"
 PREFLIGHT_SECONDS = b"7200"
 VARY = (b"vary", b"Origin")
 

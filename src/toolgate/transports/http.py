@@ -15,6 +15,7 @@ from toolgate.transports.asgi import (
     Send,
     call_of,
     error_headers,
+    outcome_headers,
     parse_json,
     principal_of,
     read_body,
@@ -70,7 +71,7 @@ class ToolRoutes:
         outcome = await self._gate.execute(call_of(scope, name, arguments))
         if outcome.attached is not None:
             return await send_attached(scope, to, outcome)
-        await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
+        await send(to, outcome.status, outcome.raw, outcome_headers(outcome))
 
 
 def route_of(tool: AnyTool) -> str:

@@ -36,6 +36,7 @@ from toolgate.transports.asgi import (
     cookies_of,
     error_headers,
     header,
+    outcome_headers,
     parse_json,
     principal_of,
     read_body,
@@ -200,7 +201,7 @@ class Routes:
             return await self._send_error(scope, to, NotFound(NOTHING_THERE))
         if outcome.attached is not None:
             return await send_attached(scope, to, outcome)
-        await send(to, outcome.status, outcome.raw, error_headers(outcome.error))
+        await send(to, outcome.status, outcome.raw, outcome_headers(outcome))
 
 
 def _dialect(path: str, routed: Sequence[RoutedTool]) -> Dialect:

@@ -6,6 +6,7 @@ from typing import Any, cast
 import orjson
 
 from toolgate.gate.attachments import Delivery
+from toolgate.gate.diffs import Diff, joined
 from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
 from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.gate.pipeline import Gate
@@ -16,6 +17,7 @@ from toolgate.transports.asgi import (
     Scope,
     Send,
     call_of,
+    diff_headers,
     error_headers,
     parse_json,
     read_body,
@@ -39,6 +41,8 @@ class Noted:
 
     refused: list[RateLimited | None] = field(default_factory=list["RateLimited | None"])
     """For each, how it was one too many, if so."""
+    diffs: list[Diff] = field(default_factory=list["Diff"])
+    """What dry runs would change."""
     attached: Attached | None = None
     """The attachment of a message that came alone."""
 
@@ -69,6 +73,8 @@ class Rpc:
         if noted.attached is not None:
             return await send_in_json(to, answers, noted.attached)
         status, headers = _status(noted.refused)
+        if noted.diffs:
+            headers = [*headers, *diff_headers(joined(noted.diffs))]
         if answers is None:
             return await send(to, status or 204, b"", headers)
         await send(to, status or 200, orjson.dumps(answers), headers)
@@ -108,6 +114,8 @@ class Rpc:
         call = call_of(scope, tool, arguments, transport=TRANSPORT, attachments=delivery)
         outcome = await self._gate.execute(call)
         noted.refused.append(outcome.error if isinstance(outcome.error, RateLimited) else None)
+        if outcome.diff is not None:
+            noted.diffs.append(outcome.diff)
         if "id" not in request:
             return None
         if outcome.attached is not None:

@@ -62,7 +62,7 @@ from toolgate.transports.mcp.headers import Routing, read_routing, unsupported_v
 from toolgate.transports.mcp.large_messages import refusal_of_large
 from toolgate.transports.mcp.listing import TRANSPORT, mirrors_headers
 from toolgate.transports.mcp.methods import uncounted_method
-from toolgate.transports.mcp.plain import MODERN, Plain, plain_request
+from toolgate.transports.mcp.plain import DRY_RUN, MODERN, Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
 from toolgate.transports.refusals import UNREADABLE, UNREADABLE_TOOL, count_list
 
@@ -219,7 +219,7 @@ class Front:
             principal=principal,
             request_id=request_id,
             transport=TRANSPORT,
-            dry_run=routing.dry_run,
+            dry_run=routing.dry_run or plain.meta.get(DRY_RUN, False) is not False,
             attachments=Delivery.LINK,
         )
         return self._call(plain, call)

@@ -12,6 +12,8 @@ from toolgate.gate.resources import Resource
 NAME = "toolgate"
 """How the server calls itself."""
 TRANSPORT = "mcp"
+MAX_DIFF_BYTES = 65536
+"""What is told of what a dry run would change; the rest is counted."""
 """How the audit names MCP over HTTP."""
 
 

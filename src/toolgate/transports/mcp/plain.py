@@ -18,6 +18,8 @@ META = "io.modelcontextprotocol/"
 PROTOCOL = f"{META}protocolVersion"
 CAPABILITIES = f"{META}clientCapabilities"
 CLIENT = f"{META}clientInfo"
+DRY_RUN = "toolgate/dryRun"
+"""Asks for a dry run, unless it is false; in a result, what it would change."""
 METHODS = ("tools/call", "tools/list")  # not a set: anything may stand there, also a list
 CALL_KEYS = frozenset({"name", "arguments", "_meta"})
 LIST_KEYS = frozenset({"_meta"})

@@ -10,8 +10,8 @@ from toolgate.gate.outcomes import Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import Principal
 from toolgate.transports.jsonrpc import INVALID_PARAMS, failure_line
-from toolgate.transports.mcp.listing import NAME, contents_of, listed_tool
-from toolgate.transports.mcp.plain import META, Plain
+from toolgate.transports.mcp.listing import MAX_DIFF_BYTES, NAME, contents_of, listed_tool
+from toolgate.transports.mcp.plain import DRY_RUN, META, Plain
 
 
 class Responses:
@@ -46,6 +46,9 @@ class Responses:
         if plain.modern:
             result["resultType"] = "complete"
             result["_meta"] = self._meta
+        if outcome.diff is not None:
+            told = orjson.Fragment(outcome.diff.json(MAX_DIFF_BYTES))
+            result["_meta"] = result.get("_meta", {}) | {DRY_RUN: told}
         return orjson.dumps({"jsonrpc": "2.0", "id": plain.id, "result": result})
 
     def to_list(self, plain: Plain, principal: Principal) -> bytes:

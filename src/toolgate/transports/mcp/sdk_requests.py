@@ -20,6 +20,7 @@ from toolgate.gate.policy import NO_RULE
 from toolgate.gate.principal import Principal
 from toolgate.transports.asgi import BECAME_CALL
 from toolgate.transports.mcp.methods import COUNTED
+from toolgate.transports.mcp.plain import DRY_RUN
 from toolgate.transports.refusals import count_list
 from toolgate.transports.stream_credentials import Good
 
@@ -77,7 +78,7 @@ class Requests:
             principal=caller.principal,
             request_id=caller.request_id,
             transport=self._transport,
-            dry_run=caller.dry_run,
+            dry_run=caller.dry_run or (raw.meta or {}).get(DRY_RUN, False) is not False,
             report=raw.session.report_progress,
             attachments=attachments,
         )

@@ -1,5 +1,6 @@
 """Tools, as the SDK's server asks for them."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,13 @@ from mcp.shared.exceptions import MCPError
 from toolgate.gate.attachments import Delivery
 from toolgate.gate.errors import UnknownTool
 from toolgate.gate.outcomes import Attached, Outcome
-from toolgate.transports.mcp.listing import contents_of, listed_tool, mirrors_headers
+from toolgate.transports.mcp.listing import (
+    MAX_DIFF_BYTES,
+    contents_of,
+    listed_tool,
+    mirrors_headers,
+)
+from toolgate.transports.mcp.plain import DRY_RUN
 from toolgate.transports.mcp.sdk_requests import Requests, SdkContext
 
 BEFORE_LINKS = ("2024-11-05", "2025-03-26")
@@ -51,7 +58,14 @@ class ToolHandlers:
             content=content,
             structured_content=_structured(outcome),
             is_error=outcome.error is not None,
+            _meta=_meta(outcome),
         )
+
+
+def _meta(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.diff is None:
+        return None
+    return {DRY_RUN: json.loads(outcome.diff.json(MAX_DIFF_BYTES))}
 
 
 def _contents(attached: Attached, version: str) -> Iterator[types.ContentBlock]:

@@ -31,7 +31,7 @@ from toolgate.transports.large_bodies import most_bytes, tool_called
 from toolgate.transports.mcp.client_pipes import claim_standard_streams
 from toolgate.transports.mcp.handover import Handover, correlation_id
 from toolgate.transports.mcp.lines import Line, LineTooLong
-from toolgate.transports.mcp.plain import Plain, plain_request
+from toolgate.transports.mcp.plain import DRY_RUN, Plain, plain_request
 from toolgate.transports.mcp.responses import Responses
 from toolgate.transports.mcp.stdio_credential import TRANSPORT, CredentialHolder, Identify
 from toolgate.transports.mcp.wire import Wire
@@ -173,6 +173,7 @@ class StdioClient:
                 principal=self._holder.principal,
                 request_id=request_id,
                 transport=TRANSPORT,
+                dry_run=plain.meta.get(DRY_RUN, False) is not False,
                 attachments=Delivery.LINK,
             )
             if plain.method == "tools/list":

@@ -1,0 +1,44 @@
+"""What a dry run would change, for a person."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from toolgate.cli.output import GAP, escaped_json, note, printable
+
+if TYPE_CHECKING:
+    from toolgate.gate.diffs import Diff
+
+MAX_BYTES = 65536
+
+
+def note_diff(diff: "Diff") -> None:
+    """Each record, and below it its fields: `-` as they are, `+` as they would be."""
+    told = json.loads(diff.json(MAX_BYTES))
+    for change in told["changes"]:
+        before, after = change["before"], change["after"]
+        verb = "create" if before is None else "delete" if after is None else "update"
+        note(f"{verb} {change['store']} {printable(change['path'])}")
+        for line in _lines(before, after):
+            note(GAP + line)
+    if told["omitted"]:
+        note(f"{told['omitted']} more changes are not shown")
+
+
+def _lines(before: Any, after: Any) -> list[str]:
+    if not isinstance(before or {}, dict) or not isinstance(after or {}, dict):
+        before, after = {"value": before}, {"value": after}
+    old, new = (_encoded(one or {}) for one in (before, after))
+    lines: list[str] = []
+    for name in dict.fromkeys([*old, *new]):
+        if old.get(name) != new.get(name):
+            lines += [f"- {name}: {old[name]}"] if name in old else []
+            lines += [f"+ {name}: {new[name]}"] if name in new else []
+    return lines
+
+
+def _encoded(fields: dict[str, Any]) -> dict[str, str]:
+    """Values as JSON: true is not 1 there."""
+    return {
+        printable(name): escaped_json(json.dumps(value, ensure_ascii=False))
+        for name, value in fields.items()
+    }
