@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from toolgate.db.postgres_look_ups import Line
-from toolgate.db.prepared import CompiledStatement
+from toolgate.db.prepared import CompiledStatement, PreparedWrite
 
 BESIDE_CALLS = "FROM switches"
 """Asked twice a second, whatever is called."""
@@ -16,14 +16,17 @@ BESIDE_CALLS = "FROM switches"
 
 @contextmanager
 def noted_statements() -> Generator[list[str]]:
-    """Every statement, whether SQLAlchemy runs it or, for a look-up, the driver itself."""
+    """Every statement, whether SQLAlchemy runs it or, for a look-up or a write, the driver itself.
+
+    But for the savepoints of grouped writes.
+    """
     statements: list[str] = []
 
     def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
         if BESIDE_CALLS not in statement:
             statements.append(statement)
 
-    looked_up, asked = CompiledStatement.first, Line.first
+    looked_up, asked, written = CompiledStatement.first, Line.first, PreparedWrite.run
 
     def first(self: CompiledStatement, *given: Any) -> Any:
         if BESIDE_CALLS not in self.text:
@@ -35,11 +38,17 @@ def noted_statements() -> Generator[list[str]]:
             statements.append(text)
         return await asked(self, text, values)
 
+    def run(self: PreparedWrite, connection: Any, rows: Any) -> int:
+        if connection.dialect.name == "sqlite":
+            statements.append(self._compile(connection.dialect)[0])
+        return written(self, connection, rows)
+
     event.listen(Engine, "before_cursor_execute", note)
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(CompiledStatement, "first", first)
             patch.setattr(Line, "first", first_of_line)
+            patch.setattr(PreparedWrite, "run", run)
             yield statements
     finally:
         event.remove(Engine, "before_cursor_execute", note)
