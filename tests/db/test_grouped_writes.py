@@ -192,12 +192,16 @@ async def test_work_that_runs_at_once_sees_what_was_deferred_before_it(database:
     assert await stored(database) == {"deferred", "later"}
 
 
-async def test_a_part_of_what_was_deferred_is_never_stored(database: Database) -> None:
-    async with database.transaction() as tx:
-        tx.defer(adding("a"))
-        tx.defer(refuse)
-        with suppress(Refused):
-            await tx.run(lambda _: None)
+async def test_a_part_of_what_was_deferred_is_never_stored_nor_passed_over(
+    database: Database,
+) -> None:
+    tx = database.transaction()
+    tx.defer(adding("a"))
+    tx.defer(refuse)
+    with suppress(Refused):
+        await tx.run(lambda _: None)
+    with pytest.raises(Refused):
+        await tx.__aexit__(None, None, None)
     assert not tx.committed
     assert await stored(database) == set()
 
