@@ -198,15 +198,18 @@ async def query_collection(ctx: Context[AppDataWorld], args: Query) -> QueryResu
         collection=args.collection,
         count=len(found),
         limit=limit,
-        data=[_document(one.id, one.fields) for one in _presented(found, filters)],
+        data=[_document(one.id, one.fields) for one in _presented(found, filters, limit)],
     )
 
 
 def _presented(
-    found: Sequence[StoredDocument], filters: Sequence[Filter]
+    found: Sequence[StoredDocument], filters: Sequence[Filter], limit: int
 ) -> Sequence[StoredDocument]:
-    """In the order of creation, where the store knows it and no filter asks for another order."""
-    if any(one.operator in RANGES for one in filters):
+    """In the order of creation, where these are all and no filter asks for another order.
+
+    Those that a limit has cut stay in the order in which it cut them.
+    """
+    if len(found) == limit or any(one.operator in RANGES for one in filters):
         return found
     numbered = [(one.number, one) for one in found if one.number is not None]
     return [one for _, one in sorted(numbered, key=itemgetter(0))] or found
