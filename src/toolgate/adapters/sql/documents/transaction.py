@@ -1,13 +1,15 @@
 """Work that reads documents, decides and writes, as one.
 
 What was read is locked, so it does not change. What was not there cannot be locked: where somebody
-makes such a document first, the work is begun anew.
+makes such a document first, the work is begun anew. Works that query one collection wait for each
+other, so none finds what another is about to make.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import blake2b
 from typing import TypeVar
 
-from sqlalchemy import Connection, NestedTransaction
+from sqlalchemy import Connection, NestedTransaction, text
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.adapters.sql.documents.reading import fields_of
@@ -27,6 +29,7 @@ from toolgate.ports.filters import matches
 
 T = TypeVar("T")
 ATTEMPTS = 10
+LOCK = text("SELECT pg_advisory_xact_lock(:number)")
 DEADLOCK = "40P01"
 CONTENDED = "Others keep changing the same documents. Try again later."
 
@@ -86,6 +89,7 @@ class SqlDocumentTransaction:
 
     def _query(self, connection: Connection, query: Query) -> list[StoredDocument]:
         index = self._index_of(query.collection)
+        self._wait_for_others(connection, query.collection)
         found = search(connection, self._namespace, query, index)
         locked = self._locked(connection, [(query.collection, one.id) for one in found])
         # What was changed between the two looks, and no longer passes, is left out.
@@ -100,6 +104,13 @@ class SqlDocumentTransaction:
         self, connection: Connection, references: Sequence[Reference]
     ) -> dict[Reference, Fields]:
         return fields_of(connection, self._namespace, references, for_update=True)
+
+    def _wait_for_others(self, connection: Connection, collection: str) -> None:
+        """SQLite has one writer at a time."""
+        if connection.dialect.name == "postgresql":
+            named = blake2b(f"{self._namespace}\0{collection}".encode(), digest_size=8)
+            number = int.from_bytes(named.digest(), signed=True)
+            connection.execute(LOCK, {"number": number})
 
     def _store(self, connection: Connection) -> None:
         writing = Writing(self._tx, connection, self._namespace, self._index_of)
