@@ -10,8 +10,11 @@ import pytest
 from tests.gate.tools import a_tool, is_stored, offer, storing
 from tests.servers import Server
 from tests.transports.conftest import opened_web
+from tests.transports.peers import call, piped
 
 from toolgate.gate.tool import Effect, Route
+from toolgate.testing import opened_kit
+from toolgate.transports.mcp import stdio
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 NEW = {"collection": "apps", "document_id": "never-stored", "data": {"name": "Never"}}
@@ -146,3 +149,23 @@ async def test_the_route_of_a_tool_has_it_too(tmp_path: Path, value: str, stored
             assert told.status_code == 200, told.text
             assert ("x-dry-run-changes" in told.headers) is not stored
         assert await is_stored(web.kit) is stored
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", [MODERN, LEGACY])
+async def test_on_stdio_a_message_asks_for_it_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str
+) -> None:
+    asked = call("create_document", NEW, era=era, meta={"toolgate/dryRun": True})
+    async with opened_kit(tmp_path, writes=True) as kit:
+        async with piped(kit.app.gate) as peer:
+            await peer.open(era)
+            short = await peer.ask(asked)
+        monkeypatch.setattr(stdio, "plain_request", lambda *_: None)
+        async with piped(kit.app.gate) as peer:
+            await peer.open(era)
+            long = await peer.ask(asked)
+        assert short["result"]["_meta"]["toolgate/dryRun"] == CHANGES
+        assert short == long
+        found = await kit.call("get_document", collection="apps", document_id="never-stored")
+    assert found.status == 404

@@ -1,7 +1,7 @@
 """What a dry run would change, for a person."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolgate.cli.output import GAP, escaped_json, note, printable
 
@@ -25,9 +25,7 @@ def note_diff(diff: "Diff") -> None:
 
 
 def _lines(before: Any, after: Any) -> list[str]:
-    if not isinstance(before or {}, dict) or not isinstance(after or {}, dict):
-        before, after = {"value": before}, {"value": after}
-    old, new = (_encoded(one or {}) for one in (before, after))
+    old, new = _encoded(before), _encoded(after)
     lines: list[str] = []
     for name in dict.fromkeys([*old, *new]):
         if old.get(name) != new.get(name):
@@ -36,8 +34,11 @@ def _lines(before: Any, after: Any) -> list[str]:
     return lines
 
 
-def _encoded(fields: dict[str, Any]) -> dict[str, str]:
-    """Values as JSON: true is not 1 there."""
+def _encoded(image: Any) -> dict[str, str]:
+    """The fields of a document, or the one value; as JSON, where true is not 1."""
+    if image is None:
+        return {}
+    fields = cast("dict[str, Any]", image) if isinstance(image, dict) else {"value": image}
     return {
         printable(name): escaped_json(json.dumps(value, ensure_ascii=False))
         for name, value in fields.items()
