@@ -194,6 +194,8 @@ class Kept:
 
     documents: set[str]
     rows: list[dict[str, Any]]
+    changed: list[str]
+    """The request that each change of an app was made by."""
 
     def requests(self, tool: str, status: str = "success") -> list[str]:
         return [
@@ -209,4 +211,9 @@ def kept_in(data: Path) -> Kept:
         ids = connection.execute("SELECT id FROM documents WHERE collection = 'apps'")
         documents = {row["id"] for row in ids}
         rows = [dict(row) for row in connection.execute("SELECT * FROM audit ORDER BY seq")]
-    return Kept(documents, rows)
+        changes = connection.execute(
+            "SELECT request_id FROM changes LEFT JOIN audit ON audit.id = changes.call "
+            "WHERE path LIKE 'apps/%'"
+        )
+        changed = [row["request_id"] for row in changes]
+    return Kept(documents, rows, changed)

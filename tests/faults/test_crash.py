@@ -37,7 +37,7 @@ async def verdict_on(url: str) -> Verdict:
         await database.close()
 
 
-async def test_after_a_kill_every_acknowledged_write_is_there_with_its_row(
+async def test_after_a_kill_every_acknowledged_write_is_there_with_its_row_and_change(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"
@@ -54,6 +54,7 @@ async def test_after_a_kill_every_acknowledged_write_is_there_with_its_row(
     assert set(crowd.acknowledged) <= kept.documents
     written = kept.requests("create_document")
     assert sorted(written) == sorted(kept.documents)  # no document without its row, nor a row more
+    assert sorted(kept.changed) == sorted(written)
     verdict = await verdict_on(f"sqlite:///{data / 'toolgate.db'}")
     assert (verdict.findings, verdict.unsealed) == ([], 0)
     assert verdict.rows == len(kept.rows)
@@ -123,6 +124,7 @@ async def test_a_full_disk_is_told_and_nothing_is_stored_by_halves(tmp_path: Pat
     assert {"before", "after"} <= kept.documents
     assert f"big-{number}" not in kept.documents
     assert sorted(kept.requests("create_document")) == sorted(kept.documents)
+    assert sorted(kept.changed) == sorted(kept.documents)
     verdict = await verdict_on(f"sqlite:///{data / 'toolgate.db'}")
     assert (verdict.findings, verdict.unsealed) == ([], 0)
 

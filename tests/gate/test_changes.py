@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.gate.tools import ADMIN, USER, a_tool, offer, says_nothing, storing
+from tests.patience import PATIENT
 from tests.statements import noted_statements
 
 from toolgate.db.changes import DOCUMENTS, Change, store_changes
@@ -152,7 +154,7 @@ async def test_a_document_is_stored_with_its_change_in_few_statements(kit: Kit) 
 
 # How long they are kept -----------------------------------------------------------------------
 
-NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
+NOON = datetime(2026, 3, 16, 12, tzinfo=UTC)
 
 
 async def store_at(kit: Kit, *times: datetime) -> None:
@@ -174,6 +176,26 @@ async def test_changes_are_deleted_once_they_are_older_than_the_setting_says(kit
     assert await retention.delete_old() == 1
     assert await logged(kit) == []
     assert await retention.delete_old() == 0
+
+
+async def test_a_gate_deletes_old_changes_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted = anyio.Event()
+    delete_old = Retention.delete_old
+
+    async def delete_and_tell(retention: Retention) -> int:
+        if count := await delete_old(retention):
+            deleted.set()
+        return count
+
+    monkeypatch.setattr(Retention, "delete_old", delete_and_tell)
+    monkeypatch.setattr("toolgate.gate.changes.CLEAN_SECONDS", 0.01)
+    async with opened_kit(tmp_path, writes=True, changes__days=0) as kit:
+        await store_at(kit, NOON - timedelta(days=1))
+        with anyio.fail_after(PATIENT):
+            await deleted.wait()
+        assert await logged(kit) == []
 
 
 async def test_many_are_deleted_a_few_at_a_time(kit: Kit) -> None:
