@@ -133,16 +133,15 @@ async def test_a_change_that_commits_late_with_a_smaller_number_is_not_missed(
         await put(postgres, first, "first")
         await put(postgres, second, "second")
         await commit(second)
-        assert await follower.new() == []
+        assert await follower.new() == ["items/second"]
         await commit(first)
-    assert await follower.new() == ["items/first", "items/second"]
+    assert await follower.new() == ["items/first"]
+    assert [row.seq for row in follower.seen] == [2, 1]
     assert await follower.new() == []
 
 
 @STARTS_A_SERVER
-async def test_a_long_transaction_holds_up_what_is_after_it_and_nothing_else(
-    postgres: Database,
-) -> None:
+async def test_a_long_transaction_holds_up_nobody_and_is_not_missed(postgres: Database) -> None:
     follower = Follower(postgres)
     async with transactions(postgres, 4) as (early, long, gone, late):
         await put(postgres, early, "early")
@@ -152,12 +151,29 @@ async def test_a_long_transaction_holds_up_what_is_after_it_and_nothing_else(
         await commit(late)
         await roll_back(gone)
         await commit(early)
-        assert await follower.new() == ["items/early"]
+        assert await follower.new() == ["items/early", "items/late"]
         await put(postgres, long, "late", 2)
+        assert await follower.new() == []
         await commit(long)
-    assert await follower.new() == ["items/long", "items/late", "items/late"]
+    assert await follower.new() == ["items/long", "items/late"]
     assert [row.after["value"] for row in follower.seen] == [0, 0, 0, 2]
     assert await follower.new() == []
+
+
+@STARTS_A_SERVER
+async def test_a_transaction_that_began_first_and_wrote_last_comes_last(postgres: Database) -> None:
+    follower = Follower(postgres)
+    async with transactions(postgres, 3) as (first, beside, second):
+        await put(postgres, first, "x")
+        await put(postgres, beside, "y")
+        await put(postgres, second, "a", 1)
+        await commit(second)
+        await put(postgres, first, "a", 2)
+        await commit(first)
+        assert await follower.new() == ["items/x", "items/a", "items/a"]
+        assert [row.after["value"] for row in follower.seen] == [0, 1, 2]
+        await commit(beside)
+    assert await follower.new() == ["items/y"]
 
 
 class Interleaving:

@@ -19,8 +19,15 @@ CLEAN_SECONDS = 60.0
 MAX_DELETED = 500
 """Rows in one transaction: other writes wait for it."""
 Clock = Callable[[], datetime]
-# All transactions before this one have ended: nothing that they wrote can still appear.
-FIRST_RUNNING = text("SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)")
+NOTHING_SEEN = "1:1:"
+"""PostgreSQL's words for a snapshot that sees no transaction."""
+SNAPSHOT = text("SELECT CAST(pg_current_snapshot() AS text)")
+BETWEEN = text(
+    "NOT pg_visible_in_snapshot(CAST(CAST(transaction_id AS text) AS xid8), "
+    "CAST(:since AS pg_snapshot)) "
+    "AND pg_visible_in_snapshot(CAST(CAST(transaction_id AS text) AS xid8), "
+    "CAST(:until AS pg_snapshot))"
+)
 
 
 class Position(NamedTuple):
@@ -28,10 +35,10 @@ class Position(NamedTuple):
 
     seq: int = 0
     """The last change that it was given."""
-    since: int = 0
-    """On PostgreSQL: it was given all of earlier transactions,"""
-    until: int = 0
-    """and up to `seq`, those of transactions from `since` until before this one."""
+    since: str = NOTHING_SEEN
+    """On PostgreSQL: it was given all that this snapshot sees,"""
+    until: str = NOTHING_SEEN
+    """and up to `seq`, what this one sees beside it."""
 
 
 async def changes_after(
@@ -41,9 +48,9 @@ async def changes_after(
 
     Each change that commits comes once, those of a record in the order of their commits; of what
     is rolled back, nothing. SQLite commits rows in the order of their numbers. PostgreSQL does not,
-    and of two transactions the one that began first may write last. So those that have ended, with
-    none before them still running, are taken together, and their rows by number: a row gets it
-    while its record is locked. A transaction that runs for long holds up what comes after it.
+    and of two transactions the one that began first may write last. So a follower goes from one
+    snapshot to the next, and is given what only the second one sees, by number: a row gets its
+    number while its record is locked, and who sees a transaction sees those that it waited for.
 
     Numbers of transactions are those of one server: after a restore to another one, the log has to
     begin anew (`DELETE FROM changes`).
@@ -58,9 +65,8 @@ def _next(
     connection: Connection, position: Position, limit: int
 ) -> tuple[Sequence[Row[*tuple[object, ...]]], Position]:
     rows = _rows(connection, position, limit)
-    if not rows:  # nor can there be any more of these transactions
-        ended = connection.scalar(FIRST_RUNNING)
-        position = Position(since=position.until, until=max(position.until, ended))
+    if not rows:  # nor can there be any more between these two
+        position = Position(since=position.until, until=str(connection.scalar(SNAPSHOT)))
         rows = _rows(connection, position, limit)
     return rows, position._replace(seq=rows[-1].seq) if rows else position
 
@@ -72,8 +78,12 @@ def _rows(
     if connection.dialect.name == "postgresql":
         if position.since == position.until:
             return []
+        # What the index has to be asked for: a snapshot begins with the first transaction that was
+        # running, and the first that had not begun.
+        first, after = position.since.split(":")[0], position.until.split(":")[1]
         number = changes.c.transaction_id
-        found = found.where(number >= position.since, number < position.until)
+        between = BETWEEN.bindparams(since=position.since, until=position.until)
+        found = found.where(number >= int(first), number < int(after), between)
     return connection.execute(found.order_by(changes.c.seq).limit(limit)).all()
 
 
