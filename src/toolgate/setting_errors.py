@@ -22,6 +22,7 @@ STEPS = {
     "admin_key": " `openssl rand -hex 32` makes one.",
     "blobs.url": " BUCKET has 3 to 63 characters of a-z, 0-9, dots and -; a file's path begins "
     "with /.",
+    "database.unindexed": " Each is COLLECTION.FIELD or *.FIELD, as in events.payload.",
     "outbound.allow": " Each is HOST:PORT, as in intranet.example:8443.",
 }
 

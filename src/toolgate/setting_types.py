@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 _HOST_PORT = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}", re.ASCII)
 
+_DOCUMENT_FIELD = re.compile(r"[^./]+(\.[^.]+)+")
+
 
 def _split(value: object) -> object:
     """A list from the environment is one text with commas, or a list in JSON."""
@@ -39,8 +41,15 @@ def _host_ports(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+def _document_fields(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(_DOCUMENT_FIELD.fullmatch(one) for one in values):
+        raise ValueError("not COLLECTION.FIELD")
+    return values
+
+
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(split_paths)]
+DocumentFields = Annotated[Words, AfterValidator(_document_fields)]
 HostPorts = Annotated[Words, AfterValidator(_host_ports)]
 Numbers = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_read_json)]
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from toolgate.setting_types import Section
-
-UnindexedField = Annotated[str, StringConstraints(pattern=r"^[^./]+(\.[^.]+)+$")]
+from toolgate.setting_types import DocumentFields, Section
 
 
 class DatabaseSettings(Section):
@@ -25,10 +23,8 @@ class DatabaseSettings(Section):
         description="With PostgreSQL: false behind a pooler in transaction mode that does not keep "
         "prepared statements apart, such as PgBouncer before 1.21.",
     )
-    unindexed: list[UnindexedField] = Field(
-        default=[],
-        max_length=100,
-        examples=[["events.payload", "*.body"]],
+    unindexed: DocumentFields = Field(
+        default=(),
         description="Fields of documents that no query uses, as `COLLECTION.FIELD` or `*.FIELD`: "
         "they take no room in the index. Queries that use one read the whole collection.",
     )

@@ -239,7 +239,11 @@ async def test_sqlite_takes_as_many_steps_as_with_few_records(
 async def test_postgresql_goes_through_a_bounded_number_of_rows(
     tmp_path: Path, database_url: str
 ) -> None:
-    settings: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["orchestrator"]}
+    settings: dict[str, Any] = {
+        "database__url": database_url,
+        "packs__enabled": ["orchestrator"],
+        "database__prepared_statements": False,  # so that all statements are of one driver
+    }
     async with opened_kit(tmp_path, demo_data=True, **settings) as kit:
         database = kit.app.gate.database
         await database.write(fill)
