@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from asyncpg import connect_utils  # pyright: ignore[reportMissingTypeStubs]
 from sqlalchemy import Connection, bindparam, insert, make_url, select, text
 from tests.databases import STARTS_A_SERVER
 from tests.statements import noted_statements
@@ -93,6 +94,10 @@ async def test_who_is_cancelled_leaves_nobody_its_answer(
             return await self.connection.fetchrow("SELECT pg_sleep(600)")
         return await first(self, statement, values)
 
+    async def another(*_: Any) -> None:
+        pytest.fail("a connection is opened only to cancel")
+
+    monkeypatch.setattr(connect_utils, "_cancel", another)
     monkeypatch.setattr(Line, "first", noted)
     slow = asyncio.create_task(database.look_up(ONE, {"id": "slow"}))
     await began.wait()

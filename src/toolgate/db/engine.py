@@ -67,7 +67,7 @@ class Database:
         )
         self._glances = ShortReads(self._reader) if self.dialect == "sqlite" else None
         short = prepared and self.dialect == "postgresql"
-        self.look_ups = _look_ups(self.url, seconds) if short else None
+        self.look_ups = _look_ups(self.url, self.patience, seconds) if short else None
         self._threads = Threads(4 * POOL)
         self._reading = Outage(logger, "Reading the database")
         self._writing = Outage(logger, "Writing to the database")
@@ -163,7 +163,7 @@ class Database:
         if self._glances:
             self._glances.close()
         if self.look_ups:
-            self.look_ups.close()
+            await self.look_ups.close()
         if self._grouped:
             self._grouped.close()
         await self._threads.close()
@@ -171,13 +171,15 @@ class Database:
         self._writer.dispose()
 
 
-def _look_ups(url: URL, seconds: float) -> "PostgresLookUps | None":
+def _look_ups(url: URL, patience: float, seconds: float) -> "PostgresLookUps | None":
     """The short way for look-ups, where its driver is installed and understands the address."""
     try:
         from toolgate.db.postgres_look_ups import PostgresLookUps, can_look_up  # noqa: PLC0415
     except ImportError:
         return None
-    return PostgresLookUps(url, seconds) if can_look_up(url) else None
+    if not can_look_up(url):
+        return None
+    return PostgresLookUps(url, patience=patience, seconds=seconds)
 
 
 def _url(url: str) -> URL:

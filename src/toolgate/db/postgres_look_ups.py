@@ -23,8 +23,27 @@ LINES = 4
 UNDERSTOOD = {"host", "port", "sslmode", "sslcert", "sslkey", "sslrootcert", "application_name"}
 """Parameters of an address that mean the same here; with others look-ups go the usual way."""
 driver: Any = asyncpg
-FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
 DIALECT = PGDialect_asyncpg()
+
+
+class Session(driver.Connection):
+    """A session that is over when somebody is cancelled who waits for it.
+
+    `asyncpg` would open another connection then to have the server stop, which a server that has
+    gone silent does not answer either. The server notices that the client has left.
+    """
+
+    def _cancel_current_command(self, *waiters: "asyncio.Future[None] | None") -> None:
+        self.terminate()
+        for one in waiters:
+            if one is not None and not one.done():
+                one.set_result(None)
 
 
 class Line:
@@ -45,13 +64,15 @@ class Line:
 class PostgresLookUps:
     """Look-ups, each over a line that is free, in the order in which they come."""
 
-    def __init__(self, url: URL, seconds: float) -> None:
+    def __init__(self, url: URL, *, patience: float, seconds: float) -> None:
         self._address = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._session = f"{session_settings(seconds)}; {READ_ONLY}"
         self.free_lines: list[Line] = []
         self.open_lines = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._texts: dict[PreparedStatement, tuple[str, list[tuple[str, Any]], Any]] = {}
+        self._patience = patience
+        self._opening: set[asyncio.Task[Line]] = set()
         self._closed = False
 
     async def first(self, statement: PreparedStatement, values: Mapping[str, Any]) -> Any:
@@ -79,8 +100,7 @@ class PostgresLookUps:
         except BaseException:
             # Also when cancelled: what it still waits for would be the next one's answer.
             line.connection.terminate()
-            self.open_lines -= 1
-            self._wake()
+            self._lose_line()
             raise
         if self._closed:
             line.connection.terminate()
@@ -108,26 +128,57 @@ class PostgresLookUps:
                 return
 
     async def _open(self) -> Line:
+        """A new line; who is cancelled leaves it to the next."""
         if self._closed:
             raise OSError("the database is closed")
         self.open_lines += 1
+        # In a task of its own: `asyncpg` leaves errors behind where it is cancelled as it connects.
+        opening = asyncio.create_task(self._connect())
+        self._opening.add(opening)
         try:
-            connection: Any = await driver.connect(self._address, statement_cache_size=0)
-        except BaseException:
-            self.open_lines -= 1
-            self._wake()
+            line = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._keep)
             raise
+        except BaseException:
+            self._opening.discard(opening)
+            self._lose_line()
+            raise
+        self._opening.discard(opening)
+        return line
+
+    async def _connect(self) -> Line:
+        connection: Any = await driver.connect(
+            self._address,
+            timeout=self._patience,
+            statement_cache_size=0,
+            connection_class=Session,
+        )
         try:
-            await connection.execute(self._session)
-            await connection.set_type_codec(
-                "json", schema="pg_catalog", encoder=str, decoder=orjson.loads
-            )
+            async with asyncio.timeout(self._patience):
+                await connection.execute(self._session)
+                await connection.set_type_codec(
+                    "json", schema="pg_catalog", encoder=str, decoder=orjson.loads
+                )
         except BaseException:
             connection.terminate()
-            self.open_lines -= 1
-            self._wake()
             raise
         return Line(connection)
+
+    def _keep(self, opening: "asyncio.Task[Line]") -> None:
+        """Take over a line that nobody waits for any more."""
+        self._opening.discard(opening)
+        if opening.cancelled() or opening.exception() is not None:
+            self._lose_line()
+        elif self._closed:
+            opening.result().connection.terminate()
+        else:
+            self.free_lines.append(opening.result())
+            self._wake()
+
+    def _lose_line(self) -> None:
+        self.open_lines -= 1
+        self._wake()
 
     def _compile(self, statement: PreparedStatement) -> tuple[str, list[tuple[str, Any]], Any]:
         compiled = statement.statement.compile(dialect=DIALECT)
@@ -143,10 +194,13 @@ class PostgresLookUps:
         self.open_lines -= len(self.free_lines)
         self.free_lines.clear()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End every connection."""
         self._closed = True
         self._drop_free()
+        for one in self._opening:
+            one.cancel()
+        await asyncio.gather(*self._opening, return_exceptions=True)
 
 
 def can_look_up(url: URL) -> bool:
