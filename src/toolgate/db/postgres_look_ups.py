@@ -69,7 +69,7 @@ class PostgresLookUps:
         self._session = f"{session_settings(seconds)}; {READ_ONLY}"
         self.free_lines: list[Line] = []
         self.open_lines = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[asyncio.Future[Line | None]] = deque()
         self._texts: dict[PreparedStatement, tuple[str, list[tuple[str, Any]], Any]] = {}
         self._patience = patience
         self._opening: set[asyncio.Task[Line]] = set()
@@ -102,30 +102,37 @@ class PostgresLookUps:
             line.connection.terminate()
             self._lose_line()
             raise
-        if self._closed:
-            line.connection.terminate()
-        else:
-            self.free_lines.append(line)
-            self._wake()
+        self._give_back(line)
         return row
 
     async def _take(self) -> Line:
-        while not self.free_lines and self.open_lines >= LINES:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                self._wake()
-                raise
-        return self.free_lines.pop() if self.free_lines else await self._open()
+        if self.open_lines < LINES:
+            return await self._open()
+        turn: asyncio.Future[Line | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            line = await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._pass_on(turn.result())
+            raise
+        return line or await self._open()
 
-    def _wake(self) -> None:
+    def _give_back(self, line: Line) -> None:
+        if self._closed:
+            line.connection.terminate()
+        else:
+            self._pass_on(line)
+
+    def _pass_on(self, line: Line | None) -> None:
+        """Give a line to who waits longest, or nothing: then that one may open another."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_result(None)
+                turn.set_result(line)
                 return
+        if line is not None:
+            self.free_lines.append(line)
 
     async def _open(self) -> Line:
         """A new line; who is cancelled leaves it to the next."""
@@ -170,15 +177,12 @@ class PostgresLookUps:
         self._opening.discard(opening)
         if opening.cancelled() or opening.exception() is not None:
             self._lose_line()
-        elif self._closed:
-            opening.result().connection.terminate()
         else:
-            self.free_lines.append(opening.result())
-            self._wake()
+            self._give_back(opening.result())
 
     def _lose_line(self) -> None:
         self.open_lines -= 1
-        self._wake()
+        self._pass_on(None)
 
     def _compile(self, statement: PreparedStatement) -> tuple[str, list[tuple[str, Any]], Any]:
         compiled = statement.statement.compile(dialect=DIALECT)
