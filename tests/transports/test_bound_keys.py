@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 from tests.gate.tools import Said, a_tool, offer
+from tests.needed_packs import needs_pack
 from tests.transports.conftest import opened_web
 from tests.transports.lines import Line, known, written
 from tests.transports.mcp_requests import LEGACY, MODERN, tool_call
@@ -24,6 +25,7 @@ async def finds(ctx: Any, args: OfTask) -> Said:
     return Said.model_validate({"found": args.task_id})
 
 
+@needs_pack("orchestrator")  # whose rules let agents call a tool of this name
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
 async def test_a_known_head_is_bound_like_one_that_is_new(tmp_path: Path, era: str) -> None:
     tool = a_tool("artifact.list", finds, takes=OfTask, not_found="Task not found")
