@@ -1,17 +1,13 @@
 """A backend for route tools: a real HTTP server that says what it was asked."""
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-import uvicorn
-from tests.patience import PATIENT
-from tests.servers import pause
+from tests.asgi_server import served_in_thread
 
 
 @dataclass
@@ -83,19 +79,6 @@ class Upstream:
 def running_upstream() -> Iterator[Upstream]:
     """The backend on a free port of loopback."""
     app = Upstream()
-    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = time.monotonic() + PATIENT
-    while not server.started:
-        assert time.monotonic() < deadline, "the backend did not start"
-        assert thread.is_alive()
-        pause()
-    port = server.servers[0].sockets[0].getsockname()[1]
-    app.url = f"http://127.0.0.1:{port}/api"
-    try:
+    with served_in_thread(app) as url:
+        app.url = f"{url}/api"
         yield app
-    finally:
-        server.should_exit = True
-        thread.join(PATIENT)

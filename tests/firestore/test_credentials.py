@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.firestore.wire_server import WireServer
+from tests.private_keys import new_rsa_key
 
 from toolgate.adapters.firestore import FirestoreDocuments
 from toolgate.db.transactions import Transaction
@@ -30,17 +29,11 @@ NO_CREDENTIALS = (
 
 @pytest.fixture(scope="module")
 def service_account() -> dict[str, str]:
-    private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
     return {
         "type": "service_account",
         "project_id": "from-the-account",
         "private_key_id": "1",
-        "private_key": pem.decode(),
+        "private_key": new_rsa_key(),
         "client_email": "gate@from-the-account.example",
         "token_uri": "https://127.0.0.1:1/token",
     }

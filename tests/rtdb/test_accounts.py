@@ -6,9 +6,8 @@ from typing import Any
 
 import anyio
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.identity.publisher import Answer, publishing
+from tests.private_keys import new_rsa_key
 
 from toolgate.adapters.rtdb.accounts import SCOPES, ServiceAccount
 from toolgate.outbound.client import Outbound
@@ -19,16 +18,10 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(scope="module")
 def info() -> dict[str, Any]:
-    private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
     return {
         "type": "service_account",
         "client_email": "toolgate@example.iam.gserviceaccount.com",
-        "private_key": pem.decode(),
+        "private_key": new_rsa_key(),
     }
 
 

@@ -7,19 +7,15 @@ import asyncio
 import hashlib
 import json
 import secrets
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-import uvicorn
-from tests.patience import PATIENT
+from tests.asgi_server import served_in_thread
 from tests.rtdb import naive_tree
 from tests.rtdb.naive_tree import Invalid, Keys, Value
-from tests.servers import pause
 
 QUERYING = {"startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast"}
 
@@ -272,19 +268,6 @@ async def _respond(send: Any, status: int, body: bytes, headers: dict[str, str])
 def running_rtdb() -> Iterator[WireServer]:
     """The database on a free port of loopback."""
     app = WireServer()
-    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = time.monotonic() + PATIENT
-    while not server.started:
-        assert time.monotonic() < deadline, "the database did not start"
-        assert thread.is_alive()
-        pause()
-    port = server.servers[0].sockets[0].getsockname()[1]
-    app.url = f"http://127.0.0.1:{port}"
-    try:
+    with served_in_thread(app, cut=True) as url:
+        app.url = url
         yield app
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join(PATIENT)
