@@ -1,13 +1,13 @@
 """Which statements a database is given."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
 
-from toolgate.db.postgres_look_ups import Line
+from toolgate.db.postgres_lines import Line
 from toolgate.db.prepared import CompiledStatement, PreparedWrite
 
 BESIDE_CALLS = "FROM switches"
@@ -33,7 +33,7 @@ def noted_statements() -> Generator[list[str]]:
             statements.append(self.text)
         return looked_up(self, *given)
 
-    async def first_of_line(self: Line, text: str, values: list[Any]) -> Any:
+    async def first_of_line(self: Line, text: str, values: Sequence[Any]) -> Any:
         if BESIDE_CALLS not in text:
             statements.append(text)
         return await asked(self, text, values)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,9 +11,10 @@ from sqlalchemy import Connection, bindparam, insert, make_url, select, text
 from tests.databases import STARTS_A_SERVER
 from tests.statements import noted_statements
 
+from toolgate.db import postgres_lines
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
-from toolgate.db.postgres_look_ups import LINES, Line, PostgresLookUps, can_look_up
+from toolgate.db.postgres_lines import LINES, Line, Lines, is_understood
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.tables import documents, metadata
 
@@ -38,10 +39,10 @@ async def database(postgres_database: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
-def look_ups(database: Database) -> PostgresLookUps:
+def lines(database: Database) -> Lines:
     short = database.look_ups
     assert short is not None
-    return short
+    return short.lines
 
 
 async def fields(database: Database, number: int) -> Any:
@@ -55,13 +56,30 @@ async def test_a_look_up_is_one_statement_and_one_row(database: Database) -> Non
         assert await fields(database, 3) == {"is": [3]}
     assert len(statements) == 1
     assert await database.look_up(ONE, {"id": "none"}) is None
-    assert look_ups(database).open_lines == 1
+    assert lines(database).open == 1
 
 
 async def test_many_at_once_share_a_few_connections(database: Database) -> None:
     found = await asyncio.gather(*(fields(database, number % 20) for number in range(200)))
     assert found == [{"is": [number % 20]} for number in range(200)]
-    assert look_ups(database).open_lines == LINES
+    assert lines(database).open == LINES
+
+
+async def test_the_server_prepares_a_statement_once_and_keeps_few(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_lines, "MAX_PREPARED", 2)
+    for number in range(10):
+        await fields(database, number)
+    line = lines(database).free[0]
+    every = "SELECT statement FROM pg_prepared_statements ORDER BY prepare_time"
+    [kept] = await line.connection.fetch(every)
+    assert "FROM documents" in kept[0]
+    for number in range(4):
+        assert await line.rows(f"SELECT {number} AS number", []) == [(number,)]
+    kept = [row[0] for row in await line.connection.fetch(every)]
+    assert kept[-1] == "SELECT 3 AS number"
+    assert len(kept) <= 3  # one that is forgotten is closed when the next is prepared
 
 
 async def test_connections_that_the_server_ended_are_replaced(database: Database) -> None:
@@ -88,8 +106,8 @@ async def test_who_is_cancelled_leaves_nobody_its_answer(
     began = asyncio.Event()
     first = Line.first
 
-    async def noted(self: Line, statement: str, values: list[Any]) -> Any:
-        if values == ["slow"]:
+    async def noted(self: Line, statement: str, values: Sequence[Any]) -> Any:
+        if values == ("slow",):
             began.set()
             return await self.connection.fetchrow("SELECT pg_sleep(600)")
         return await first(self, statement, values)
@@ -104,7 +122,7 @@ async def test_who_is_cancelled_leaves_nobody_its_answer(
     slow.cancel()
     with pytest.raises(asyncio.CancelledError):
         await slow
-    assert look_ups(database).open_lines == 0
+    assert lines(database).open == 0
     found = await asyncio.gather(*(fields(database, number) for number in range(20)))
     assert found == [{"is": [number]} for number in range(20)]
 
@@ -115,7 +133,7 @@ async def test_who_waits_for_a_connection_and_gives_up_does_not_hold_up_others(
     held, go_on, first = asyncio.Event(), asyncio.Event(), Line.first
     begun: list[str] = []
 
-    async def waiting(self: Line, statement: str, values: list[Any]) -> Any:
+    async def waiting(self: Line, statement: str, values: Sequence[Any]) -> Any:
         begun.append(values[0])
         if len(begun) == LINES:
             held.set()
@@ -139,7 +157,7 @@ async def test_what_it_cannot_do_goes_the_usual_way(
     async def refused(*_: Any) -> Any:
         raise OSError("no more connections")
 
-    monkeypatch.setattr(PostgresLookUps, "_open", refused)
+    monkeypatch.setattr(Lines, "_open", refused)
     assert await fields(database, 7) == {"is": [7]}
 
 
@@ -152,7 +170,7 @@ async def test_an_error_is_told_as_the_usual_way_tells_it(database: Database) ->
 
 async def test_it_writes_nothing(database: Database) -> None:
     await fields(database, 1)
-    line = look_ups(database).free_lines[0]
+    line = lines(database).free[0]
     with pytest.raises(Exception, match="read-only transaction"):
         await line.connection.execute("DELETE FROM documents")
 
@@ -160,7 +178,8 @@ async def test_it_writes_nothing(database: Database) -> None:
 async def test_without_its_driver_look_ups_go_the_usual_way(
     postgres_database: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "toolgate.db.postgres_look_ups")
+    for module in ("postgres_lines", "postgres_look_ups"):
+        monkeypatch.delitem(sys.modules, f"toolgate.db.{module}")
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     other = Database(postgres_database)
     assert other.look_ups is None
@@ -198,4 +217,4 @@ async def test_statements_are_prepared_unless_a_setting_says_not(
 async def test_an_address_that_only_the_usual_driver_understands(
     parameters: str, understood: bool
 ) -> None:
-    assert can_look_up(make_url(f"postgresql+psycopg://u:p@h/d{parameters}")) is understood
+    assert is_understood(make_url(f"postgresql+psycopg://u:p@h/d{parameters}")) is understood

@@ -174,10 +174,11 @@ class Database:
 def _look_ups(url: URL, patience: float, seconds: float) -> "PostgresLookUps | None":
     """The short way for look-ups, where its driver is installed and understands the address."""
     try:
-        from toolgate.db.postgres_look_ups import PostgresLookUps, can_look_up  # noqa: PLC0415
+        from toolgate.db.postgres_lines import is_understood  # noqa: PLC0415
+        from toolgate.db.postgres_look_ups import PostgresLookUps  # noqa: PLC0415
     except ImportError:
         return None
-    if not can_look_up(url):
+    if not is_understood(url):
         return None
     return PostgresLookUps(url, patience=patience, seconds=seconds)
 

@@ -1,8 +1,8 @@
-"""Statements that are compiled once, for the embedded database.
+"""Statements that are compiled once.
 
 SQLAlchemy looks at the whole of a statement each time it runs it. For a look-up by key that takes
-six times as long as the look itself, for a page of a list as long as reading the page. PostgreSQL
-runs them as SQLAlchemy does: there the way to the server counts.
+six times as long as the look itself, for a page of a list as long as reading the page. In a thread,
+PostgreSQL is asked as SQLAlchemy does it: there the way to the server counts.
 """
 
 from collections import namedtuple
@@ -30,9 +30,9 @@ class PreparedStatement:
 
     def compile(self, dialect: Dialect) -> "CompiledStatement":
         """The statement in the words of a driver."""
-        compiled = self._compiled.get(dialect.name)
+        compiled = self._compiled.get(dialect.driver)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = CompiledStatement(self.statement, dialect)
+            compiled = self._compiled[dialect.driver] = CompiledStatement(self.statement, dialect)
         return compiled
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
@@ -62,18 +62,23 @@ class CompiledStatement:
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
         """Every row."""
-        rows = connection.exec_driver_sql(self.text, self._bind(values)).all()
+        rows = connection.exec_driver_sql(self.text, self.bind(values)).all()
         return [self._process(row) for row in rows] if self._processors else rows
 
     def first(self, driver: Any, values: Mapping[str, Any]) -> Any:
         """The one row by the names of its columns, or None; asked of the driver itself."""
         try:
-            rows = driver.execute(self.text, self._bind(values)).fetchall()
+            rows = driver.execute(self.text, self.bind(values)).fetchall()
         except self._dialect.loaded_dbapi.Error as problem:
             raise translated(problem, self.text, self._dialect) from problem
-        return self._make_row(self._process(rows[0])) if rows else None
+        return self.named(rows[0]) if rows else None
 
-    def _bind(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def named(self, row: Row) -> Any:
+        """A row of the driver by the names of its columns."""
+        return self._make_row(self._process(row))
+
+    def bind(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Values in the order in which the driver wants them."""
         return tuple([values.get(name, written) for name, written in self._order])
 
     def _process(self, row: Row) -> Row:
