@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 from sqlalchemy import Connection, event, inspect, make_url
 from tests.prepared_tables import PreparedTables, Room
 
@@ -53,6 +54,14 @@ def postgres_server() -> Iterator[str]:
     """The address of a PostgreSQL server that lives as long as the tests."""
     with running_postgres() as server:
         yield server.get_uri()
+
+
+def new_database(server: str, name: str) -> str:
+    """The address of an empty database on a PostgreSQL server, in the place of one of that name."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(SQL("DROP DATABASE IF EXISTS {}").format(Identifier(name)))
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+    return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
 @pytest.fixture(scope="session")

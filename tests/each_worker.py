@@ -42,9 +42,9 @@ def until_each(clients: list[httpx2.Client], holds: Callable[[httpx2.Client], bo
             pause()
 
 
-def worker_pids(server: Server) -> set[int]:
-    """The processes that answer; beside them Python keeps one that cleans up."""
-    children = psutil.Process(server.pid).children()
+def worker_pids(main: int) -> set[int]:
+    """A main process's children that answer; beside them Python keeps one that cleans up."""
+    children = psutil.Process(main).children()
     return {one.pid for one in children if "--multiprocessing-fork" in _command(one)}
 
 
@@ -52,7 +52,7 @@ def _by_worker(server: Server, clients: list[httpx2.Client]) -> dict[int, httpx2
     by_port = {_port(client): client for client in clients}
     return {
         pid: by_port[connection.raddr.port]
-        for pid in worker_pids(server)
+        for pid in worker_pids(server.pid)
         for connection in psutil.Process(pid).net_connections("tcp")
         if connection.raddr and connection.raddr.port in by_port
     }

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 from tests.databases import running_postgres
+from tests.faults.kills.stored import verdict_on
 from tests.faults.server import Crowd, Running, kept_in, served, until
-
-from toolgate.db.engine import Database
-from toolgate.gate.verification import Verdict, verify
 
 pytestmark = pytest.mark.anyio
 
@@ -27,14 +25,6 @@ def creation(request_id: str, _: int) -> tuple[str, dict[str, Any]]:
 
 def reading_or_creation(request_id: str, number: int) -> tuple[str, dict[str, Any]]:
     return creation(request_id, number) if number % 3 == 0 else ("list_collections", {})
-
-
-async def verdict_on(url: str) -> Verdict:
-    database = Database(url)
-    try:
-        return await verify(database)
-    finally:
-        await database.close()
 
 
 async def test_after_a_kill_every_acknowledged_write_is_there_with_its_row_and_change(

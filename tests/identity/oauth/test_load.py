@@ -111,7 +111,7 @@ async def test_everybody_signs_in_and_calls_at_once(running: Running, kind: str)
 
 async def test_a_worker_is_killed_meanwhile(running: Running) -> None:
     """The killed one's answers are lost; who has tokens does not notice."""
-    before = worker_pids(running.server)
+    before = worker_pids(running.server.pid)
     assert len(before) == WORKERS
     victim, survivor = sorted(before)
     people: list[Person] = []
@@ -137,7 +137,7 @@ async def test_a_worker_is_killed_meanwhile(running: Running) -> None:
         newcomer = replaced(running, before)
         psutil.Process(survivor).kill()
         await all_are_known(people, crowd)
-        assert newcomer in worker_pids(running.server)
+        assert newcomer in worker_pids(running.server.pid)
 
 
 async def all_are_known(people: list[Person], crowd: Crowd) -> None:
@@ -159,7 +159,7 @@ def replaced(running: Running, before: set[int]) -> int:
     """The worker that takes the killed one's place."""
     deadline = time.monotonic() + PATIENT
     while time.monotonic() < deadline:
-        now = worker_pids(running.server)
+        now = worker_pids(running.server.pid)
         if len(now) == WORKERS and now != before:
             [newcomer] = now - before
             return newcomer

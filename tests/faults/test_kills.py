@@ -1,0 +1,46 @@
+"""A few kills under sixteen writers, where `make drill` does hundreds; and PostgreSQL ends the
+connections of a server that is writing."""
+
+from itertools import cycle
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.databases import KINDS, STARTS_A_SERVER
+from tests.faults.kills.cycles import Cycles, seed, url_of
+
+KILLS = 3
+"""With two workers, one of each kind."""
+ENDED = 8
+END = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid() "
+    "ORDER BY state = 'idle', random() LIMIT %s"
+)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("database", KINDS)
+def test_after_a_kill_what_was_acknowledged_is_there_once_and_whole(
+    database: str, workers: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    data = tmp_path / "data"
+    cycles = Cycles(data, url_of(database, data, request), workers, seed())
+    cycles.run(KILLS, check_every=1)
+
+
+@STARTS_A_SERVER
+def test_when_postgresql_ends_connections_every_call_is_answered_and_nothing_is_doubled(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    data = tmp_path / "data"
+    cycles = Cycles(data, url_of("postgresql", data, request), 1, seed())
+    at_once = cycle([1, 1, 100])
+
+    def end_connections() -> None:
+        with psycopg.connect(cycles.url, autocommit=True) as connection:
+            connection.execute(END, [next(at_once)])
+
+    cycles.disturb(end_connections, ENDED)
+    assert cycles.writers.cut == 0
+    assert {one.status for one in cycles.writers.answers} <= {503, 504}
