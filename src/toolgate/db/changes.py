@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import JSON, Connection, bindparam, text
 
 from toolgate.db.prepared import PreparedWrite
+from toolgate.db.row_writes import RowWrite, insertion
+from toolgate.db.tables import changes as table
 
 DOCUMENTS = "documents"
 
@@ -40,6 +42,12 @@ INSERT = {
         text(WORDS.format(", transaction_id", f", {TRANSACTION_ID}")).bindparams(*IMAGES)
     ),
 }
+PART = insertion(table, ("call", *Change._fields), computed=f"transaction_id {TRANSACTION_ID}")
+
+
+def rows_of_changes(call: str | None, changes: Sequence[Change]) -> RowWrite:
+    """The same rows as `store_changes` stores."""
+    return RowWrite(PART, [(call, *one) for one in changes])
 
 
 def store_changes(connection: Connection, call: str | None, changes: Sequence[Change]) -> None:

@@ -60,7 +60,7 @@ def engine_for(
     whether a server may be asked to prepare statements.
     """
     options: dict[str, Any] = {
-        "json_serializer": _to_json,
+        "json_serializer": to_json,
         "json_deserializer": _from_json,
         "hide_parameters": True,
     }
@@ -122,7 +122,8 @@ def _from_json(value: Any) -> Any:
     return value if isinstance(value, int | float) else orjson.loads(value)
 
 
-def _to_json(value: Any) -> str:
+def to_json(value: Any) -> str:
+    """A value for a JSON column."""
     return orjson.dumps(value).decode()
 
 

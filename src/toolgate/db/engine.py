@@ -27,6 +27,7 @@ from toolgate.db.wal import LOOK_SECONDS, is_large, shorten
 
 if TYPE_CHECKING:
     from toolgate.db.postgres_look_ups import PostgresLookUps
+    from toolgate.db.postgres_writes import PostgresWrites
 
 ANSWER_SECONDS = (1.0, 10.0)
 """At least and at most how long the gate itself waits for its database; in between, as long as a
@@ -67,7 +68,9 @@ class Database:
         )
         self._glances = ShortReads(self._reader) if self.dialect == "sqlite" else None
         short = prepared and self.dialect == "postgresql"
-        self.look_ups = _look_ups(self.url, self.patience, seconds) if short else None
+        self.look_ups, self.row_store = (
+            _short_ways(self.url, self.patience, seconds) if short else (None, None)
+        )
         self._threads = Threads(4 * POOL)
         self._reading = Outage(logger, "Reading the database")
         self._writing = Outage(logger, "Writing to the database")
@@ -132,7 +135,14 @@ class Database:
 
     def transaction(self) -> Transaction:
         """A write that commits as a whole."""
-        return Transaction(self._writer, self._threads, self._turns, self._writing, self._grouped)
+        return Transaction(
+            self._writer,
+            self._threads,
+            self._turns,
+            self._writing,
+            grouped=self._grouped,
+            row_store=self.row_store,
+        )
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run one function in a transaction of its own."""
@@ -162,6 +172,8 @@ class Database:
         """Close every connection."""
         if self._glances:
             self._glances.close()
+        if self.row_store:
+            await self.row_store.close()
         if self.look_ups:
             await self.look_ups.close()
         if self._grouped:
@@ -171,16 +183,22 @@ class Database:
         self._writer.dispose()
 
 
-def _look_ups(url: URL, patience: float, seconds: float) -> "PostgresLookUps | None":
-    """The short way for look-ups, where its driver is installed and understands the address."""
+def _short_ways(
+    url: URL, patience: float, seconds: float
+) -> "tuple[PostgresLookUps, PostgresWrites] | tuple[None, None]":
+    """For look-ups and small writes, where the driver is installed and understands the address."""
     try:
         from toolgate.db.postgres_lines import is_understood  # noqa: PLC0415
         from toolgate.db.postgres_look_ups import PostgresLookUps  # noqa: PLC0415
+        from toolgate.db.postgres_writes import PostgresWrites  # noqa: PLC0415
     except ImportError:
-        return None
+        return None, None
     if not is_understood(url):
-        return None
-    return PostgresLookUps(url, patience=patience, seconds=seconds)
+        return None, None
+    return (
+        PostgresLookUps(url, patience=patience, seconds=seconds),
+        PostgresWrites(url, patience=patience, seconds=seconds),
+    )
 
 
 def _url(url: str) -> URL:

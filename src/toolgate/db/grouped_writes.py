@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import anyio
 from sqlalchemy import Connection, Engine
@@ -20,13 +20,14 @@ from toolgate.db.threads import GRACE_SECONDS, Job, Threads, ThreadsClosed, curr
 
 MAX_TOGETHER = 100
 Work = Callable[[Connection], object]
+W = TypeVar("W")
 
 
-class WaitingWrite:
+class WaitingWrite(Generic[W]):
     """What one transaction stores, and how far it has come."""
 
-    def __init__(self, works: Sequence[Work]) -> None:
-        self.works = works
+    def __init__(self, what: W) -> None:
+        self.what = what
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.error: BaseException | None = None
         self.claimed = False
@@ -64,6 +65,9 @@ class WaitingWrite:
             self.done.exception()  # whoever waited may have gone
 
 
+Waiting = WaitingWrite[Sequence[Work]]
+
+
 class GroupedWrites:
     """Takes writes in the order in which they come."""
 
@@ -74,13 +78,13 @@ class GroupedWrites:
         self._threads = threads
         self._turns = turns
         self._outage = outage
-        self._waiting: list[WaitingWrite] = []
-        self._group: list[WaitingWrite] = []
+        self._waiting: list[Waiting] = []
+        self._group: list[Waiting] = []
         self._job: Job | None = None
         """The thread's, while it works on the group."""
         self._drain: asyncio.Task[None] | None = None
 
-    async def store(self, write: WaitingWrite) -> None:
+    async def store(self, write: Waiting) -> None:
         """Return once it is stored; raise what it raised, or what the commit did."""
         self._waiting.append(write)
         if self._drain is None or self._drain.done():
@@ -124,7 +128,7 @@ class GroupedWrites:
             for one in group:
                 one.tell()
 
-    def _store(self, group: Sequence[WaitingWrite]) -> None:
+    def _store(self, group: Sequence[Waiting]) -> None:
         self._job = current_job()
         connection = self._engine.connect()
         try:
@@ -142,12 +146,12 @@ class GroupedWrites:
             job.stop()
 
 
-def _run(connection: Connection, write: WaitingWrite) -> bool:
+def _run(connection: Connection, write: Waiting) -> bool:
     """Do what a write does, or nothing of it; False where it raises."""
     driver: Any = connection.connection.dbapi_connection
     driver.execute("SAVEPOINT one_write")
     try:
-        for work in write.works:
+        for work in write.what:
             work(connection)
     except Exception as error:
         if not driver.in_transaction:
@@ -160,7 +164,7 @@ def _run(connection: Connection, write: WaitingWrite) -> bool:
     return True
 
 
-def commit_group(connection: Connection, writes: Sequence[WaitingWrite]) -> None:
+def commit_group(connection: Connection, writes: Sequence[Waiting]) -> None:
     """Commit what these writes did."""
     try:
         connection.commit()

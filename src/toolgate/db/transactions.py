@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from enum import Enum, auto
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import anyio
 from sqlalchemy import Connection, Engine
@@ -16,9 +16,26 @@ from toolgate.db.changes import Change, store_changes
 from toolgate.db.connections import interrupt_of
 from toolgate.db.grouped_writes import GroupedWrites, WaitingWrite, Work
 from toolgate.db.outages import Outage, is_rejected_by_server
+from toolgate.db.row_writes import Rows, RowWrite
 from toolgate.db.threads import Interrupt, JobStopped, Threads, current_job
 
 T = TypeVar("T")
+
+
+class DeferredWork(NamedTuple):
+    """What a transaction does at its end."""
+
+    run: Work
+    rows: Rows | None = None
+    """The same, where it is only about rows: they may be stored without a transaction's steps."""
+
+
+class RowStore(Protocol):
+    """Stores what writes do to rows."""
+
+    async def store(self, write: WaitingWrite[Sequence[RowWrite]]) -> bool:
+        """Return once it is stored, or False where it has to be stored the usual way."""
+        ...
 
 
 class TransactionState(Enum):
@@ -47,14 +64,17 @@ class Transaction:
         threads: Threads,
         turns: anyio.Semaphore,
         outage: Outage,
+        *,
         grouped: GroupedWrites | None = None,
+        row_store: RowStore | None = None,
     ) -> None:
         self._engine = engine
         self._threads = threads
         self._turns = turns
         self._outage = outage
         self._grouped = grouped
-        self._deferred: list[Work] = []
+        self._row_store = row_store
+        self._deferred: list[DeferredWork] = []
         self._its_turn = False
         self._connection: Connection | None = None
         self._interrupt: Interrupt | None = None
@@ -95,13 +115,14 @@ class Transaction:
         with self._outage.watch():
             return await self._threads.run(self._run, work)
 
-    def defer(self, work: Work) -> None:
+    def defer(self, work: Work, rows: Rows | None = None) -> None:
         """Run a function on this transaction's connection before it commits, or anything else runs.
 
         What it raises, the end of the block raises. A transaction of deferred work alone takes one
-        way to the database; in an embedded one it shares the commit of those that come with it.
+        way to the database; in an embedded one it shares the commit of those that come with it. In
+        PostgreSQL it does where all of it is told as `rows`, too.
         """
-        self._deferred.append(work)
+        self._deferred.append(DeferredWork(work, rows))
 
     def changed(self, connection: Connection, changes: Sequence[Change]) -> None:
         """Log what a store has just changed on this connection, in the same work.
@@ -128,7 +149,7 @@ class Transaction:
         deferred, self._deferred = self._deferred, []
         try:
             for work in deferred:
-                work(connection)
+                work.run(connection)
         except BaseException as error:
             self._failure = error
             raise
@@ -197,6 +218,8 @@ class Transaction:
         if commit and self._grouped is not None:
             await self._join_group(self._grouped)
             return
+        if commit and self._row_store is not None and await self._store_rows(self._row_store):
+            return
         await self._turns.acquire()
         self._its_turn = True
         with self._outage.watch():
@@ -213,14 +236,31 @@ class Transaction:
             self._end(commit)
 
     async def _join_group(self, grouped: GroupedWrites) -> None:
-        write = WaitingWrite(self._deferred)
+        write = WaitingWrite[Sequence[Work]]([one.run for one in self._deferred])
         try:
             await grouped.store(write)
         finally:
-            if write.stored:
-                self.fate = TransactionState.COMMITTED
-            elif write.claimed and not write.rejected:
-                self.fate = TransactionState.COMMITTING
+            self._note_fate(write)
+
+    async def _store_rows(self, row_store: RowStore) -> bool:
+        """Store what is told as rows; False, and nothing is stored, where that cannot be."""
+        rows: list[RowWrite] = []
+        for one in self._deferred:
+            if one.rows is None:
+                return False
+            rows += one.rows()
+        write = WaitingWrite[Sequence[RowWrite]](rows)
+        try:
+            with self._outage.watch():
+                return await row_store.store(write)
+        finally:
+            self._note_fate(write)
+
+    def _note_fate(self, write: WaitingWrite[Any]) -> None:
+        if write.stored:
+            self.fate = TransactionState.COMMITTED
+        elif write.claimed and not write.rejected:
+            self.fate = TransactionState.COMMITTING
 
     async def _finish(self, *, commit: bool) -> None:
         with self._outage.watch():

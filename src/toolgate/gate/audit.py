@@ -16,7 +16,7 @@ from toolgate.db.health import DatabaseHealth, DatabaseReplaced
 from toolgate.db.outages import Outage, describe
 from toolgate.db.tables import audit
 from toolgate.db.transactions import Transaction
-from toolgate.gate.audit_records import Ended, Record, in_batches, record_of, store
+from toolgate.gate.audit_records import Ended, Record, in_batches, record_of, rows_of, store
 from toolgate.gate.errors import Unavailable
 from toolgate.gate.seals import store_sealed
 from toolgate.gate.summaries import Summaries
@@ -112,7 +112,7 @@ class AuditLog:
 
     def store_with_write(self, tx: Transaction, record: Record) -> None:
         """Store a record in a write's own transaction, right before it commits."""
-        tx.defer(lambda connection: store(connection, [record]))
+        tx.defer(lambda connection: store(connection, [record]), lambda: [rows_of([record])])
 
     def store_on(self, connection: Connection, record: Record) -> None:
         """Store a record in the transaction of this connection."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
+from toolgate.db.row_writes import RowWrite, insertion
 from toolgate.db.tables import audit
 from toolgate.gate.ids import Ids
 from toolgate.gate.principal import AuditFields, Principal
@@ -129,6 +130,14 @@ def store(connection: Connection, records: Sequence[Record]) -> None:
     for record in records:
         own = (*record[: CALLER.start], *record[CALLER.stop :])
         _insert(connection, dict(zip(AuditFields._fields, record[CALLER], strict=True)), OWN, [own])
+
+
+PART = insertion(audit, Record._fields)
+
+
+def rows_of(records: Sequence[Record]) -> RowWrite:
+    """The same rows as `store` stores."""
+    return RowWrite(PART, records)
 
 
 def store_numbered(

@@ -9,14 +9,17 @@ from sqlalchemy.exc import DBAPIError
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, unindexed_paths
 from toolgate.adapters.sql.documents.reading import collection_names, fields_of
+from toolgate.adapters.sql.documents.rows import PLACE, VERSIONED, rows_of_write
 from toolgate.adapters.sql.documents.search import search
 from toolgate.adapters.sql.documents.transaction import SqlDocumentTransaction
 from toolgate.adapters.sql.documents.writing import Writing
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
+from toolgate.db.row_writes import Rows, RowWrite
 from toolgate.db.tables import documents
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
+    Create,
     DocumentTransaction,
     Fields,
     Query,
@@ -94,10 +97,30 @@ class SqlDocuments:
                 Writing(tx, connection, self._namespace, self.index_of).store(writes)
 
         if conflict is not None:
-            tx.defer(store)
+            tx.defer(store, await self._rows(tx, writes, conflict))
             return
         async with _as_store_errors():
             await tx.run(store)
+
+    async def _rows(
+        self, tx: Transaction, writes: Sequence[Write], conflict: Exception
+    ) -> Rows | None:
+        """What a single write does to rows, where the database takes it so."""
+        if self._database.row_store is None or tx.diff is not None or len(writes) != 1:
+            return None
+        write = writes[0]
+        place = (self._namespace, write.collection, write.document_id)
+        read = None
+        if not isinstance(write, Create):
+            async with _as_store_errors():
+                key = {str(name): value for name, value in zip(PLACE, place, strict=True)}
+                read = await self._database.look_up(VERSIONED, key)
+
+        def rows() -> Sequence[RowWrite]:
+            with as_conflict(conflict):
+                return rows_of_write(write, place, read, self.index_of(write.collection), tx.call)
+
+        return rows
 
     async def transact(
         self, tx: Transaction, work: Callable[[DocumentTransaction], Awaitable[T]]

@@ -1,0 +1,134 @@
+"""Small writes to PostgreSQL on the event loop: those that wait go in one statement, which commits.
+
+A write takes one round trip this way, and shares it with those that come while another is under
+way. What does not succeed here stores nothing and goes the usual way, which knows how to tell what
+is wrong: a record that is there already or was changed meanwhile, a row that somebody holds, a
+value that the server refuses. That way only who is concerned is kept waiting.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+from sqlalchemy import URL
+from sqlalchemy.exc import OperationalError
+
+from toolgate.db.connections import session_settings
+from toolgate.db.grouped_writes import MAX_TOGETHER, WaitingWrite
+from toolgate.db.outages import DatabaseTimeout, is_rejected_by_server
+from toolgate.db.postgres_lines import FAILURES, Line, Lines
+from toolgate.db.row_writes import RowWrite, combine, record_of
+from toolgate.db.threads import GRACE_SECONDS, has_ended
+
+WAIT_FOR_ROWS = "SET lock_timeout = '100ms'"
+"""Who waits longer for a row that others hold waits alone."""
+Waiting = WaitingWrite[Sequence[RowWrite]]
+
+
+class PostgresWrites:
+    """Takes writes in the order in which they come."""
+
+    def __init__(self, url: URL, *, patience: float, seconds: float) -> None:
+        set_up = f"{session_settings(seconds)}; {WAIT_FOR_ROWS}"
+        self._lines = Lines(url, set_up, patience=patience, most=1)
+        self._patience = patience
+        self._waiting: list[Waiting] = []
+        self._drain: asyncio.Task[None] | None = None
+
+    async def store(self, write: Waiting) -> bool:
+        """Return once it is stored, or False where it has to go the usual way.
+
+        Raises where nobody knows whether it is stored.
+        """
+        self._waiting.append(write)
+        if self._drain is None or self._drain.done():
+            self._drain = asyncio.create_task(self._store_all())
+        try:
+            await asyncio.shield(write.done)
+        except asyncio.CancelledError:
+            if not write.withdraw():
+                with anyio.CancelScope(shield=True):
+                    await has_ended(write.done, GRACE_SECONDS)
+            raise
+        except Exception:
+            if write.rejected:
+                return False
+            raise
+        return True
+
+    async def close(self) -> None:
+        """What waits goes the usual way, which is closed too; what is under way may end."""
+        closing = asyncio.create_task(self._lines.close())
+        if self._drain is not None and not await has_ended(self._drain, GRACE_SECONDS):
+            self._drain.cancel()
+        await closing
+
+    async def _store_all(self) -> None:
+        # First whoever else is about to write in this turn of the event loop.
+        await asyncio.sleep(0)
+        while self._waiting:
+            group = self._next_group()
+            if not group:
+                continue
+            try:
+                await self._store_group(group)
+            except BaseException as error:
+                for one in group:
+                    if one.error is None and not one.stored:
+                        one.fail(error, rejected=False)
+                if not isinstance(error, Exception):
+                    raise
+            finally:
+                for one in group:
+                    one.tell()
+
+    def _next_group(self) -> list[Waiting]:
+        """The first of those that wait; of several that write one record, only one."""
+        group: list[Waiting] = []
+        left: list[Waiting] = []
+        records: set[Any] = set()
+        for one in self._waiting:
+            record = record_of(one.what)
+            if len(group) == MAX_TOGETHER or record in records:
+                left.append(one)
+            elif one.claim():
+                group.append(one)
+            if record is not None:
+                records.add(record)
+        self._waiting = left
+        return group
+
+    async def _store_group(self, group: Sequence[Waiting]) -> None:
+        text, values = combine([one.what for one in group])
+        sent = False
+
+        async def ask(line: Line) -> Sequence[Any]:
+            nonlocal sent
+            sent = True
+            async with asyncio.timeout(self._patience):
+                return await line.rows(text, values)
+
+        if any(one.connection.is_closed() for one in self._lines.free):
+            self._lines.drop_free()
+        try:
+            rows = await self._lines.use(ask)
+        except TimeoutError as late:
+            if sent:
+                raise DatabaseTimeout(f"no answer within {self._patience:g} s") from late
+            return _reject(group, late)
+        except FAILURES as problem:
+            error = OperationalError("a group of writes", None, problem, hide_parameters=True)
+            if sent and not is_rejected_by_server(error):
+                raise error from problem
+            return _reject(group, error)
+        stored = {row[0] for row in rows}
+        for number, one in enumerate(group):
+            one.stored = number in stored
+        return _reject([one for one in group if not one.stored], LookupError("another state"))
+
+
+def _reject(group: Sequence[Waiting], error: Exception) -> None:
+    """Nothing of these is stored, which is known."""
+    for one in group:
+        one.fail(error, rejected=True)
