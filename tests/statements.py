@@ -26,7 +26,8 @@ def noted_statements() -> Generator[list[str]]:
         if BESIDE_CALLS not in statement:
             statements.append(statement)
 
-    looked_up, asked, written = CompiledStatement.first, Line.first, PreparedWrite.run
+    looked_up, written = CompiledStatement.first, PreparedWrite.run
+    asked_first, asked_rows = Line.first, Line.rows
 
     def first(self: CompiledStatement, *given: Any) -> Any:
         if BESIDE_CALLS not in self.text:
@@ -36,7 +37,12 @@ def noted_statements() -> Generator[list[str]]:
     async def first_of_line(self: Line, text: str, values: Sequence[Any]) -> Any:
         if BESIDE_CALLS not in text:
             statements.append(text)
-        return await asked(self, text, values)
+        return await asked_first(self, text, values)
+
+    async def rows_of_line(self: Line, text: str, values: Sequence[Any]) -> Sequence[Any]:
+        if BESIDE_CALLS not in text:
+            statements.append(text)
+        return await asked_rows(self, text, values)
 
     def run(self: PreparedWrite, connection: Any, rows: Any) -> int:
         if connection.dialect.name == "sqlite":
@@ -48,6 +54,7 @@ def noted_statements() -> Generator[list[str]]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(CompiledStatement, "first", first)
             patch.setattr(Line, "first", first_of_line)
+            patch.setattr(Line, "rows", rows_of_line)
             patch.setattr(PreparedWrite, "run", run)
             yield statements
     finally:

@@ -31,7 +31,7 @@ class PostgresWrites:
 
     def __init__(self, url: URL, *, patience: float, seconds: float) -> None:
         set_up = f"{session_settings(seconds)}; {WAIT_FOR_ROWS}"
-        self._lines = Lines(url, set_up, patience=patience, most=1)
+        self.lines = Lines(url, set_up, patience=patience, most=1)
         self._patience = patience
         self._waiting: list[Waiting] = []
         self._drain: asyncio.Task[None] | None = None
@@ -59,7 +59,7 @@ class PostgresWrites:
 
     async def close(self) -> None:
         """What waits goes the usual way, which is closed too; what is under way may end."""
-        closing = asyncio.create_task(self._lines.close())
+        closing = asyncio.create_task(self.lines.close())
         if self._drain is not None and not await has_ended(self._drain, GRACE_SECONDS):
             self._drain.cancel()
         await closing
@@ -109,10 +109,10 @@ class PostgresWrites:
             async with asyncio.timeout(self._patience):
                 return await line.rows(text, values)
 
-        if any(one.connection.is_closed() for one in self._lines.free):
-            self._lines.drop_free()
+        if any(one.connection.is_closed() for one in self.lines.free):
+            self.lines.drop_free()
         try:
-            rows = await self._lines.use(ask)
+            rows = await self.lines.use(ask)
         except TimeoutError as late:
             if sent:
                 raise DatabaseTimeout(f"no answer within {self._patience:g} s") from late
