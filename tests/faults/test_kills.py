@@ -6,8 +6,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.databases import KINDS, STARTS_A_SERVER
-from tests.faults.kills.cycles import Cycles, seed, url_of
+from tests.databases import KINDS, STARTS_A_SERVER, new_database
+from tests.faults.kills.cycles import Cycles, seed
 
 KILLS = 3
 """With two workers, one of each kind."""
@@ -25,16 +25,18 @@ def test_after_a_kill_what_was_acknowledged_is_there_once_and_whole(
     database: str, workers: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     data = tmp_path / "data"
-    cycles = Cycles(data, url_of(database, data, request), workers, seed())
+    url = f"sqlite:///{data / 'toolgate.db'}"
+    if database == "postgresql":
+        url = new_database(request.getfixturevalue("postgres_server"), "kills")
+    cycles = Cycles(data, url, workers, seed())
     cycles.run(KILLS, check_every=1)
 
 
 @STARTS_A_SERVER
 def test_when_postgresql_ends_connections_every_call_is_answered_and_nothing_is_doubled(
-    tmp_path: Path, request: pytest.FixtureRequest
+    tmp_path: Path, postgres_server: str
 ) -> None:
-    data = tmp_path / "data"
-    cycles = Cycles(data, url_of("postgresql", data, request), 1, seed())
+    cycles = Cycles(tmp_path / "data", new_database(postgres_server, "kills"), 1, seed())
     at_once = cycle([1, 1, 100])
 
     def end_connections() -> None:

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import anyio
 import psycopg
-import pytest
-from tests.databases import new_database
 from tests.each_worker import worker_pids
 from tests.faults.kills import ledger
 from tests.faults.kills.stored import check_all, stored_in, verdict_on
@@ -22,7 +20,7 @@ from tests.faults.server import Running, served, until
 
 MOST_BEFORE_A_KILL = 150
 """Writes that are acknowledged in between, at most."""
-JITTER_SECONDS = 0.02
+LATER_SECONDS = 0.02
 WHOLE_SERVER, MAIN_ALONE, ONE_WORKER = "whole server", "main process alone", "one worker"
 KINDS = {1: [WHOLE_SERVER], 2: [WHOLE_SERVER, MAIN_ALONE, ONE_WORKER]}
 """What is killed, by the number of workers."""
@@ -74,9 +72,8 @@ class Cycles:
         with served(self.data, **self._settings) as running:
             with self.writers.at_work(running):
                 for _ in range(times):
-                    self._wait_for(self._chance.randint(1, MOST_BEFORE_A_KILL))
-                    act()
-                self._wait_for(MOST_BEFORE_A_KILL)
+                    self._at_some_moment(act)
+                self.writers.at(MOST_BEFORE_A_KILL, lambda: None)
             self._search(running)
             assert running.stop() == 0
         self.check()
@@ -96,13 +93,25 @@ class Cycles:
         began = time.monotonic()
         with served(self.data, **self._settings) as running, self.writers.at_work(running):
             self.starts.append(time.monotonic() - began)
+            main = running.process.pid
             for _ in range(kills):
                 kind = self._next_kind()
-                self._wait_for(self._chance.randint(1, MOST_BEFORE_A_KILL))
+                killed = self._processes(main, kind)
+                self._at_some_moment(lambda killed=killed: kill(killed))
                 self.kills[kind] += 1
                 if kind != ONE_WORKER:
-                    return self._kill_main(running, with_workers=kind == WHOLE_SERVER)
-                self._kill_a_worker(running)
+                    running.process.wait()
+                    return
+                until(lambda gone=killed: len(worker_pids(main).difference(gone)) == self.workers)
+
+    def _processes(self, main: int, kind: str) -> list[int]:
+        """Those to be killed, in an order of chance; workers whose main process is gone end too."""
+        if kind == MAIN_ALONE:
+            return [main]
+        workers = sorted(worker_pids(main))
+        if kind == ONE_WORKER:
+            return [self._chance.choice(workers)]
+        return self._chance.sample([main, *workers], 1 + len(workers))
 
     def _next_kind(self) -> str:
         """Each as often as the others, in an order of chance."""
@@ -111,27 +120,19 @@ class Cycles:
             self._chance.shuffle(self._kinds)
         return self._kinds.pop()
 
-    def _wait_for(self, more: int) -> None:
-        """Until so many more writes are acknowledged, and for a moment."""
-        enough = self.writers.settled + more
-        until(lambda: self.writers.settled >= enough)
-        time.sleep(self._chance.uniform(0, JITTER_SECONDS))
+    def _at_some_moment(self, act: Callable[[], object]) -> None:
+        """At once when some write is acknowledged, which had better be stored then, or soon after.
 
-    def _kill_a_worker(self, running: Running) -> None:
-        """And go on once another one is in its place."""
-        killed = self._chance.choice(sorted(worker_pids(running.process.pid)))
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: len(worker_pids(running.process.pid) - {killed}) == self.workers)
+        In between a client is told of others, and the server is somewhere in its next ones.
+        """
+        after = self._chance.choice([0, self._chance.uniform(0, LATER_SECONDS)])
 
-    def _kill_main(self, running: Running, *, with_workers: bool) -> None:
-        """The main process with the workers, in any order; or it alone: they end by themselves."""
-        main = running.process.pid
-        os.kill(main, signal.SIGSTOP)  # so that it starts no others
-        killed = [main, *sorted(worker_pids(main))] if with_workers else [main]
-        self._chance.shuffle(killed)
-        for pid in killed:
-            os.kill(pid, signal.SIGKILL)
-        running.process.wait()
+        def wait_and_act() -> None:
+            time.sleep(after)
+            act()
+
+        more = self._chance.randint(1, MOST_BEFORE_A_KILL)
+        self.writers.at(more, wait_and_act if after else act)
 
     def _search(self, running: Running) -> None:
         """Some of the documents are found by their fields, each once."""
@@ -161,11 +162,9 @@ class Cycles:
         )
 
 
-def url_of(database: str, data: Path, request: pytest.FixtureRequest) -> str:
-    """An empty database of this kind."""
-    if database == "sqlite":
-        return f"sqlite:///{data / 'toolgate.db'}"
-    return new_database(request.getfixturevalue("postgres_server"), "kills")
+def kill(processes: list[int]) -> None:
+    for one in processes:
+        os.kill(one, signal.SIGKILL)
 
 
 def seed() -> int:

@@ -3,13 +3,15 @@
 import http.client
 import random
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults.kills import ledger
 from tests.faults.server import Answer, Running, ask, named
+from tests.patience import PATIENT
 from tests.servers import pause
 
 from toolgate import packs
@@ -79,16 +81,17 @@ class Write:
 class Writer:
     """One client: one write after the other, on one connection as long as that lasts."""
 
-    def __init__(self, number: int, chance: random.Random) -> None:
+    def __init__(
+        self, number: int, chance: random.Random, when_settled: Callable[[], None]
+    ) -> None:
         self.number = number
         self.writes: list[Write] = []
         self.answers: list[Answer] = []
         """Those that said no, but for what was stored before."""
-        self.settled = 0
-        """How many writes are known to be stored."""
         self.cut = 0
         """How many requests had no answer."""
         self._chance = chance
+        self._when_settled = when_settled
         self._entry: str | None = None
 
     def work(self, running: Running, stopping: threading.Event) -> None:
@@ -112,7 +115,7 @@ class Writer:
         if not write.settled:
             self.answers.append(answer)
             return
-        self.settled += 1
+        self._when_settled()
         if write.tool == ENTER:
             self._entry = write.name
 
@@ -169,7 +172,31 @@ class Writers:
     """All of them, from one server on the same data to the next."""
 
     def __init__(self, chance: random.Random) -> None:
-        self.each = [Writer(number, random.Random(chance.random())) for number in range(WRITERS)]
+        self.settled = 0
+        """How many writes are known to be stored."""
+        self._lock = threading.Lock()
+        self._awaited: tuple[int, Callable[[], object], Future[object]] | None = None
+        self.each = [
+            Writer(number, random.Random(chance.random()), self._count) for number in range(WRITERS)
+        ]
+
+    def at(self, more: int, act: Callable[[], object]) -> None:
+        """Act at the moment at which so many more writes are acknowledged, and return then."""
+        done = Future[object]()
+        with self._lock:
+            self._awaited = self.settled + more, act, done
+        done.result(PATIENT)
+
+    def _count(self) -> None:
+        with self._lock:
+            self.settled += 1
+            if self._awaited is None or self._awaited[0] > self.settled:
+                return
+            (_, act, done), self._awaited = self._awaited, None
+        try:
+            done.set_result(act())
+        except Exception as problem:
+            done.set_exception(problem)
 
     @contextmanager
     def at_work(self, running: Running) -> Generator[None]:
@@ -188,11 +215,6 @@ class Writers:
     @property
     def writes(self) -> list[Write]:
         return [write for one in self.each for write in one.writes]
-
-    @property
-    def settled(self) -> int:
-        """How many writes are known to be stored."""
-        return sum(one.settled for one in self.each)
 
     @property
     def cut(self) -> int:
