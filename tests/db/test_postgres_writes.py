@@ -16,7 +16,17 @@ from toolgate.db.postgres_lines import Line, Lines
 from toolgate.db.row_writes import RowWrite, insertion
 from toolgate.db.tables import changes, document_index, documents, metadata, write_checks
 from toolgate.db.transactions import Transaction
-from toolgate.ports.documents import Create, Delete, Filter, Merge, Query, Set, Update, Write
+from toolgate.ports.documents import (
+    Create,
+    Delete,
+    Filter,
+    Merge,
+    Operator,
+    Query,
+    Set,
+    Update,
+    Write,
+)
 from toolgate.ports.transforms import Increment
 
 pytestmark = [pytest.mark.anyio, STARTS_A_SERVER]
@@ -49,7 +59,7 @@ def lines(database: Database) -> Lines:
 
 
 async def write(store: SqlDocuments, one: Write, call: str | None = None) -> Transaction:
-    async with store._database.transaction() as tx:
+    async with store.database.transaction() as tx:
         tx.call = call
         await store.write(tx, one, conflict=Conflict())
     return tx
@@ -74,7 +84,7 @@ async def rows(database: Database, table: Any) -> Sequence[Any]:
 
 
 async def indexed(store: SqlDocuments, field: str, value: int) -> list[str]:
-    found = await store.query(Query("c", [Filter(field, "==", value)]))
+    found = await store.query(Query("c", [Filter(field, Operator.EQUAL, value)]))
     return [one.id for one in found]
 
 
@@ -325,7 +335,11 @@ async def test_a_line_that_the_server_ended_is_replaced(database: Database) -> N
     await add(database, "first")
     (line,) = lines(database).free
     ended = asyncio.Event()
-    line.connection.add_termination_listener(lambda _: ended.set())
+
+    def note_end(_: object) -> None:
+        ended.set()
+
+    line.connection.add_termination_listener(note_end)
     await database.write(lambda connection: connection.execute(text(OTHERS)))
     await ended.wait()
     assert (await add(database, "second")).committed

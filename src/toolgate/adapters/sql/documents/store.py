@@ -50,7 +50,7 @@ class SqlDocuments:
     joins_transaction = True
 
     def __init__(self, database: Database, namespace: str, unindexed: Sequence[str] = ()) -> None:
-        self._database = database
+        self.database = database
         self._namespace = namespace
         self._unindexed = unindexed
 
@@ -58,7 +58,7 @@ class SqlDocuments:
         """Return the fields of one document, or None."""
         key = {"namespace": self._namespace, "collection": collection, "id": document_id}
         try:
-            row = await self._database.look_up(ONE, key)
+            row = await self.database.look_up(ONE, key)
         except (DBAPIError, OSError) as problem:
             raise StoreUnavailable(AWAY) from problem
         return None if row is None else row.fields
@@ -66,7 +66,7 @@ class SqlDocuments:
     async def get_many(self, references: Sequence[Reference]) -> Sequence[Fields | None]:
         """Return the fields of each document, or None."""
         async with _as_store_errors():
-            found = await self._database.read(
+            found = await self.database.read(
                 lambda connection: fields_of(connection, self._namespace, references), quick=True
             )
         return [found.get(one) for one in references]
@@ -75,7 +75,7 @@ class SqlDocuments:
         """Return the documents that pass."""
         index = self.index_of(query.collection)
         async with _as_store_errors():
-            return await self._database.read(
+            return await self.database.read(
                 lambda connection: search(connection, self._namespace, query, index), quick=True
             )
 
@@ -83,7 +83,7 @@ class SqlDocuments:
         """Return the names of the collections of the store, or of one document."""
         above = "/".join(parent) + "/" if parent else ""
         async with _as_store_errors():
-            return await self._database.read(
+            return await self.database.read(
                 lambda connection: collection_names(connection, self._namespace, above)
             )
 
@@ -106,7 +106,7 @@ class SqlDocuments:
         self, tx: Transaction, writes: Sequence[Write], conflict: Exception
     ) -> Rows | None:
         """What a single write does to rows, where the database takes it so."""
-        if self._database.row_store is None or tx.diff is not None or len(writes) != 1:
+        if self.database.row_store is None or tx.diff is not None or len(writes) != 1:
             return None
         write = writes[0]
         place = (self._namespace, write.collection, write.document_id)
@@ -114,7 +114,7 @@ class SqlDocuments:
         if not isinstance(write, Create):
             async with _as_store_errors():
                 key = {str(name): value for name, value in zip(PLACE, place, strict=True)}
-                read = await self._database.look_up(VERSIONED, key)
+                read = await self.database.look_up(VERSIONED, key)
 
         def rows() -> Sequence[RowWrite]:
             with as_conflict(conflict):
@@ -133,7 +133,7 @@ class SqlDocuments:
     async def check(self) -> None:
         """Raise unless the database answers."""
         async with _as_store_errors():
-            await self._database.check()
+            await self.database.check()
 
     async def close(self) -> None:
         """The database is closed by its owner."""
