@@ -10,7 +10,7 @@ COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate
 # Hundreds of processes start in the tests: modules are compiled once, whatever the caller set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test steady drill check bench bench-content bench-credentials bench-artifacts lint types architecture docs lock clean
+.PHONY: run test steady drill check bench bench-store bench-content bench-credentials bench-artifacts lint types architecture docs lock clean
 
 run: $(RUN)                ## embedded database with demo data, ready to be called
 	$(BIN)/toolgate serve --demo
@@ -43,6 +43,9 @@ docs: $(TEST)
 
 bench: $(TEST)             ## side by side, as a table of ratios; BENCH='--only echo' for a part
 	$(BIN)/python -m bench calls $(BENCH)
+
+bench-store: $(TEST)       ## documents and a tree, among a thousand and a million; loads them once
+	$(BIN)/python -m bench store $(BENCH)
 
 bench-content: $(TEST)     ## pack content at a million rows; loading them takes some minutes
 	$(BIN)/python -m bench content

@@ -13,15 +13,15 @@ import orjson
 from bench.installing import LOCKS
 from bench.servers import CORES
 
-OURS = ("toolgate", "mcp", "uvicorn", "uvloop", "httptools", "orjson", "psycopg")
+OURS = ("toolgate", "mcp", "uvicorn", "uvloop", "httptools", "orjson", "psycopg", "asyncpg")
 
 
-def facts() -> dict[str, str]:
+def facts(command: str = "make bench") -> dict[str, str]:
     """For the head of the table."""
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     return {
         "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "Command": "`make bench`",
+        "Command": f"`{command}`",
         "CPU": f"{_cpu()}, {len(CORES)} cores used of {os.cpu_count()}",
         "Load before": f"{load} (1, 5 and 15 minutes)",
         "System": f"{platform.system()} {platform.release()}",

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from itertools import cycle
 
 from bench import cpu, jobs
-from bench.jobs import Job, Measured
+from bench.jobs import NEW_ID, Job, Measured, new_id
 
 OK = b"HTTP/1.1 200 "
 HEAD_BYTES = 4096
@@ -44,11 +44,13 @@ class Connections:
         start = random.randrange(len(job.requests))
         self._next = cycle(job.requests[start:] + job.requests[:start]).__next__
         self._tail = b"\r\n\r\n" + job.body
+        self._has_ids = NEW_ID in job.requests[0]
         self._most = len(self._tail) + HEAD_BYTES
         self._epoll = select.epoll()
         self._parts: dict[int, bytes] = {}
         self._sockets = [_connected(job.port) for _ in range(job.connections)]
         self.numbers = [one.fileno() for one in self._sockets]
+        self._tails = dict.fromkeys(self.numbers, self._tail)
         for number in self.numbers:
             self._epoll.register(number, select.EPOLLIN)
 
@@ -59,6 +61,10 @@ class Connections:
 
     def ask(self, number: int) -> None:
         request = self._next()
+        if self._has_ids:
+            id = new_id()
+            request = request.replace(NEW_ID, id)
+            self._tails[number] = self._tail.replace(NEW_ID, id)
         if os.write(number, request) != len(request):
             raise WrongAnswer("The server does not take a whole request at once.")
 
@@ -74,13 +80,13 @@ class Connections:
         select.select([self._epoll], [], [], seconds)
 
     def _whole(self, number: int) -> bool:
-        data = os.read(number, self._most)
-        if data.endswith(self._tail) and data.startswith(OK):
+        data, tail = os.read(number, self._most), self._tails[number]
+        if data.endswith(tail) and data.startswith(OK):
             return True
         if not data:
             raise WrongAnswer("The server closed the connection.")
         data = self._parts.pop(number, b"") + data
-        if data.endswith(self._tail) and data.startswith(OK):
+        if data.endswith(tail) and data.startswith(OK):
             return True
         self._check_part(data)
         self._parts[number] = data
@@ -161,8 +167,9 @@ def run(job: Job) -> Measured:
     try:
         speed = job.rate or _warmed_up(connections, job.warm_up)
         calls = max(round(speed * job.seconds), job.connections)
-        cpu.settle(job.pids, job.settle)
+        cpu.settle(job.pids + job.beside, job.settle)
         before, own = cpu.spent(job.pids), time.process_time_ns()
+        before_beside = cpu.spent(job.beside)
         waited = cpu.waited(job.pids[0]) if job.pids else 0
         began = time.perf_counter()
         if job.rate is None:
@@ -171,8 +178,9 @@ def run(job: Job) -> Measured:
             lasted = paced(connections, calls, job.rate)
         took, own = time.perf_counter() - began, time.process_time_ns() - own
         waited = (cpu.waited(job.pids[0]) if job.pids else 0) - waited
-        cpu.settle(job.pids, job.settle)
+        cpu.settle(job.pids + job.beside, job.settle)
         used = cpu.between(before, cpu.spent(job.pids))
+        beside = cpu.between(before_beside, cpu.spent(job.beside))
     finally:
         connections.close()
     count = len(lasted)
@@ -183,6 +191,7 @@ def run(job: Job) -> Measured:
         p50=percentile(lasted, 0.50),
         p99=percentile(lasted, 0.99),
         own_cpu=own / count / 1e3,
+        beside=beside / count / 1e3,
         waited=waited / 1e9 / took,
     )
 

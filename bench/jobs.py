@@ -1,7 +1,16 @@
 """What the generator is told, and what it tells."""
 
 import json
+import random
 from dataclasses import asdict, dataclass, field
+
+NEW_ID = b"{twenty bytes of id}"
+"""In a request, and in the answer to it: another id in each call."""
+
+
+def new_id() -> bytes:
+    """An id for NEW_ID, as long as that; random, as ids of documents are."""
+    return b"%020x" % random.getrandbits(80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +28,8 @@ class Job:
     rate: float | None = None
     """Calls a second to keep to; unless given, each answer is followed by the next call."""
     pids: list[int] = field(default_factory=list[int])
+    beside: list[int] = field(default_factory=list[int])
+    """A database server's processes, whose CPU is counted by itself."""
     settle: float = 0.0
     """Seconds of rest that show that the server has done what it put off."""
     cores: list[int] = field(default_factory=list[int])
@@ -37,6 +48,8 @@ class Measured:
     p99: float
     own_cpu: float
     """Of the generator, for one call."""
+    beside: float = 0.0
+    """CPU of the database server, for one call."""
     waited: float = 0.0
     """Part of the time in which the server could have run, but others had its core."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from bench import generator, jobs
-from bench.jobs import Job, Measured
+from bench.jobs import NEW_ID, Job, Measured, new_id
 from bench.messages import ask
 from bench.servers import CLIENT_CORES, CORES, ROOT, Server
 
@@ -25,6 +25,7 @@ class Runner:
     name: str
     server: Server
     requests: list[bytes]
+    """With NEW_ID where each call needs an id of its own."""
     marker: bytes
     """What a right answer holds."""
     connections: int = CONNECTIONS
@@ -45,7 +46,8 @@ def race(runners: list[Runner], rounds: int) -> dict[str, Measured]:
             tell(
                 f"  round {number}: {name:34} {now.cpu:8.1f} µs CPU a call  "
                 f"{now.per_second:8.0f}/s  p50 {now.p50 / 1e3:6.2f} ms  p99 {now.p99 / 1e3:6.2f} ms"
-                f"  (generator {now.own_cpu:.0f} µs; server without a core {now.waited:.0%})"
+                f"  (database {now.beside:.0f} µs; generator {now.own_cpu:.0f} µs; "
+                f"server without a core {now.waited:.0%})"
             )
             best[name] = better(best[name], now) if name in best else now
     return best
@@ -60,23 +62,26 @@ def better(one: Measured, other: Measured) -> Measured:
         p50=min(one.p50, other.p50),
         p99=min(one.p99, other.p99),
         own_cpu=min(one.own_cpu, other.own_cpu),
+        beside=min(one.beside, other.beside),
         waited=min(one.waited, other.waited),
     )
 
 
 def job_of(runner: Runner) -> Job:
     """What the generator is told, once a first answer is known to be right."""
-    server = runner.server
-    first = ask(server.port, runner.requests[0])
-    if not first.good or runner.marker not in first.body:
+    server, id = runner.server, new_id()
+    first = ask(server.port, runner.requests[0].replace(NEW_ID, id))
+    body = first.body.replace(id, NEW_ID)
+    if not first.good or runner.marker not in body:
         raise generator.WrongAnswer(f"{runner.name}: {first.head!r} {first.body[:1000]!r}")
     return Job(
         port=server.port,
         requests=runner.requests,
-        body=first.body,
+        body=body,
         connections=runner.connections,
         seconds=SECONDS,
         pids=server.pids,
+        beside=server.beside,
         settle=server.settle,
         cores=CLIENT_CORES if server.pinned else CORES,
     )

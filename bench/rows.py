@@ -11,6 +11,8 @@ PARTS: dict[str, Callable[[Stage], None]] = {
     "echo": calls.echo,
     "list": calls.listing,
     "document": documents.document,
+    "create": documents.creation,
+    "query": documents.search,
     "stdio": pipes.stdio,
     "tools": scale.tools,
     "audit": scale.audit,

