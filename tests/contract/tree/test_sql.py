@@ -8,17 +8,27 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Engine, event, insert, text
+from sqlalchemy import Connection, Engine, event, insert, select, text
 from tests.contract.tree.stores import Tree, opened_sql
 from tests.databases import KINDS
 from tests.patience import PATIENT
 
 from toolgate.adapters.sql.tree import SqlTree
 from toolgate.adapters.sql.tree.paths import END, decoded, encoded
+from toolgate.db.changes import TREE
 from toolgate.db.engine import Database
-from toolgate.db.tables import metadata, tree_nodes
+from toolgate.db.tables import changes, metadata, tree_nodes
 from toolgate.ports.documents import StoreContended, StoreUnavailable
-from toolgate.ports.tree import Bound, Increment, SetValue, TreeQuery
+from toolgate.ports.tree import (
+    Bound,
+    Increment,
+    Push,
+    Remove,
+    SetValue,
+    TreeQuery,
+    TreeWrite,
+    UpdateChildren,
+)
 from toolgate.ports.tree_order import key_rank
 
 pytestmark = pytest.mark.anyio
@@ -239,6 +249,58 @@ async def statements_of(tree: Tree) -> dict[str, Statements]:
             await work()
         told[name] = statements
     return told
+
+
+# What the change log is told --------------------------------------------------------------------
+
+
+async def logged(tree: Tree, *writes: TreeWrite) -> list[tuple[str, Any, Any]]:
+    """What writes tell the log: path, before and after."""
+    async with tree.transaction() as tx:
+        tx.diff = []
+        await tree.store.write(tx, *writes)
+        assert {one.store for one in tx.diff} <= {TREE}
+    return [(one.path, one.before, one.after) for one in tx.diff]
+
+
+async def test_a_change_tells_what_was_at_the_path_and_what_is(sql_tree: Tree) -> None:
+    assert await logged(sql_tree, SetValue("a/b", {"c": 1, "d": [1, 2]})) == [
+        ("a/b", None, {"c": 1, "d": [1, 2]})
+    ]
+    assert await logged(sql_tree, UpdateChildren("a", {"b/c": Increment(2), "x": "y"})) == [
+        ("a/b/c", 1, 3),
+        ("a/x", None, "y"),
+    ]
+    pushed = Push("a/list", True)
+    assert await logged(sql_tree, pushed) == [(f"a/list/{pushed.key}", None, True)]
+    assert await logged(sql_tree, Remove("a/b")) == [("a/b", {"c": 3, "d": [1, 2]}, None)]
+    assert await logged(sql_tree, Remove("a/b")) == []
+    assert await logged(sql_tree, SetValue("", None)) == [
+        ("", {"a": {"x": "y", "list": {pushed.key: True}}}, None)
+    ]
+
+
+async def test_where_a_scalar_makes_room_the_change_is_that_of_the_scalar(sql_tree: Tree) -> None:
+    await sql_tree.set("a", {"10": 1, "2": "scalar", "b": 1})
+    assert await logged(sql_tree, UpdateChildren("a/2", {"c/d": 1, "e": 2})) == [
+        ("a/2", "scalar", {"c": {"d": 1}, "e": 2})
+    ]
+    assert await logged(sql_tree, Remove("a/b/c")) == []
+
+
+async def test_a_change_is_stored_in_the_commit_of_its_write(sql_tree: Tree) -> None:
+    async with sql_tree.transaction() as tx:
+        await sql_tree.store.write(tx, SetValue("a", 1))
+        rows = await tx.run(lambda connection: connection.execute(select(changes)).all())
+        namespace = rows[-1].namespace
+        tx.abandon()
+    ours = select(changes).where(changes.c.namespace == namespace)
+    async with sql_tree.transaction() as tx:
+        assert await tx.run(lambda connection: connection.execute(ours).all()) == []
+        await sql_tree.store.write(tx, SetValue("a", 1))
+    async with sql_tree.transaction() as tx:
+        (row,) = await tx.run(lambda connection: connection.execute(ours).all())
+    assert (row.store, row.path, row.before, row.after) == (TREE, "a", None, 1)
 
 
 async def test_one_child_costs_the_same_among_many(sql_tree: Tree) -> None:

@@ -34,7 +34,7 @@ AT_ONCE = 100
 
 def node_at(connection: Connection, namespace: str, place: bytes) -> Node:
     """All that is at a path and below it."""
-    return _node(_rows(connection, namespace, place, place + END), len(place))
+    return node_of(_rows(connection, namespace, place, place + END), len(place))
 
 
 def small_node_at(connection: Connection, namespace: str, place: bytes) -> tuple[bool, Node]:
@@ -43,7 +43,7 @@ def small_node_at(connection: Connection, namespace: str, place: bytes) -> tuple
     rows = FEW.rows(connection, bounds)
     if len(rows) > FEW_ROWS:
         return False, None
-    return True, _node(rows, len(place))
+    return True, node_of(rows, len(place))
 
 
 def keys_at(connection: Connection, namespace: str, place: bytes) -> Json:
@@ -71,7 +71,7 @@ def _by_key(connection: Connection, namespace: str, place: bytes, asked: TreeQue
         if not found:
             return {}
         bounds |= {"low": min(found), "high": max(found) + END}
-    node = _node(_rows(connection, namespace, bounds["low"], bounds["high"]), len(place))
+    node = node_of(_rows(connection, namespace, bounds["low"], bounds["high"]), len(place))
     children = cast("dict[str, Node]", node or {})
     # Once more, because others may have written between the two statements.
     return {
@@ -92,7 +92,7 @@ def _by_value(connection: Connection, namespace: str, place: bytes, asked: TreeQ
         rows: Sequence[Row] = _rows(connection, namespace, place + FIRST, place + END)
     else:
         rows = _rows_below(connection, namespace, [found[key] for key in keys])
-    node = cast("dict[str, Node]", _node(rows, len(place)) or {})
+    node = cast("dict[str, Node]", node_of(rows, len(place)) or {})
     return {key: json_of(node[key]) for key in keys if key in node}
 
 
@@ -146,7 +146,7 @@ def _rows_below(connection: Connection, namespace: str, places: Sequence[bytes])
     return rows
 
 
-def _node(rows: Iterable[Row], base: int) -> Node:
+def node_of(rows: Iterable[Row], base: int) -> Node:
     """What rows are together, seen from a path of so many bytes."""
     root: dict[str, Node] = {}
     for path, value in rows:

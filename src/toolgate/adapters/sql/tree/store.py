@@ -9,14 +9,16 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
-from sqlalchemy import Connection, Delete, and_, bindparam, delete, insert, or_, select
+from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
+from sqlalchemy.sql.dml import ReturningDelete
 
 from toolgate.adapters.sql.tree import reading
+from toolgate.adapters.sql.tree.changes import StoredScalar, changes_between
 from toolgate.adapters.sql.tree.locks import lock
 from toolgate.adapters.sql.tree.paths import END, encoded
 from toolgate.db.engine import Database
@@ -89,7 +91,7 @@ class SqlTree:
         if not changes:
             return
         async with _as_store_errors():
-            await tx.run(lambda connection: self._store(connection, changes))
+            await tx.run(lambda connection: self._store(tx, connection, changes))
 
     async def transact(self, tx: Transaction, path: str, work: Callable[[Json], Json]) -> Json:
         """Nobody else can write there from the reading on, so the work is done once."""
@@ -114,7 +116,7 @@ class SqlTree:
     async def close(self) -> None:
         """The database is closed by its owner."""
 
-    def _store(self, connection: Connection, changes: Mapping[Path, Node]) -> None:
+    def _store(self, tx: Transaction, connection: Connection, changes: Mapping[Path, Node]) -> None:
         lock(connection, self._namespace, changes)
         values = self._values(connection, changes)
         # A child takes the place of a scalar above it; where nothing is left, none does.
@@ -125,18 +127,17 @@ class SqlTree:
             for size in range(len(path))
         }
         places = [encoded(path) for path in changes]
+        before: list[StoredScalar] = []
         for deletion in _deletions(self._namespace, sorted(above), places):
-            connection.execute(deletion)
-        if values:
+            before += [(bytes(path), value) for path, value in connection.execute(deletion)]
+        after = [(encoded(path), orjson.dumps(value).decode()) for path, value in values.items()]
+        if after:
             rows = [
-                {
-                    "namespace": self._namespace,
-                    "path": encoded(path),
-                    "value": orjson.dumps(value).decode(),
-                }
-                for path, value in values.items()
+                {"namespace": self._namespace, "path": path, "value": value}
+                for path, value in after
             ]
             connection.execute(insert(tree_nodes), rows)
+        tx.changed(connection, changes_between(self._namespace, places, before, after))
 
     def _values(self, connection: Connection, changes: Mapping[Path, Node]) -> dict[Path, Json]:
         """Every scalar to store, with server values worked out."""
@@ -155,15 +156,18 @@ class SqlTree:
         return values
 
 
-def _deletions(namespace: str, scalars: list[bytes], places: list[bytes]) -> Generator[Delete[Any]]:
-    """Statements that delete scalars, and all that is at and below places."""
+def _deletions(
+    namespace: str, scalars: list[bytes], places: list[bytes]
+) -> Generator[ReturningDelete[bytes, str]]:
+    """Statements that delete scalars, and all that is at and below places, and tell what it was."""
     # The namespace stands in each part: else SQLite looks at all rows of it.
     ours = tree_nodes.c.namespace == namespace
     parts = [and_(ours, tree_nodes.c.path.in_(some)) for some in _portions(scalars)]
     for place in places:
         parts.append(and_(ours, tree_nodes.c.path >= place, tree_nodes.c.path < place + END))
     for start in range(0, len(parts), PARTS_AT_ONCE):
-        yield delete(tree_nodes).where(or_(*parts[start : start + PARTS_AT_ONCE]))
+        some = delete(tree_nodes).where(or_(*parts[start : start + PARTS_AT_ONCE]))
+        yield some.returning(tree_nodes.c.path, tree_nodes.c.value)
 
 
 def _portions(paths: list[bytes]) -> list[list[bytes]]:
