@@ -1,6 +1,7 @@
 """Killed with -9 again and again under sixteen writers: nothing is lost, doubled or left halfway.
 
-KILLS says how often in all (300); SEED makes the same choices again.
+KILLS says how often in all (300); half as often PostgreSQL ends connections of a server. SEED makes
+the same choices again.
 """
 
 import os
@@ -47,3 +48,11 @@ def test_on_postgresql_what_was_acknowledged_is_there_once_and_whole(
 ) -> None:
     url = new_database(postgres, f"kills_{workers}")
     Cycles(folder / "data", url, workers, seed()).run(KILLS // 4, CHECK_EVERY)
+
+
+@pytest.mark.timeout(4 * 3600)
+def test_when_postgresql_ends_connections_every_call_is_answered_and_nothing_is_doubled(
+    folder: Path, postgres: str
+) -> None:
+    url = new_database(postgres, "ended_connections")
+    Cycles(folder / "data", url, 1, seed()).end_connections(KILLS // 2)

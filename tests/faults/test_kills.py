@@ -1,22 +1,15 @@
 """A few kills under sixteen writers, where `make drill` does hundreds; and PostgreSQL ends the
 connections of a server that is writing."""
 
-from itertools import cycle
 from pathlib import Path
 
-import psycopg
 import pytest
 from tests.databases import KINDS, STARTS_A_SERVER, new_database
 from tests.faults.kills.cycles import Cycles, seed
 
 KILLS = 3
 """With two workers, one of each kind."""
-ENDED = 8
-END = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND pid <> pg_backend_pid() "
-    "ORDER BY state = 'idle', random() LIMIT %s"
-)
+CONNECTIONS_ENDED = 8
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -37,12 +30,4 @@ def test_when_postgresql_ends_connections_every_call_is_answered_and_nothing_is_
     tmp_path: Path, postgres_server: str
 ) -> None:
     cycles = Cycles(tmp_path / "data", new_database(postgres_server, "kills"), 1, seed())
-    at_once = cycle([1, 1, 100])
-
-    def end_connections() -> None:
-        with psycopg.connect(cycles.url, autocommit=True) as connection:
-            connection.execute(END, [next(at_once)])
-
-    cycles.disturb(end_connections, ENDED)
-    assert cycles.writers.cut == 0
-    assert {one.status for one in cycles.writers.answers} <= {503, 504}
+    cycles.end_connections(CONNECTIONS_ENDED)

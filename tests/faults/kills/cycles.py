@@ -6,9 +6,12 @@ import secrets
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
+from statistics import mean
 
 import anyio
 import psycopg
@@ -25,6 +28,10 @@ WHOLE_SERVER, MAIN_ALONE, ONE_WORKER = "whole server", "main process alone", "on
 KINDS = {1: [WHOLE_SERVER], 2: [WHOLE_SERVER, MAIN_ALONE, ONE_WORKER]}
 """What is killed, by the number of workers."""
 SEARCHED = 5
+OF_OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+END_CONNECTIONS = (
+    f"SELECT pg_terminate_backend(pid) {OF_OTHERS} ORDER BY state = 'idle', random() LIMIT %s"
+)
 
 
 @dataclass
@@ -69,7 +76,7 @@ class Cycles:
 
     def disturb(self, act: Callable[[], object], times: int = 1) -> None:
         """Do something to a server that lives on; what nobody knew of before is found out."""
-        with served(self.data, **self._settings) as running:
+        with self._served() as running:
             with self.writers.at_work(running):
                 for _ in range(times):
                     self._at_some_moment(act)
@@ -78,6 +85,19 @@ class Cycles:
             assert running.stop() == 0
         self.check()
         assert anyio.run(verdict_on, self.url).unsealed == 0
+
+    def end_connections(self, times: int) -> None:
+        """PostgreSQL ends some of the server's connections, best those that write, or all."""
+        at_once = cycle([1, 1, 100])
+
+        def end() -> None:
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute(END_CONNECTIONS, [next(at_once)])
+
+        self.disturb(end, times)
+        print(self, flush=True)
+        assert self.writers.cut == 0
+        assert {one.status for one in self.writers.answers} <= {503, 504}
 
     def check(self) -> None:
         """Look at everything that is stored."""
@@ -90,9 +110,7 @@ class Cycles:
 
         Leaving `served` waits for the last of its processes.
         """
-        began = time.monotonic()
-        with served(self.data, **self._settings) as running, self.writers.at_work(running):
-            self.starts.append(time.monotonic() - began)
+        with self._served() as running, self.writers.at_work(running):
             main = running.process.pid
             for _ in range(kills):
                 kind = self._next_kind()
@@ -103,6 +121,13 @@ class Cycles:
                     running.process.wait()
                     return
                 until(lambda gone=killed: len(worker_pids(main).difference(gone)) == self.workers)
+
+    @contextmanager
+    def _served(self) -> Generator[Running]:
+        began = time.monotonic()
+        with served(self.data, **self._settings) as running:
+            self.starts.append(time.monotonic() - began)
+            yield running
 
     def _processes(self, main: int, kind: str) -> list[int]:
         """Those to be killed, in an order of chance; workers whose main process is gone end too."""
@@ -153,12 +178,14 @@ class Cycles:
     def __str__(self) -> str:
         database = self.url.partition(":")[0]
         kills = ", ".join(f"{count} of {kind}" for kind, count in self.kills.items())
+        refusals = Counter(one.status for one in self.writers.answers)
         found = sum(one.taken for one in self.writers.writes)
         return (
-            f"{database}, {self.workers} workers, SEED={self.seed}: kills: {kills}; "
+            f"{database}, {self.workers} workers, SEED={self.seed}: kills: {kills or 'none'}; "
             f"{self.writers.settled} writes acknowledged ({found} when asked again), "
-            f"{self.stored} stored, {self.writers.cut} requests without an answer; ready after "
-            f"{sum(self.starts) / len(self.starts):.1f} s, at most {max(self.starts):.1f} s"
+            f"{self.stored} stored, {self.writers.cut} requests without an answer, "
+            f"refusals by status: {dict(refusals)}; ready after {mean(self.starts):.1f} s, "
+            f"at most {max(self.starts):.1f} s"
         )
 
 
@@ -176,9 +203,5 @@ def none_connected(url: str) -> None:
     """PostgreSQL may still be at work for a client that was killed: wait until it is done."""
     if url.startswith("sqlite"):
         return
-    others = (
-        "SELECT count(*) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    )
     with psycopg.connect(url, autocommit=True) as connection:
-        until(lambda: connection.execute(others).fetchone() == (0,))
+        until(lambda: connection.execute(f"SELECT count(*) {OF_OTHERS}").fetchone() == (0,))

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from shutil import copy
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -32,6 +32,12 @@ class NewEntry(tg.Input):
 
 class Counter(tg.Input):
     counter: str = Field(description="The counter's id.")
+
+
+class OneChange(tg.Input):
+    kind: Literal["add", "revise", "replace", "remove"] = Field(description="What is done.")
+    id: str = Field(description="The counter's or the entry's id.")
+    note: str = Field(description="Something new.")
 
 
 class Done(tg.Output):
@@ -73,6 +79,31 @@ async def count(ctx: tg.Context[World], args: Counter) -> Done:
         documents.write(tg.Set(COUNTERS, args.counter, {"n": (found or {"n": 0})["n"] + 1}))
 
     await ctx.world.documents.transact(ctx.tx, next_number)
+    return Done(success=True)
+
+
+@family.tool(
+    "ledger.change",
+    role=tg.Role.ADMIN,
+    effect=tg.Effect.DESTROY,
+    writes=[tg.Target.DOCUMENTS],
+    title="Change one document",
+)
+async def change(ctx: tg.Context[World], args: OneChange) -> Done:
+    """Change an entry or a counter, in a write that the store may leave to the commit."""
+    write: tg.Write
+    match args.kind:
+        case "add":
+            write = tg.Merge(COUNTERS, args.id, {"n": tg.Increment(1), "last": args.note})
+        case "revise":
+            parts = tg.ArrayUnion([args.note])
+            write = tg.Update(ENTRIES, args.id, {"of.note": args.note, "parts": parts})
+        case "replace":
+            write = tg.Set(ENTRIES, args.id, {**entry_of(args.id), "note": args.note})
+        case "remove":
+            write = tg.Delete(ENTRIES, args.id)
+    missing = tg.NotFound(f"There is no document {args.id}.")
+    await ctx.world.documents.write(ctx.tx, write, conflict=missing)
     return Done(success=True)
 
 

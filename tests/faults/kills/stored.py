@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, create_engine, make_url, select, text
 from tests.faults.kills import ledger
-from tests.faults.kills.writers import COUNT, CREATE, ENTER, PROJECT, Path, Write
+from tests.faults.kills.writers import PROJECT, WRITING, Path, Write
 
 from toolgate import packs
 from toolgate.adapters.sql.documents.index import CollectionIndex
@@ -49,7 +49,7 @@ def stored_in(url: str) -> Stored:
 
 def _read(connection: Connection) -> Stored:
     written = select(audit.c.id, audit.c.request_id, audit.c.tool_name).where(
-        audit.c.tool_name.in_([CREATE, ENTER, COUNT, PROJECT]), audit.c.status == "success"
+        audit.c.tool_name.in_(WRITING), audit.c.status == "success"
     )
     named = text("SELECT slug FROM orchestrator_projects WHERE default_of IS NULL")
     return Stored(

@@ -18,12 +18,9 @@ from toolgate import packs
 
 WRITERS = 16
 NOT_CONFIRMED = "may or may not be stored"
-CREATE, ENTER, COUNT, PROJECT = (
-    "create_document",
-    "ledger.enter",
-    "ledger.count",
-    "operator.project.create",
-)
+CREATE, PROJECT = "create_document", "operator.project.create"
+ENTER, COUNT, CHANGE = "ledger.enter", "ledger.count", "ledger.change"
+WRITING = (CREATE, PROJECT, ENTER, COUNT, CHANGE)
 PACKS = [*packs.SHIPPED, ledger.NAME]
 EVERYBODYS = "everybodys"
 """The counter that all writers count with."""
@@ -132,7 +129,7 @@ class Writer:
         return self.writes[-1]
 
     def _new(self, name: str) -> Write:
-        kinds = [self._document] * 12 + [self._ledger_entry] * 4 + [self._count]
+        kinds = [self._document] * 8 + [self._ledger_entry] * 3 + [self._change] * 4 + [self._count]
         if "orchestrator" in packs.SHIPPED:
             kinds.append(self._project)
         return self._chance.choice(kinds)(name)
@@ -145,8 +142,8 @@ class Writer:
         return Write(name, CREATE, arguments, {("appdata", f"apps/{name}"): fields})
 
     def _ledger_entry(self, name: str) -> Write:
-        """Counted by the writer's own counter or by everybody's; it may replace the one before."""
-        counter = self._chance.choice([f"of-w{self.number}", EVERYBODYS])
+        """It may take the place of the one before."""
+        counter = self._counter()
         replaced = self._entry if self._chance.random() < 0.5 else None
         arguments = {"name": name, "counter": counter, "instead_of": replaced}
         changed = [_ledger(ledger.COUNTERS, counter)]
@@ -155,6 +152,23 @@ class Writer:
             self._entry = None
         created = {_ledger(ledger.ENTRIES, name): ledger.entry_of(name)}
         return Write(name, ENTER, arguments, created, changed)
+
+    def _change(self, name: str) -> Write:
+        """Another number of a counter, or another state of the last entry."""
+        entry = self._entry
+        kind = self._chance.choice(["add", "revise", "replace", "remove"] if entry else ["add"])
+        if kind == "add" or entry is None:
+            id = self._counter()
+            changed = _ledger(ledger.COUNTERS, id)
+        else:
+            id, changed = entry, _ledger(ledger.ENTRIES, entry)
+            self._entry = None if kind == "remove" else entry
+        arguments = {"kind": kind, "id": id, "note": name}
+        return Write(name, CHANGE, arguments, {}, [changed], repeatable=False)
+
+    def _counter(self) -> str:
+        """The writer's own, or everybody's."""
+        return self._chance.choice([f"of-w{self.number}", EVERYBODYS])
 
     def _count(self, name: str) -> Write:
         changed = [_ledger(ledger.COUNTERS, EVERYBODYS)]
