@@ -40,9 +40,9 @@ async def database(postgres_database: str) -> AsyncIterator[Database]:
 
 
 def lines(database: Database) -> Lines:
-    short = database.look_ups
+    short = database.postgres_reads
     assert short is not None
-    return short.lines
+    return short.look_ups
 
 
 async def fields(database: Database, number: int) -> Any:
@@ -178,11 +178,11 @@ async def test_it_writes_nothing(database: Database) -> None:
 async def test_without_its_driver_look_ups_go_the_usual_way(
     postgres_database: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("postgres_lines", "postgres_look_ups"):
+    for module in ("postgres_lines", "postgres_reads"):
         monkeypatch.delitem(sys.modules, f"toolgate.db.{module}")
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     other = Database(postgres_database)
-    assert other.look_ups is None
+    assert other.postgres_reads is None
     assert await fields(other, 7) == {"is": [7]}
     await other.close()
 
@@ -193,7 +193,7 @@ async def test_statements_are_prepared_unless_a_setting_says_not(
 ) -> None:
     every = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%documents%'")
     other = Database(postgres_database, prepared=prepared)
-    assert (other.look_ups is not None) is prepared
+    assert (other.postgres_reads is not None) is prepared
 
     def ask_often(connection: Connection) -> int | None:
         for _ in range(10):

@@ -19,14 +19,15 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from toolgate.db.connections import POOL, engine_for
 from toolgate.db.grouped_writes import GroupedWrites
 from toolgate.db.outages import DatabaseTimeout, Outage
-from toolgate.db.prepared import LookUpFailed, PreparedStatement
+from toolgate.db.prepared import PreparedStatement, ShortReadFailed
+from toolgate.db.questions import Questions, TooManyRows, answer
 from toolgate.db.short_reads import ReadTooLong, ShortReads
 from toolgate.db.threads import Threads
 from toolgate.db.transactions import Transaction
 from toolgate.db.wal import LOOK_SECONDS, is_large, shorten
 
 if TYPE_CHECKING:
-    from toolgate.db.postgres_look_ups import PostgresLookUps
+    from toolgate.db.postgres_reads import PostgresReads
     from toolgate.db.postgres_writes import PostgresWrites
 
 ANSWER_SECONDS = (1.0, 10.0)
@@ -68,7 +69,7 @@ class Database:
         )
         self._glances = ShortReads(self._reader) if self.dialect == "sqlite" else None
         short = prepared and self.dialect == "postgresql"
-        self.look_ups, self.row_store = (
+        self.postgres_reads, self.row_store = (
             _short_ways(self.url, self.patience, seconds) if short else (None, None)
         )
         self._threads = Threads(4 * POOL)
@@ -109,14 +110,33 @@ class Database:
     async def _look_up_in_server(
         self, statement: PreparedStatement, values: Mapping[str, Any]
     ) -> Any:
-        if self.look_ups is not None:
+        if self.postgres_reads is not None:
             try:
-                return await self.look_ups.first(statement, values)
-            except LookUpFailed:
-                logger.debug("a look-up goes the usual way", exc_info=True)
+                return await self.postgres_reads.first(statement, values)
+            except ShortReadFailed as problem:
+                _note_failure(problem)
         return await self.read(
             lambda connection: connection.execute(statement.statement, values).first()
         )
+
+    async def ask(self, questions: Callable[[], Questions[T]]) -> T:
+        """What is made of the answers to a few questions; each sees the newest committed state.
+
+        For reads that are usually short. One that turns out long goes on, or is made anew, in a
+        thread.
+        """
+
+        def look(connection: Connection) -> T:
+            return answer(connection, questions())
+
+        if self.postgres_reads is not None:
+            try:
+                return await self.postgres_reads.answer(questions)
+            except TooManyRows as begun:
+                look = begun.go_on
+            except ShortReadFailed as problem:
+                _note_failure(problem)
+        return await self.read(look, quick=True)
 
     def _look(self, look: Callable[[Connection], T]) -> T:
         with self._reader.connect() as connection:
@@ -174,8 +194,8 @@ class Database:
             self._glances.close()
         if self.row_store:
             await self.row_store.close()
-        if self.look_ups:
-            await self.look_ups.close()
+        if self.postgres_reads:
+            await self.postgres_reads.close()
         if self._grouped:
             self._grouped.close()
         await self._threads.close()
@@ -185,20 +205,25 @@ class Database:
 
 def _short_ways(
     url: URL, patience: float, seconds: float
-) -> "tuple[PostgresLookUps, PostgresWrites] | tuple[None, None]":
-    """For look-ups and small writes, where the driver is installed and understands the address."""
+) -> "tuple[PostgresReads, PostgresWrites] | tuple[None, None]":
+    """For short reads and small writes, where the driver is there and understands the address."""
     try:
         from toolgate.db.postgres_lines import is_understood  # noqa: PLC0415
-        from toolgate.db.postgres_look_ups import PostgresLookUps  # noqa: PLC0415
+        from toolgate.db.postgres_reads import PostgresReads  # noqa: PLC0415
         from toolgate.db.postgres_writes import PostgresWrites  # noqa: PLC0415
     except ImportError:
         return None, None
     if not is_understood(url):
         return None, None
     return (
-        PostgresLookUps(url, patience=patience, seconds=seconds),
+        PostgresReads(url, patience=patience, seconds=seconds),
         PostgresWrites(url, patience=patience, seconds=seconds),
     )
+
+
+def _note_failure(problem: ShortReadFailed) -> None:
+    # Without its words: the driver tells values in them.
+    logger.debug("a short read goes the usual way: %s", type(problem.__cause__).__name__)
 
 
 def _url(url: str) -> URL:

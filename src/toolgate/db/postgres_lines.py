@@ -31,6 +31,8 @@ FAILURES = (
     asyncpg.InternalClientError,
     OSError,
 )
+REFUSALS = (asyncpg.DataError,)
+"""Of a value that the driver or the server does not take: the connection is as good as before."""
 DIALECT = PGDialect_asyncpg()
 
 T = TypeVar("T")
@@ -85,14 +87,28 @@ class Lines:
     """A few lines, lent to those who want one in the order in which they come.
 
     `set_up`: statements that each session begins with. `patience`: how long to wait for the server
-    to accept a connection.
+    to accept a connection; `limit`: for its answer, where the server has gone silent; `wait`: for a
+    line that others use.
     """
 
-    def __init__(self, url: URL, set_up: str, *, patience: float, most: int = LINES) -> None:
+    def __init__(
+        self,
+        url: URL,
+        set_up: str,
+        *,
+        patience: float,
+        most: int = LINES,
+        limit: float | None = None,
+        wait: float | None = None,
+    ) -> None:
         self._address = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._set_up = set_up
         self._patience = patience
         self._most = most
+        self._limit = limit
+        self._wait = wait
+        self._stuck = False
+        """Somebody waited in vain, and no line has come back since."""
         self.free: list[Line] = []
         self.open = 0
         self._waiting: deque[asyncio.Future[Line | None]] = deque()
@@ -100,10 +116,13 @@ class Lines:
         self._closed = False
 
     async def use(self, work: Callable[[Line], Awaitable[T]]) -> T:
-        """Do something on a line; where it raises, or is cancelled, the line is ended."""
+        """Do something on a line; where it fails, or is cancelled, the line is ended."""
         line = self.free.pop() if self.free else await self._take()
         try:
             result = await work(line)
+        except REFUSALS:
+            self._give_back(line)
+            raise
         except BaseException:
             # Also when cancelled: what it still waits for would be the next one's answer.
             line.connection.terminate()
@@ -130,17 +149,22 @@ class Lines:
     async def _take(self) -> Line:
         if self.open < self._most:
             return await self._open()
+        if self._stuck:
+            raise TimeoutError("every line is held")
         turn: asyncio.Future[Line | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            line = await turn
-        except asyncio.CancelledError:
+            async with asyncio.timeout(self._wait):
+                line = await turn
+        except BaseException as problem:
             if turn.done() and not turn.cancelled():
                 self._pass_on(turn.result())
+            self._stuck = self._stuck or isinstance(problem, TimeoutError)
             raise
         return line or await self._open()
 
     def _give_back(self, line: Line) -> None:
+        self._stuck = False
         if self._closed:
             line.connection.terminate()
         else:
@@ -180,6 +204,7 @@ class Lines:
         connection: Any = await driver.connect(
             self._address,
             timeout=self._patience,
+            command_timeout=self._limit,
             statement_cache_size=0,
             connection_class=Session,
         )
@@ -206,6 +231,7 @@ class Lines:
             self._give_back(opening.result())
 
     def _lose(self) -> None:
+        self._stuck = False
         self.open -= 1
         self._pass_on(None)
 

@@ -9,7 +9,17 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, Select, TextClause, Update
+from sqlalchemy import (
+    Connection,
+    Delete,
+    Dialect,
+    Float,
+    Insert,
+    Numeric,
+    Select,
+    TextClause,
+    Update,
+)
 from sqlalchemy.exc import DBAPIError
 
 Row = Sequence[Any]
@@ -17,8 +27,8 @@ Binders = Sequence[tuple[str, Callable[[Any], Any] | None]]
 """Parameters in their order, each with what its type makes of a value."""
 
 
-class LookUpFailed(Exception):
-    """A look-up did not succeed on the short way; the usual one will, or will say why not."""
+class ShortReadFailed(Exception):
+    """A read did not succeed on the short way; the usual one will, or will say why not."""
 
 
 class PreparedStatement:
@@ -62,8 +72,7 @@ class CompiledStatement:
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
         """Every row."""
-        rows = connection.exec_driver_sql(self.text, self.bind(values)).all()
-        return [self._process(row) for row in rows] if self._processors else rows
+        return self.processed(connection.exec_driver_sql(self.text, self.bind(values)).all())
 
     def first(self, driver: Any, values: Mapping[str, Any]) -> Any:
         """The one row by the names of its columns, or None; asked of the driver itself."""
@@ -72,6 +81,10 @@ class CompiledStatement:
         except self._dialect.loaded_dbapi.Error as problem:
             raise translated(problem, self.text, self._dialect) from problem
         return self.named(rows[0]) if rows else None
+
+    def processed(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Rows of the driver with values as SQLAlchemy has them."""
+        return [self._process(row) for row in rows] if self._processors else rows
 
     def named(self, row: Row) -> Any:
         """A row of the driver by the names of its columns."""
@@ -133,4 +146,6 @@ class PreparedWrite:
 
 def _processor(kind: Any, dialect: Dialect) -> Callable[[Any], Any] | None:
     """What SQLAlchemy does with a value of this type when it comes from the driver."""
+    if dialect.driver == "asyncpg" and isinstance(kind, Numeric | Float):
+        return None  # it would have to be told the type in the database; the value is right
     return kind.dialect_impl(dialect).result_processor(dialect, None)

@@ -1,7 +1,7 @@
 """A query costs by what it returns, not by how much lies there."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from toolgate.adapters.sql.documents.index import MAX_ENTRIES
 from toolgate.adapters.sql.documents.search import FEW as MAX_COUNTED
 from toolgate.adapters.sql.documents.search import search
 from toolgate.db.engine import Database
+from toolgate.db.questions import answer
 from toolgate.db.tables import metadata
 from toolgate.ports.documents import (
     Create,
@@ -122,7 +123,7 @@ def _steps(connection: Connection, look: Callable[[Connection], Any]) -> int:
 
 
 @contextmanager
-def noted_executions(connection: Connection) -> Iterator[list[tuple[str, Any]]]:
+def noted_executions(connection: Connection) -> Generator[list[tuple[str, Any]]]:
     """Statements and their values, as the driver gets them."""
     executed: list[tuple[str, Any]] = []
 
@@ -164,7 +165,7 @@ async def found_and_work(database: Database, size: int, query: Query) -> tuple[i
     found: list[StoredDocument] = []
 
     def look(connection: Connection) -> None:
-        found[:] = search(connection, namespace, query, index)
+        found[:] = answer(connection, search(namespace, query, index))
 
     work = await database.read(lambda connection: work_of(connection, look))
     return len(found), work

@@ -1,7 +1,8 @@
 """Documents in tables of the gate's database, indexed by every field as Firestore does it.
 
 `store` is the port, `index` what is kept of each document, `plans` which part of the index a query
-reads, `search` how it reads it, `build` how documents get an index that have none.
+reads, `search` how it reads it, `results` what it returns, `build` how documents get an index that
+have none.
 """
 
 from toolgate.adapters.sql.documents.build import IndexBuild, Progress

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, unindexed_paths
-from toolgate.adapters.sql.documents.reading import collection_names, fields_of
+from toolgate.adapters.sql.documents.reading import ask_collections, ask_fields
 from toolgate.adapters.sql.documents.rows import PLACE, VERSIONED, rows_of_write
 from toolgate.adapters.sql.documents.search import search
 from toolgate.adapters.sql.documents.transaction import SqlDocumentTransaction
@@ -66,26 +66,20 @@ class SqlDocuments:
     async def get_many(self, references: Sequence[Reference]) -> Sequence[Fields | None]:
         """Return the fields of each document, or None."""
         async with _as_store_errors():
-            found = await self.database.read(
-                lambda connection: fields_of(connection, self._namespace, references), quick=True
-            )
+            found = await self.database.ask(lambda: ask_fields(self._namespace, references))
         return [found.get(one) for one in references]
 
     async def query(self, query: Query) -> Sequence[StoredDocument]:
         """Return the documents that pass."""
         index = self.index_of(query.collection)
         async with _as_store_errors():
-            return await self.database.read(
-                lambda connection: search(connection, self._namespace, query, index), quick=True
-            )
+            return await self.database.ask(lambda: search(self._namespace, query, index))
 
     async def collections(self, parent: Reference | None = None) -> Sequence[str]:
         """Return the names of the collections of the store, or of one document."""
         above = "/".join(parent) + "/" if parent else ""
         async with _as_store_errors():
-            return await self.database.read(
-                lambda connection: collection_names(connection, self._namespace, above)
-            )
+            return await self.database.ask(lambda: ask_collections(self._namespace, above))
 
     async def write(
         self, tx: Transaction, *writes: Write, conflict: Exception | None = None

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from toolgate.adapters.sql.documents.reading import fields_of
 from toolgate.adapters.sql.documents.search import search
 from toolgate.adapters.sql.documents.writing import AlreadyThere, IndexOf, Writing
+from toolgate.db.questions import answer
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
     DocumentTransaction,
@@ -90,7 +91,7 @@ class SqlDocumentTransaction:
     def _query(self, connection: Connection, query: Query) -> list[StoredDocument]:
         index = self._index_of(query.collection)
         self._wait_for_others(connection, query.collection)
-        found = search(connection, self._namespace, query, index)
+        found = answer(connection, search(self._namespace, query, index))
         locked = self._locked(connection, [(query.collection, one.id) for one in found])
         # What was changed between the two looks, and no longer passes, is left out.
         again = [(one.id, locked.get((query.collection, one.id))) for one in found]

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import (
     CTE,
+    BindParameter,
     ColumnElement,
-    Connection,
     Select,
     bindparam,
     case,
@@ -17,6 +17,8 @@ from sqlalchemy import (
     union,
 )
 
+from toolgate.db.prepared import PreparedStatement
+from toolgate.db.questions import Questions
 from toolgate.packs.content.sql.tables import entities, relations
 from toolgate.packs.content.store import Row
 
@@ -27,18 +29,14 @@ AT_ROOT = or_(R.from_id == bindparam("root"), R.to_id == bindparam("root"))
 NEWEST = (R.created_at.desc(), R.id.desc())
 
 
-def edges_around(
-    connection: Connection, project: str, root: str, depth: int, types: Sequence[str]
-) -> list[Row]:
+def edges_around(project: str, root: str, depth: int, types: Sequence[str]) -> Questions[list[Row]]:
     """Relations of the root, then those of its neighbours; newest first in each part."""
-    values: dict[str, Any] = {"project": project, "root": root}
-    if types:
-        values["types"] = list(types)
-    rows = connection.execute(_around(depth, bool(types)), values).all()
+    wanted = {f"type_{number}": one for number, one in enumerate(sorted(set(types)))}
+    rows = yield _around(depth, len(wanted)), {"project": project, "root": root, **wanted}
     return [_edge(row) for row in rows]
 
 
-def _edge(row: Any) -> Row:
+def _edge(row: Sequence[Any]) -> Row:
     """A relation as it goes over the wire. Written out: there may be thousands."""
     id, relation_type, begins, ends, notes, created_at, other, kind, title, slug, status = row
     related: Row | None = None
@@ -56,12 +54,14 @@ def _edge(row: Any) -> Row:
 
 
 @lru_cache
-def _around(depth: int, typed: bool) -> Select[Any]:
+def _around(depth: int, types: int) -> PreparedStatement:
+    """The statement for so many types of relations; none for all."""
     own = [R.project_id == bindparam("project")]
-    if typed:
-        own.append(R.relation_type.in_(bindparam("types", expanding=True)))
+    if types:
+        wanted: list[BindParameter[str]] = [bindparam(f"type_{one}") for one in range(types)]
+        own.append(R.relation_type.in_(wanted))
     if depth == 1:
-        return _edges(_other_end()).where(*own, AT_ROOT).order_by(*NEWEST)
+        return PreparedStatement(_edges(_other_end()).where(*own, AT_ROOT).order_by(*NEWEST))
     near = select(R.id, R.from_entity, R.to_entity).where(*own, AT_ROOT).cte("near")
     ends = union(
         select(near.c.from_entity).where(near.c.from_entity.is_not(None)),
@@ -74,13 +74,14 @@ def _around(depth: int, typed: bool) -> Select[Any]:
     ]
     every = union(select(near.c.id), *touching)
     step = case((AT_ROOT, 1), else_=2)
-    return _edges(_farther_end(reached)).where(R.id.in_(every)).order_by(step, *NEWEST)
+    edges = _edges(_farther_end(reached)).where(R.id.in_(every))
+    return PreparedStatement(edges.order_by(step, *NEWEST))
 
 
 def _edges(related: ColumnElement[Any]) -> Select[Any]:
     mine = (entities.c.id == related) & (entities.c.project_id == R.project_id)
     joined = relations.outerjoin(entities, mine)
-    ends = (entities.c[name] for name in SHORT)
+    ends = (entities.c[name].label(f"related_{name}") for name in SHORT)
     statement: Any = select(*(R[name] for name in SHOWN), *ends)
     return statement.select_from(joined)
 

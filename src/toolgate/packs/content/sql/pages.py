@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
-    Connection,
     Subquery,
     Table,
     bindparam,
@@ -21,6 +20,7 @@ from sqlalchemy import (
 )
 
 from toolgate.db.prepared import PreparedStatement
+from toolgate.db.questions import Questions
 from toolgate.packs.content.sql.lists import Condition, Listing
 from toolgate.packs.content.sql.search import Search, contains, of_project, search
 from toolgate.packs.content.sql.tables import projects, totals
@@ -30,26 +30,26 @@ HIDDEN = "_folded"
 STATEMENTS = 1000
 
 
-def page_of_all(connection: Connection, listing: Listing, page: Page) -> RowPage:
+def page_of_all(listing: Listing, page: Page) -> Questions[RowPage]:
     """A page of a list that belongs to no project."""
-    result = _run(connection, listing, _of_all(listing), _place(page))
+    result = yield from _ask(listing, _of_all(listing), _place(page))
     assert result is not None  # a count is always there
     return result
 
 
 def page_of_project(
-    connection: Connection, listing: Listing, project: str, filters: Mapping[str, str], page: Page
-) -> RowPage | None:
+    dialect: str, listing: Listing, project: str, filters: Mapping[str, str], page: Page
+) -> Questions[RowPage | None]:
     """A page of a project's list; None when there is no such project."""
     values: dict[str, Any] = {"project": project} | _place(page)
     if not filters:
-        return _run(connection, listing, _of_project(listing, page.number > 1), values)
+        return (yield from _ask(listing, _of_project(listing, page.number > 1), values))
     narrow = {name: one for name, one in filters.items() if name in listing.conditions}
     texts = {name: one for name, one in filters.items() if name in listing.texts}
-    matching = search(connection.dialect.name, listing, project, texts) if texts else Search({})
+    matching = search(dialect, listing, project, texts) if texts else Search({})
     shape = Narrowing(tuple(narrow), tuple(texts), matching.indexed, matching.values is None)
-    statement = _of_filters(connection.dialect.name, listing, shape)
-    return _run(connection, listing, statement, values | narrow | (matching.values or {}))
+    statement = _of_filters(dialect, listing, shape)
+    return (yield from _ask(listing, statement, values | narrow | (matching.values or {})))
 
 
 class Narrowing(NamedTuple):
@@ -138,10 +138,10 @@ def _rows(listing: Listing, length: Subquery, ids: Any, skipped: Any) -> Prepare
     return PreparedStatement(statement.order_by(*listing.order_by(table)))
 
 
-def _run(
-    connection: Connection, listing: Listing, statement: PreparedStatement, values: dict[str, Any]
-) -> RowPage | None:
-    rows = statement.rows(connection, values)
+def _ask(
+    listing: Listing, statement: PreparedStatement, values: dict[str, Any]
+) -> Questions[RowPage | None]:
+    rows = yield statement, values
     if not rows:
         return None
     names = _names(listing.table)
@@ -156,9 +156,9 @@ def _one(table: Table) -> PreparedStatement:
     return PreparedStatement(statement.where(own, table.c.id == bindparam("id")))
 
 
-def one_of_project(connection: Connection, table: Table, project: str, id: str) -> Row | None:
+def one_of_project(table: Table, project: str, id: str) -> Questions[Row | None]:
     """The project's row with this id."""
-    rows = _one(table).rows(connection, {"project": project, "id": id})
+    rows = yield _one(table), {"project": project, "id": id}
     return dict(zip(_names(table), rows[0], strict=True)) if rows else None
 
 
