@@ -27,6 +27,11 @@ class Postgres:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.address(name)
 
+    def set_memory(self, size: str) -> None:
+        """How much of the data the server keeps in memory, from its next start on."""
+        with psycopg.connect(self.uri, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET shared_buffers = '{size}'".encode())
+
     def address(self, name: str) -> str:
         return make_url(self.uri).set(database=name).render_as_string(hide_password=False)
 
