@@ -9,7 +9,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from tests.gate.tools import ADMIN, a_tool, offer
 
-from toolgate.gate import audit
+from toolgate.gate import audit, audit_records
 from toolgate.gate.audit import MAX_WAITING
 from toolgate.gate.principal import Kind, Principal
 from toolgate.testing import Kit, opened_kit
@@ -42,20 +42,29 @@ class SlowDatabase:
         return await self._write(lambda connection: self._counted(connection, work))
 
     def _counted(self, connection: Any, work: Any) -> Any:
-        stored = 0
+        stored, copy = 0, audit_records._copy
 
-        def count(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        def count(rows: int) -> None:
             nonlocal stored
-            if statement.startswith("INSERT INTO audit ("):
-                stored += statement.partition("VALUES")[2].count("), (") + 1
+            stored += rows
             if stored > self.time_for:
-                raise OperationalError(statement, None, Exception("too slow"))
+                raise OperationalError("…", None, Exception("too slow"))
 
-        event.listen(connection, "before_cursor_execute", count)
+        def insert(_c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+            if statement.startswith("INSERT INTO audit ("):
+                count(statement.partition("VALUES")[2].count("), (") + 1)
+
+        def counted_copy(connection: Any, rows: Any) -> None:
+            count(len(rows))
+            copy(connection, rows)
+
+        event.listen(connection, "before_cursor_execute", insert)
         try:
-            return work(connection)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(audit_records, "_copy", counted_copy)
+                return work(connection)
         finally:
-            event.remove(connection, "before_cursor_execute", count)
+            event.remove(connection, "before_cursor_execute", insert)
 
 
 @pytest.fixture
