@@ -64,12 +64,15 @@ async def test_a_read_and_a_write_are_answered_at_their_deadline(
 ) -> None:
     line, kit = silent
     assert (await kit.call("get_document", collection="apps", document_id="x")).status == 404
+    assert (await kit.call("query_collection", collection="apps")).status == 200
     freeze(line, kit)
-    read, write = await asyncio.gather(
+    read, search, write = await asyncio.gather(
         in_time(kit, "get_document", collection="apps", document_id="x"),
+        in_time(kit, "query_collection", collection="apps"),
         in_time(kit, "create_document", **NEW),
     )
     assert read[0] in (503, 504)
+    assert search[0] in (503, 504)
     assert write[0] in (503, 504)
     print(f"answered after {read[1]:.2f} s and {write[1]:.2f} s; limit {SECONDS} s")
     line.cut()

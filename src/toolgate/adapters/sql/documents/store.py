@@ -1,7 +1,7 @@
 """The documents of one namespace, in the gate's database."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy import Connection, bindparam, select
@@ -65,20 +65,20 @@ class SqlDocuments:
 
     async def get_many(self, references: Sequence[Reference]) -> Sequence[Fields | None]:
         """Return the fields of each document, or None."""
-        async with _as_store_errors():
+        with _as_store_errors():
             found = await self.database.ask(lambda: ask_fields(self._namespace, references))
         return [found.get(one) for one in references]
 
     async def query(self, query: Query) -> Sequence[StoredDocument]:
         """Return the documents that pass."""
         index = self.index_of(query.collection)
-        async with _as_store_errors():
+        with _as_store_errors():
             return await self.database.ask(lambda: search(self._namespace, query, index))
 
     async def collections(self, parent: Reference | None = None) -> Sequence[str]:
         """Return the names of the collections of the store, or of one document."""
         above = "/".join(parent) + "/" if parent else ""
-        async with _as_store_errors():
+        with _as_store_errors():
             return await self.database.ask(lambda: ask_collections(self._namespace, above))
 
     async def write(
@@ -93,7 +93,7 @@ class SqlDocuments:
         if conflict is not None:
             tx.defer(store, await self._rows(tx, writes, conflict))
             return
-        async with _as_store_errors():
+        with _as_store_errors():
             await tx.run(store)
 
     async def _rows(
@@ -106,7 +106,7 @@ class SqlDocuments:
         place = (self._namespace, write.collection, write.document_id)
         read = None
         if not isinstance(write, Create):
-            async with _as_store_errors():
+            with _as_store_errors():
                 key = {str(name): value for name, value in zip(PLACE, place, strict=True)}
                 read = await self.database.look_up(VERSIONED, key)
 
@@ -121,12 +121,12 @@ class SqlDocuments:
     ) -> T:
         """Do work on documents that nobody else changes meanwhile."""
         transaction = SqlDocumentTransaction(tx, self._namespace, self.index_of)
-        async with _as_store_errors():
+        with _as_store_errors():
             return await transaction.complete(work)
 
     async def check(self) -> None:
         """Raise unless the database answers."""
-        async with _as_store_errors():
+        with _as_store_errors():
             await self.database.check()
 
     async def close(self) -> None:
@@ -139,8 +139,8 @@ class SqlDocuments:
         )
 
 
-@asynccontextmanager
-async def _as_store_errors() -> AsyncGenerator[None, None]:
+@contextmanager
+def _as_store_errors() -> Generator[None, None, None]:
     try:
         yield
     except (DBAPIError, OSError) as problem:
