@@ -4,7 +4,7 @@ A change is one statement that compares the version. The row is locked before, f
 names the old value too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
+from toolgate.db.questions import Questions
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.packs.orchestrator.records import (
@@ -90,12 +91,14 @@ class SqlRecords:
             "most": limit + 1,
             "bytes": PAGE_BYTES,
         }
-        rows = await self._database.read(
-            lambda connection: connection.execute(self._page.statement, values).all(), quick=True
-        )
-        found = rows[0].found if rows else 0
-        records = [_record(row) for row in rows[:limit]]
-        return Page(records, more=found > len(records))
+
+        def questions() -> Questions[Page]:
+            rows = yield self._page, values
+            records = [_record(shown) for *shown, _ in rows[:limit]]
+            found = rows[0][-1] if rows else 0
+            return Page(records, more=found > len(records))
+
+        return await self._database.ask(questions)
 
     async def create(self, tx: Transaction, place: Place, key: str, change: Change) -> Record:
         """Store a new record; raises `Conflict` where there is one."""
@@ -383,12 +386,13 @@ def _stored(key: str, change: Change, row: Mapping[str, Any]) -> Record:
     )
 
 
-def _record(row: Any) -> Record:
+def _record(shown: Sequence[Any]) -> Record:
+    key, value, value_type, version, updated_at, updated_by = shown
     return Record(
-        key=row.key,
-        value=orjson.loads(row.value),
-        value_type=row.value_type,
-        version=row.version,
-        updated_at=row.updated_at,
-        updated_by=row.updated_by,
+        key=key,
+        value=orjson.loads(value),
+        value_type=value_type,
+        version=version,
+        updated_at=updated_at,
+        updated_by=updated_by,
     )
