@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from tests.databases import new_database, running_postgres
 from tests.faults.kills.cycles import Cycles, seed
+from tests.needed_packs import needs_pack
+
+pytestmark = [needs_pack("appdata"), pytest.mark.timeout(4 * 3600)]
 
 KILLS = int(os.environ.get("KILLS", "300"))
 CHECK_EVERY = 5
@@ -32,7 +35,6 @@ def postgres() -> Generator[str]:
         yield server.get_uri()
 
 
-@pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_on_sqlite_what_was_acknowledged_is_there_once_and_whole(
     folder: Path, workers: int
@@ -41,7 +43,6 @@ def test_on_sqlite_what_was_acknowledged_is_there_once_and_whole(
     Cycles(data, f"sqlite:///{data / 'toolgate.db'}", workers, seed()).run(KILLS // 4, CHECK_EVERY)
 
 
-@pytest.mark.timeout(4 * 3600)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_on_postgresql_what_was_acknowledged_is_there_once_and_whole(
     folder: Path, postgres: str, workers: int
@@ -50,7 +51,6 @@ def test_on_postgresql_what_was_acknowledged_is_there_once_and_whole(
     Cycles(folder / "data", url, workers, seed()).run(KILLS // 4, CHECK_EVERY)
 
 
-@pytest.mark.timeout(4 * 3600)
 def test_when_postgresql_ends_connections_every_call_is_answered_and_nothing_is_doubled(
     folder: Path, postgres: str
 ) -> None:

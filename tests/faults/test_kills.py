@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from tests.databases import KINDS, STARTS_A_SERVER, new_database
 from tests.faults.kills.cycles import Cycles, seed
+from tests.needed_packs import needs_pack
+
+pytestmark = needs_pack("appdata")
 
 KILLS = 3
 """With two workers, one of each kind."""
