@@ -1,6 +1,6 @@
 """Which statements a database is given."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,20 @@ BESIDE_CALLS = "FROM switches"
 
 
 @contextmanager
+def noted_driver_reads(note: Callable[[str, Any], None]) -> Generator[None]:
+    """Reads of several rows that go to the embedded database's driver itself, with their values."""
+    read = CompiledStatement.rows
+
+    def rows(self: CompiledStatement, connection: Any, values: Any) -> Sequence[Any]:
+        note(self.text, self.bind(values))
+        return read(self, connection, values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CompiledStatement, "rows", rows)
+        yield
+
+
+@contextmanager
 def noted_statements() -> Generator[list[str]]:
     """Every statement, whether SQLAlchemy runs it or, for a look-up or a write, the driver itself.
 
@@ -22,26 +36,26 @@ def noted_statements() -> Generator[list[str]]:
     """
     statements: list[str] = []
 
-    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+    def note(statement: str, _: Any = None) -> None:
         if BESIDE_CALLS not in statement:
             statements.append(statement)
+
+    def executed(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        note(statement)
 
     looked_up, written = CompiledStatement.first, PreparedWrite.run
     asked_first, asked_rows = Line.first, Line.rows
 
     def first(self: CompiledStatement, *given: Any) -> Any:
-        if BESIDE_CALLS not in self.text:
-            statements.append(self.text)
+        note(self.text)
         return looked_up(self, *given)
 
     async def first_of_line(self: Line, text: str, values: Sequence[Any]) -> Any:
-        if BESIDE_CALLS not in text:
-            statements.append(text)
+        note(text)
         return await asked_first(self, text, values)
 
     async def rows_of_line(self: Line, text: str, values: Sequence[Any]) -> Sequence[Any]:
-        if BESIDE_CALLS not in text:
-            statements.append(text)
+        note(text)
         return await asked_rows(self, text, values)
 
     def run(self: PreparedWrite, connection: Any, rows: Any) -> int:
@@ -49,13 +63,13 @@ def noted_statements() -> Generator[list[str]]:
             statements.append(self._compile(connection.dialect)[0])
         return written(self, connection, rows)
 
-    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(Engine, "before_cursor_execute", executed)
     try:
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, noted_driver_reads(note):
             patch.setattr(CompiledStatement, "first", first)
             patch.setattr(Line, "first", first_of_line)
             patch.setattr(Line, "rows", rows_of_line)
             patch.setattr(PreparedWrite, "run", run)
             yield statements
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(Engine, "before_cursor_execute", executed)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import command
 from sqlalchemy import Connection, Engine, event, insert, select, text
 from sqlalchemy.exc import IntegrityError
-from tests.statements import noted_statements
+from tests.statements import noted_driver_reads, noted_statements
 
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.adapters.sql.documents.store import ONE
@@ -153,7 +153,7 @@ async def test_a_look_up_is_one_statement_on_the_index_of_its_namespace(database
 
 
 async def test_a_query_reads_its_collection_in_order_from_an_index(database_url: str) -> None:
-    database = Database(database_url)
+    database = Database(database_url, prepared=False)  # so that SQLAlchemy runs what is asked
     await upgrade(database)
     await database.write(fill)
     noted: list[tuple[str, Any]] = []
@@ -163,7 +163,8 @@ async def test_a_query_reads_its_collection_in_order_from_an_index(database_url:
 
     event.listen(Engine, "before_cursor_execute", note)
     try:
-        found = await SqlDocuments(database, "network").query(Query("groups", limit=20))
+        with noted_driver_reads(lambda *read: noted.append(read)):
+            found = await SqlDocuments(database, "network").query(Query("groups", limit=20))
     finally:
         event.remove(Engine, "before_cursor_execute", note)
     assert [one.id for one in found] == [f"{number:04}" for number in range(20)]

@@ -71,16 +71,19 @@ class CompiledStatement:
         ]
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
-        """Every row."""
-        return self.processed(connection.exec_driver_sql(self.text, self.bind(values)).all())
+        """Every row; asked of the driver itself."""
+        return self.processed(self._fetch(connection.connection.dbapi_connection, values))
 
     def first(self, driver: Any, values: Mapping[str, Any]) -> Any:
         """The one row by the names of its columns, or None; asked of the driver itself."""
+        rows = self._fetch(driver, values)
+        return self.named(rows[0]) if rows else None
+
+    def _fetch(self, driver: Any, values: Mapping[str, Any]) -> Sequence[Row]:
         try:
-            rows = driver.execute(self.text, self.bind(values)).fetchall()
+            return driver.execute(self.text, self.bind(values)).fetchall()
         except self._dialect.loaded_dbapi.Error as problem:
             raise translated(problem, self.text, self._dialect) from problem
-        return self.named(rows[0]) if rows else None
 
     def processed(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Rows of the driver with values as SQLAlchemy has them."""

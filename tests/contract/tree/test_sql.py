@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, event, insert, select, text
 from tests.contract.tree.stores import Tree, opened_sql
 from tests.databases import KINDS
 from tests.patience import PATIENT
+from tests.statements import noted_driver_reads
 
 from toolgate.adapters.sql.tree import SqlTree
 from toolgate.adapters.sql.tree.paths import END, decoded, encoded
@@ -231,15 +232,19 @@ def noted() -> Iterator[Statements]:
     """Every statement with its values."""
     statements: Statements = []
 
-    def note(connection: Any, cursor: Any, statement: str, values: Any, *_: Any) -> None:
+    def note(statement: str, values: Any) -> None:
         if "tree_nodes" in statement:
             statements.append((statement, values))
 
-    event.listen(Engine, "before_cursor_execute", note)
+    def executed(connection: Any, cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        note(statement, values)
+
+    event.listen(Engine, "before_cursor_execute", executed)
     try:
-        yield statements
+        with noted_driver_reads(note):
+            yield statements
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(Engine, "before_cursor_execute", executed)
 
 
 async def statements_of(tree: Tree) -> dict[str, Statements]:

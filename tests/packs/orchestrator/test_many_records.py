@@ -24,6 +24,7 @@ from tests.packs.orchestrator.calls import (
     WEBSITE,
     result,
 )
+from tests.statements import noted_driver_reads
 
 from toolgate.db import short_reads
 from toolgate.db.prepared import CompiledStatement
@@ -199,7 +200,10 @@ def noted_reads() -> Generator[list[tuple[str, Any]]]:
 
     event.listen(Engine, "before_cursor_execute", note)
     try:
-        with pytest.MonkeyPatch.context() as patch:
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            noted_driver_reads(lambda *read: reads.append(read)),
+        ):
             patch.setattr(CompiledStatement, "first", looked_up)
             yield reads
     finally:
