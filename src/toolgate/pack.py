@@ -5,6 +5,14 @@ These names are kept; where they are defined is not. docs/how-to/write-a-pack.md
 
 from toolgate.background import run_in_background
 from toolgate.db.engine import Database
+from toolgate.db.records import (
+    delete_records,
+    insert_record,
+    insert_records,
+    note_record,
+    update_record,
+    update_records,
+)
 from toolgate.db.schemas import Schema
 from toolgate.db.transactions import Transaction
 from toolgate.gate.access_checks import AccessCheck, AccessRequest
@@ -193,7 +201,13 @@ __all__ = [
     "Whole",
     "Write",
     "count_change",
+    "delete_records",
+    "insert_record",
+    "insert_records",
     "new_id",
+    "note_record",
     "run_in_background",
     "timestamp",
+    "update_record",
+    "update_records",
 ]

@@ -15,6 +15,7 @@ PAGE = (ROOT / "docs/how-to/write-a-pack.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples/toolgate_weather"
 PUBLIC = {"toolgate.pack", "toolgate.testing"}
 OTHERS = {
+    "MetaData",
     "World",
     "WeatherSettings",
     "RULES",

@@ -9,5 +9,7 @@ async def test_what_was_noted_can_be_read(tmp_path):
         await kit.call("weather.note", city="Rome", celsius=20)
         read = await kit.call("weather.get", city="Rome")
         assert read.body == {"city": "Rome", "temperature": 68.0, "unit": "fahrenheit"}
+        dry = await kit.call("weather.note", city="Rome", celsius=25, dry_run=True)
+        assert dry.diff.changes[0]["before"] == {"city": "Rome", "celsius": 20}
         unknown = await kit.call("weather.get", city="Nowhere")
         assert unknown.body["error"].startswith("Nothing is known of Nowhere.")

@@ -12,7 +12,7 @@ from toolgate.db.prepared import PreparedWrite
 from toolgate.db.row_writes import RowWrite, insertion
 from toolgate.db.tables import changes as table
 
-DOCUMENTS, TREE = "documents", "tree"
+DOCUMENTS, TREE, RECORDS = "documents", "tree", "records"
 
 
 class Change(NamedTuple):
@@ -23,7 +23,8 @@ class Change(NamedTuple):
     namespace: str
     """The pack whose record it is."""
     path: str
-    """Of a document: its collection and its id; in a tree, the keys from the root."""
+    """Of a document: its collection and its id; in a tree, the keys from the root;
+    of a record in a table of a pack, the table and the primary key."""
     before: Any
     """None where there was nothing."""
     after: Any

@@ -16,7 +16,7 @@ when {
   resource.pack == "weather" && resource.effect == "read" && principal.roles.contains("user")
 };
 """
-tables = MetaData()
+tables = MetaData(info={"pack": "weather"})
 observations = Table(
     "weather_observations",
     tables,
@@ -54,9 +54,10 @@ def answer(world: World, city: str, celsius: float) -> Weather:
     return Weather(city=city, temperature=warm, unit=world.unit)
 
 
-def store(connection: Connection, city: str, celsius: float) -> None:
-    connection.execute(observations.delete().where(observations.c.city == city))
-    connection.execute(observations.insert(), {"city": city, "celsius": celsius})
+def store(tx: tg.Transaction, connection: Connection, city: str, celsius: float) -> None:
+    where = [observations.c.city == city]
+    if not tg.update_records(tx, connection, observations, where, {"celsius": celsius}):
+        tg.insert_record(tx, connection, observations, {"city": city, "celsius": celsius})
 
 
 @family.tool("weather.get", role=tg.Role.ADMIN, effect=tg.Effect.READ, title="Get the weather")
@@ -70,22 +71,19 @@ async def get(ctx: tg.Context[World], args: City) -> Weather:
 
 
 @family.tool(
-    "weather.note",
-    role=tg.Role.ADMIN,
-    effect=tg.Effect.WRITE,
-    writes=[tg.Target.TABLES],
-    title="Note it",
+    "weather.note", role=tg.Role.ADMIN, effect=tg.Effect.WRITE, writes=[tg.Target.TABLES], title="Note it"
 )
 async def note(ctx: tg.Context[World], args: Observation) -> Weather:
     """Note the temperature of a city, in place of what was noted before."""
-    await ctx.tx.run(lambda connection: store(connection, args.city, args.celsius))
+    await ctx.tx.run(lambda connection: store(ctx.tx, connection, args.city, args.celsius))
     return answer(ctx.world, args.city, args.celsius)
 
 
 async def demo(world: World, site: tg.Site) -> int:
     held = await site.database.read(lambda connection: connection.scalar(select(observations)))
     if held is None:
-        await site.database.write(lambda connection: store(connection, "Oslo", -3.5))
+        async with site.database.transaction() as tx:
+            await tx.run(lambda connection: store(tx, connection, "Oslo", -3.5))
     return int(held is None)
 
 

@@ -3,20 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    delete,
-    exists,
-    insert,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Table, and_, exists, select, tuple_
 
 from toolgate.db.engine import Database
+from toolgate.db.records import delete_records, insert_record, note_record, update_records
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
@@ -100,13 +90,15 @@ class SqlAdministration:
                 from sqlalchemy.dialects.postgresql import insert as upsert  # noqa: PLC0415
 
                 new = upsert(table).values(whole).on_conflict_do_nothing()
-                stored = connection.execute(new.returning(*table.primary_key)).first()
-                return whole if stored else None
+                if connection.execute(new.returning(*table.primary_key)).first() is None:
+                    return None
+                note_record(tx, connection, table, None, whole)
+                return whole
             for names in _keys(table):
                 key = {name: whole[name] for name in names}
                 if None not in key.values() and _one(connection, table, key):
                     return None
-            connection.execute(insert(table), whole)  # on SQLite, who writes is alone
+            insert_record(tx, connection, table, whole)  # on SQLite, who writes is alone
             return whole
 
         return await tx.run(work)
@@ -117,10 +109,10 @@ class SqlAdministration:
         """Change a record; None where there is none."""
         table = TABLES[kind]
         stamp = {"updated_at": timestamp()} if "updated_at" in table.c else {}
-        changed = update(table).where(*_equal(table, key)).values({**stamp, **values})
 
         def work(connection: Connection) -> Row | None:
-            connection.execute(changed)
+            own = _equal(table, key)
+            update_records(tx, connection, table, own, {**stamp, **values})
             return _one(connection, table, key)
 
         return await tx.run(work)
@@ -140,8 +132,8 @@ class SqlAdministration:
         meant = and_(*_equal(skills, {"scope": kind, "scope_id": scope_id}))
 
         def work(connection: Connection) -> None:
-            connection.execute(delete(rules).where(*about))
-            delete_skills(connection, meant)
+            delete_records(tx, connection, rules, about)
+            delete_skills(tx, connection, meant)
 
         await tx.run(work)
 
@@ -154,7 +146,7 @@ class SqlAdministration:
                 if connection.scalar(select(exists().where(using))):
                     what = other.name.removeprefix("orchestrator_").replace("_", " ")
                     raise Conflict(_in_use(kind, key, what))
-            return bool(connection.execute(delete(table).where(*_equal(table, key))).rowcount)
+            return delete_records(tx, connection, table, _equal(table, key)) > 0
 
         return await tx.run(work)
 

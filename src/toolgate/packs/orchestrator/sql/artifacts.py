@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from toolgate.db.engine import Database
+from toolgate.db.records import note_record
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import QuotaExceeded
@@ -107,11 +108,13 @@ class SqlArtifacts:
             old = connection.execute(locked).mappings().first()
             if old is None:
                 if _insert(connection, row):
+                    note_record(tx, connection, artifacts, None, row)
                     return StoredArtifact(row, None)
                 # Another call stored the first one at this path meanwhile.
                 old = connection.execute(locked).mappings().one()
             kept = {**row, "created_at": old["created_at"]}
             connection.execute(update(artifacts).where(*here).values(kept))
+            note_record(tx, connection, artifacts, dict(old), kept)
             return StoredArtifact(kept, old["storage_ref"])
 
         return await tx.run(work)

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 
+from toolgate.db.records import update_records
+from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict, NotFound
 from toolgate.packs.orchestrator.rows import Row
 from toolgate.packs.orchestrator.sql.tables import jobs, nodes
@@ -77,16 +79,16 @@ def check_same(job: Row, told: Mapping[str, Any]) -> None:
         )
 
 
-def end_leases(connection: Connection, node_id: str, now: str) -> None:
+def end_leases(tx: Transaction, connection: Connection, node_id: str, now: str) -> None:
     """Take the jobs that run on a node from it: another of its name does not inherit them."""
-    running = update(jobs).where(jobs.c.node_id == node_id, jobs.c.status == "running")
+    running = [jobs.c.node_id == node_id, jobs.c.status == "running"]
     lost = {
         "status": "lease_expired",
         "node_id": None,
         "lease_expires_at": now,
         "updated_at": now,
     }
-    connection.execute(running.values(lost))
+    update_records(tx, connection, jobs, running, lost)
 
 
 def times_after(to: JobStatus, row: Row, now: str) -> dict[str, Any]:

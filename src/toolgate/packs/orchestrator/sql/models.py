@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import IntegrityError
 
 from toolgate.db.engine import Database
+from toolgate.db.records import delete_records, insert_record, update_records
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.models import (
@@ -98,7 +99,7 @@ class SqlModels:
 
         def work(connection: Connection) -> Row:
             try:
-                connection.execute(insert(models), row)
+                insert_record(tx, connection, models, row)
             except IntegrityError:
                 raise _taken(name) from None
             return row
@@ -111,7 +112,7 @@ class SqlModels:
 
         def work(connection: Connection) -> Row | None:
             try:
-                connection.execute(update(models).where(models.c.id == model_id).values(new))
+                update_records(tx, connection, models, [models.c.id == model_id], new)
             except IntegrityError:
                 raise _taken(change["name"]) from None
             return _model(connection, model_id)
@@ -125,8 +126,8 @@ class SqlModels:
             row = _model(connection, model_id, lock=True)
             if row is not None:
                 for table in (model_artifacts, model_versions):
-                    connection.execute(delete(table).where(table.c.model_id == model_id))
-                connection.execute(delete(models).where(models.c.id == model_id))
+                    delete_records(tx, connection, table, [table.c.model_id == model_id])
+                delete_records(tx, connection, models, [models.c.id == model_id])
             return row
 
         return await tx.run(work)
@@ -157,7 +158,7 @@ class SqlModels:
             if version in known:
                 raise Conflict(f"The model has a version {version!r} already. Remove it first.")
             _refuse_more("A model", "versions", len(known), MAX_VERSIONS)
-            connection.execute(insert(model_versions), row)
+            insert_record(tx, connection, model_versions, row)
             return row
 
         return await tx.run(work)
@@ -171,7 +172,7 @@ class SqlModels:
             found = 0
             for table in (model_artifacts, model_versions):
                 own = (table.c.model_id == model_id, table.c.version == version)
-                found = connection.execute(delete(table).where(*own)).rowcount
+                found = delete_records(tx, connection, table, own)
             return found > 0
 
         return await tx.run(work)
@@ -201,7 +202,7 @@ class SqlModels:
             own = (model_artifacts.c.model_id == model_id, model_artifacts.c.version == version)
             many = connection.scalar(select(func.count()).where(*own)) or 0
             _refuse_more("A version", "artifacts", many, MAX_ARTIFACTS)
-            connection.execute(insert(model_artifacts), row)
+            insert_record(tx, connection, model_artifacts, row)
             return row
 
         return await tx.run(work)

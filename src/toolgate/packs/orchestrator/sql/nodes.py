@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from toolgate.db.engine import Database
+from toolgate.db.records import delete_records, insert_record, insert_records, update_records
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict
 from toolgate.packs.orchestrator.nodes.config_versions import next_version
@@ -77,7 +78,7 @@ class SqlNodes:
 
         def work(connection: Connection) -> MadeNode:
             try:
-                connection.execute(insert(nodes), row)
+                insert_record(tx, connection, nodes, row)
             except IntegrityError:
                 raise Conflict(f"There is a node {slug!r} already. Choose another slug.") from None
             return MadeNode(_stored(connection, slug), self._keys.issue(connection, slug))
@@ -112,9 +113,9 @@ class SqlNodes:
             row = _node(connection, slug, lock=True)
             if row is not None:
                 own = availability.c.node_id == row["id"]
-                connection.execute(delete(availability).where(own))
-                end_leases(connection, slug, self._now())
-                connection.execute(delete(nodes).where(nodes.c.id == row["id"]))
+                delete_records(tx, connection, availability, [own])
+                end_leases(tx, connection, slug, self._now())
+                delete_records(tx, connection, nodes, [nodes.c.id == row["id"]])
                 self._keys.revoke_all(connection, slug)
             return row
 
@@ -142,10 +143,10 @@ class SqlNodes:
         said = {"capabilities": snapshot, "last_capability_at": now, "last_seen_at": now}
 
         def replace(connection: Connection, row: Row) -> None:
-            connection.execute(delete(availability).where(availability.c.node_id == row["id"]))
-            if available:
-                rows = [_available(row["id"], one, now) for one in available]
-                connection.execute(insert(availability), rows)
+            own = availability.c.node_id == row["id"]
+            delete_records(tx, connection, availability, [own])
+            rows = [_available(row["id"], one, now) for one in available]
+            insert_records(tx, connection, availability, rows)
 
         return await self._update(tx, slug, lambda _: said, replace)
 
@@ -193,7 +194,7 @@ class SqlNodes:
             if old is None:
                 return None
             new = dict(values(old))
-            connection.execute(update(nodes).where(nodes.c.id == old["id"]).values(new))
+            update_records(tx, connection, nodes, [nodes.c.id == old["id"]], new)
             if also:
                 also(connection, old)
             return {**old, **{name: new[name] for name in new if name in old}}

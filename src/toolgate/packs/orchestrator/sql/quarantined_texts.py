@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, select
 
+from toolgate.db.records import delete_records, insert_record
+from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.packs.orchestrator.skills.store import QuarantinedText
 from toolgate.packs.orchestrator.sql.advisory_locks import lock
@@ -26,20 +28,21 @@ def find_texts(connection: Connection, digests: Collection[str]) -> Mapping[str,
     return {row.digest: row.skill_id for row in connection.execute(wanted)}
 
 
-def add_text(connection: Connection, digest: str, skill_id: str) -> None:
+def add_text(tx: Transaction, connection: Connection, digest: str, skill_id: str) -> None:
     """Let a text be stored no more; one that is known stays as it is."""
     lock(connection, LOCKED, digest)
     if not find_texts(connection, [digest]):
         row = {"digest": digest, "skill_id": skill_id, "quarantined_at": timestamp()}
-        connection.execute(insert(quarantined_texts), row)
+        insert_record(tx, connection, quarantined_texts, row)
 
 
-def remove_text(connection: Connection, digest: str) -> None:
+def remove_text(tx: Transaction, connection: Connection, digest: str) -> None:
     """Let a text be stored again."""
-    connection.execute(delete(quarantined_texts).where(quarantined_texts.c.digest == digest))
+    is_text = quarantined_texts.c.digest == digest
+    delete_records(tx, connection, quarantined_texts, [is_text])
 
 
-def remove_texts_of(connection: Connection, skill_id: str) -> bool:
+def remove_texts_of(tx: Transaction, connection: Connection, skill_id: str) -> bool:
     """Let the texts of a skill be stored again; False where there are none."""
     of_skill = quarantined_texts.c.skill_id == skill_id
-    return bool(connection.execute(delete(quarantined_texts).where(of_skill)).rowcount)
+    return delete_records(tx, connection, quarantined_texts, [of_skill]) > 0

@@ -6,7 +6,7 @@ names the old value too.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import (
@@ -25,6 +25,7 @@ from sqlalchemy import (
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.questions import Questions
+from toolgate.db.records import note_record
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.packs.orchestrator.records import (
@@ -48,6 +49,15 @@ PAGE_BYTES = 1024 * 1024
 """A page ends before its values are larger than this together, but has one record at least."""
 LAST = "\U0010ffff"
 """Sorts behind everything that may follow a prefix."""
+
+
+class _Spot(NamedTuple):
+    """Where a change is made, and in which transaction."""
+
+    tx: Transaction
+    connection: Connection
+    place: Place
+    key: str
 
 
 class SqlRecords:
@@ -104,9 +114,10 @@ class SqlRecords:
         """Store a new record; raises `Conflict` where there is one."""
 
         def work(connection: Connection) -> Record:
+            spot = _Spot(tx, connection, place, key)
             old = self._locked(connection, place, key)
             if old is None:
-                if new := self._insert(connection, place, key, change):
+                if new := self._insert(spot, change):
                     return new
                 # Somebody else was quicker. Its row is not waited for: others who hold it may wait
                 # for the scope, which is ours.
@@ -114,7 +125,7 @@ class SqlRecords:
                 raise version_conflict(None) if old is None else key_conflict(key, old.version)
             if not old.deleted:
                 raise key_conflict(key, old.version)
-            return self._store(connection, place, key, old, change)
+            return self._store(spot, old, change)
 
         return await tx.run(work)
 
@@ -125,7 +136,7 @@ class SqlRecords:
 
         def work(connection: Connection) -> Record | None:
             old = self._expected(connection, place, key, expected)
-            return self._store(connection, place, key, old, change) if old else None
+            return self._store(_Spot(tx, connection, place, key), old, change) if old else None
 
         return await tx.run(work)
 
@@ -153,8 +164,9 @@ class SqlRecords:
                 "updated_at": timestamp(),
                 "updated_by": by,
             }
-            self._replace(connection, place, key, old, gone)
-            self._note(connection, place, key, old, gone, reason)
+            spot = _Spot(tx, connection, place, key)
+            self._replace(spot, old, gone)
+            self._note(spot, old, gone, reason)
             return True
 
         return await tx.run(work)
@@ -188,9 +200,13 @@ class SqlRecords:
             named = self._named(place, "")
             among = select(*noted.values()).where(*present)
             connection.execute(insert(history).from_select(list(noted), among), named)
+            cleared = select(self._table).where(*present).with_for_update()
+            old = connection.execute(cleared, named).all()
             at = {f"at_{name}": value for name, value in named.items()}
             changed = update(self._table).where(*self._in_place("at_"), ~self._table.c.deleted)
             connection.execute(changed.values(gone), at)
+            for row in old:
+                self._log(_Spot(tx, connection, place, row.key), row, {"deleted": True})
             note_cleared(connection, place)
 
         await tx.run(work)
@@ -210,13 +226,12 @@ class SqlRecords:
         wanted = select(self._table).where(*self._is_one()).with_for_update()
         return connection.execute(wanted, self._named(place, key)).first()
 
-    def _insert(
-        self, connection: Connection, place: Place, key: str, change: Change
-    ) -> Record | None:
+    def _insert(self, spot: _Spot, change: Change) -> Record | None:
         """Store the first version; None where there is a row."""
+        connection = spot.connection
         row: dict[str, Any] = {**_values(change), "version": 1, "deleted": False}
-        self._check_room(connection, place, key, change, row["size"], None)
-        names = {**self._named(place, key), **row}
+        self._check_room(spot, change, row["size"], None)
+        names = {**self._named(spot.place, spot.key), **row}
         if connection.dialect.name == "postgresql":
             from sqlalchemy.dialects.postgresql import insert as upsert  # noqa: PLC0415
 
@@ -225,33 +240,24 @@ class SqlRecords:
                 return None
         else:
             connection.execute(insert(self._table), names)  # on SQLite, who writes is alone
-        self._note(connection, place, key, None, row, change.reason)
-        return _stored(key, change, row)
+        self._note(spot, None, row, change.reason)
+        return _stored(spot.key, change, row)
 
-    def _store(
-        self, connection: Connection, place: Place, key: str, old: Row[Any], change: Change
-    ) -> Record:
+    def _store(self, spot: _Spot, old: Row[Any], change: Change) -> Record:
         if not old.deleted and old.owner is not None:
             # It stays in the share of whoever made it: changes take nobody's room.
             change = replace(change, owner=old.owner)
         row: dict[str, Any] = {**_values(change), "version": old.version + 1, "deleted": False}
         old_size = None if old.deleted else old.size
-        self._check_room(connection, place, key, change, row["size"], old_size)
-        self._replace(connection, place, key, old, row)
-        self._note(connection, place, key, old, row, change.reason)
-        return _stored(key, change, row)
+        self._check_room(spot, change, row["size"], old_size)
+        self._replace(spot, old, row)
+        self._note(spot, old, row, change.reason)
+        return _stored(spot.key, change, row)
 
-    def _check_room(  # noqa: PLR0917 (what is stored, and where)
-        self,
-        connection: Connection,
-        place: Place,
-        key: str,
-        change: Change,
-        size: int,
-        old_size: int | None,
-    ) -> None:
+    def _check_room(self, spot: _Spot, change: Change, size: int, old_size: int | None) -> None:
         """Raise where a place would hold too much; what gets no larger always fits."""
-        reserved = is_reserved(key, self._reserved)
+        place = spot.place
+        reserved = is_reserved(spot.key, self._reserved)
         if old_size is not None and size <= old_size:
             return
         if not (change.limited or reserved):
@@ -259,7 +265,7 @@ class SqlRecords:
         alike = reserved_keys(self._table.c.key, self._reserved)
         others = self._table.c.key != bindparam("key")
         check_room(
-            connection,
+            spot.connection,
             self._table,
             self._reserved_quota if reserved else self._quota,
             place=place,
@@ -269,33 +275,27 @@ class SqlRecords:
                 others,
                 alike if reserved else ~alike,
             ],
-            values=self._named(place, key),
+            values=self._named(place, spot.key),
             change=change,
             size=size,
             is_new=old_size is None,
             shared=not reserved and place.scope_type != "user",
         )
 
-    def _replace(
-        self, connection: Connection, place: Place, key: str, old: Row[Any], row: Mapping[str, Any]
-    ) -> None:
+    def _replace(self, spot: _Spot, old: Row[Any], row: Mapping[str, Any]) -> None:
         """Compare and set, in one statement."""
         same = self._table.c.version == bindparam("old_version")
         changed = update(self._table).where(*self._is_one("at_"), same).values(dict(row))
-        named = {f"at_{name}": value for name, value in self._named(place, key).items()}
-        if not connection.execute(changed, {**named, "old_version": old.version}).rowcount:
+        at = self._named(spot.place, spot.key)
+        named = {f"at_{name}": value for name, value in at.items()}
+        if not spot.connection.execute(changed, {**named, "old_version": old.version}).rowcount:
             raise version_conflict(None)
 
-    def _note(  # noqa: PLR0917 (the columns of a row)
-        self,
-        connection: Connection,
-        place: Place,
-        key: str,
-        old: Row[Any] | None,
-        row: Mapping[str, Any],
-        reason: str | None,
+    def _note(
+        self, spot: _Spot, old: Row[Any] | None, row: Mapping[str, Any], reason: str | None
     ) -> None:
         """Enter a change into the history, and tell of it."""
+        _, connection, place, key = spot
         before = None if old is None or old.deleted else old
         after: Mapping[str, Any] = {} if row["deleted"] else row
         note_change(
@@ -315,8 +315,16 @@ class SqlRecords:
                 "changed_at": row["updated_at"],
             },
         )
+        self._log(spot, old, row)
         if self._changed:
             self._changed(connection, key)
+
+    def _log(self, spot: _Spot, old: Row[Any] | None, row: Mapping[str, Any]) -> None:
+        """Tell the change log of a row; one that is marked as deleted is no record."""
+        before = None if old is None else dict(zip(self._table.c.keys(), old, strict=True))
+        after = {**(before or self._named(spot.place, spot.key)), **row}
+        images = (None if one is None or one["deleted"] else one for one in (before, after))
+        note_record(spot.tx, spot.connection, self._table, *images)
 
     def _in_place(self, mark: str = "") -> list[ColumnElement[bool]]:
         names = [one for one in ("scope_type", "scope_id") if one in self._table.c]

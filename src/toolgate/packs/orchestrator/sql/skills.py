@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from toolgate.db.engine import Database
+from toolgate.db.records import delete_records, insert_record, update_record
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import QuotaExceeded
@@ -122,7 +123,7 @@ class SqlSkills:
             check_text(connection, skill.digest)
             if skill.limited:
                 _check_room(connection, row)
-            connection.execute(insert(skills), row)
+            insert_record(tx, connection, skills, row)
             _keep_version(connection, row, skill.by)
             return row
 
@@ -150,7 +151,7 @@ class SqlSkills:
                 _check_room(connection, new)
             if _is_lifted(old, new):
                 new["quarantine"] = None
-            connection.execute(update(skills).where(skills.c.id == skill_id).values(new))
+            update_record(tx, connection, skills, old, new)
             _keep_version(connection, new, change.by)
             return new
 
@@ -162,7 +163,7 @@ class SqlSkills:
         def work(connection: Connection) -> Row | None:
             old = _locked(connection, viewer, skill_id)
             if old is not None:
-                delete_skills(connection, skills.c.id == skill_id)
+                delete_skills(tx, connection, skills.c.id == skill_id)
             return old
 
         return await tx.run(work)
@@ -183,18 +184,18 @@ class SqlSkills:
 
     async def refuse_text(self, tx: Transaction, digest: str, skill_id: str) -> None:
         """Let a skill's text be stored no more, as whichever skill."""
-        await tx.run(lambda connection: add_text(connection, digest, skill_id))
+        await tx.run(lambda connection: add_text(tx, connection, digest, skill_id))
 
     async def allow_text(self, tx: Transaction, digest: str) -> None:
         """Let a text be stored again."""
-        await tx.run(lambda connection: remove_text(connection, digest))
+        await tx.run(lambda connection: remove_text(tx, connection, digest))
 
     async def allow_texts_of(self, tx: Transaction, skill_id: str) -> bool:
         """The same for the texts of a skill that was deleted; False where there are none."""
-        return await tx.run(lambda connection: remove_texts_of(connection, skill_id))
+        return await tx.run(lambda connection: remove_texts_of(tx, connection, skill_id))
 
 
-def delete_skills(connection: Connection, which: ColumnElement[bool]) -> None:
+def delete_skills(tx: Transaction, connection: Connection, which: ColumnElement[bool]) -> None:
     """Delete skills; their last versions are kept for some time."""
     versions = skill_versions.c
     newest = select(skills.c.version).where(skills.c.id == versions.skill_id).scalar_subquery()
@@ -204,7 +205,7 @@ def delete_skills(connection: Connection, which: ColumnElement[bool]) -> None:
     scopes = select(versions.scope, versions.scope_id).where(of_these).distinct()
     touched = connection.execute(scopes).all()
     connection.execute(update(skill_versions).where(of_these).values(deleted_at=timestamp()))
-    connection.execute(delete(skills).where(which))
+    delete_records(tx, connection, skills, [which])
     for row in touched:
         _trim_deleted(connection, row.scope, row.scope_id)
 

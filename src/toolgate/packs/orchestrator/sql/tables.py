@@ -20,8 +20,10 @@ from sqlalchemy import (
     false,
 )
 
+from toolgate.db.records import PACK
 from toolgate.db.tables import NAMES, Sequence, Time
 from toolgate.packs.orchestrator.access_rules import RULE_EFFECTS, SUBJECT_TYPES
+from toolgate.packs.orchestrator.pack import ORCHESTRATOR
 from toolgate.packs.orchestrator.vocabulary import (
     ACK_STATUSES,
     ARTIFACT_TYPES,
@@ -34,7 +36,7 @@ from toolgate.packs.orchestrator.vocabulary import (
     VALUE_TYPES,
 )
 
-metadata = MetaData(naming_convention=NAMES)
+metadata = MetaData(naming_convention=NAMES, info={PACK: ORCHESTRATOR.name})
 
 Words = Text().with_variant(Text(collation="C"), "postgresql")
 Id = String(36).with_variant(String(36, collation="C"), "postgresql")

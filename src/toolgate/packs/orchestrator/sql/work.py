@@ -12,11 +12,11 @@ from sqlalchemy import (
     exists,
     literal,
     select,
-    update,
 )
 
 from toolgate.db.engine import Database
 from toolgate.db.prepared import PreparedStatement
+from toolgate.db.records import update_record, update_records
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.errors import Conflict
@@ -130,13 +130,13 @@ class SqlWork:
                 check_dependencies(connection, viewer, task_id)
             now = timestamp()
             changed = {"status": to, "status_reason": reason, "updated_at": now}
-            same = and_(tasks.c.id == task_id, tasks.c.status == row["status"])
-            if not connection.execute(update(tasks).where(same).values(changed)).rowcount:
+            same = [tasks.c.status == row["status"]]
+            if not update_record(tx, connection, tasks, row, changed, where=same):
                 raise Conflict("The task was changed just now. Read it again.")
             if to == "canceled":
-                _cancel_below(connection, task_id, now)
+                _cancel_below(tx, connection, task_id, now)
             elif to in CLOSED:
-                _cancel_jobs(connection, jobs.c.task_id == task_id, now)
+                _cancel_jobs(tx, connection, jobs.c.task_id == task_id, now)
             return {**row, **changed}
 
         return await tx.run(work)
@@ -166,7 +166,7 @@ class SqlWork:
             if to == "running":
                 check_dependencies(connection, viewer, row["task_id"], JOB_WAITS)
             changed = {**_job_move(row, to, now), **also}
-            return {**row, **_store_job(connection, found, changed)}
+            return {**row, **_store_job(tx, connection, found, changed)}
 
         return await tx.run(work)
 
@@ -190,7 +190,7 @@ class SqlWork:
                     raise drained_node(node_id)
                 check_dependencies(connection, viewer, row["task_id"], JOB_WAITS)
             changed |= {"node_id": node_id, "lease_expires_at": until}
-            return {**row, **_store_job(connection, found, changed)}
+            return {**row, **_store_job(tx, connection, found, changed)}
 
         return await tx.run(work)
 
@@ -302,9 +302,11 @@ def _job_move(row: Row, to: JobStatus, now: str) -> dict[str, Any]:
     return {"status": to, "updated_at": now, **times_after(to, row, now)}
 
 
-def _store_job(connection: Connection, found: Row, changed: dict[str, Any]) -> dict[str, Any]:
-    same = and_(jobs.c.id == found["id"], jobs.c.status == found["status"])
-    if not connection.execute(update(jobs).where(same).values(changed)).rowcount:
+def _store_job(
+    tx: Transaction, connection: Connection, found: Row, changed: dict[str, Any]
+) -> dict[str, Any]:
+    same = [jobs.c.status == found["status"]]
+    if not update_record(tx, connection, jobs, found, changed, where=same):
         raise Conflict("The job was changed just now. Read it again.")
     return changed
 
@@ -345,7 +347,7 @@ def _check_open(status: str | None) -> None:
         )
 
 
-def _cancel_below(connection: Connection, task_id: str, now: str) -> None:
+def _cancel_below(tx: Transaction, connection: Connection, task_id: str, now: str) -> None:
     """Cancel every open task that depends on one, however indirectly, and the jobs of all."""
     below = select(tasks.c.id).where(tasks.c.id == task_id).cte("below", recursive=True)
     next_ = select(dependencies.c.task_id).join(below, dependencies.c.depends_on == below.c.id)
@@ -355,15 +357,17 @@ def _cancel_below(connection: Connection, task_id: str, now: str) -> None:
     reason = "a task that it depends on was canceled"
     open_task = and_(tasks.c.id.in_(ids), tasks.c.id != task_id, tasks.c.status.not_in(CLOSED))
     canceled = {"status": "canceled", "status_reason": reason, "updated_at": now}
-    connection.execute(update(tasks).where(open_task).values(canceled))
+    update_records(tx, connection, tasks, [open_task], canceled)
     canceled_tasks = and_(tasks.c.id.in_(ids), tasks.c.status == "canceled")
-    _cancel_jobs(connection, jobs.c.task_id.in_(select(tasks.c.id).where(canceled_tasks)), now)
+    _cancel_jobs(tx, connection, jobs.c.task_id.in_(select(tasks.c.id).where(canceled_tasks)), now)
 
 
-def _cancel_jobs(connection: Connection, of_tasks: ColumnElement[bool], now: str) -> None:
+def _cancel_jobs(
+    tx: Transaction, connection: Connection, of_tasks: ColumnElement[bool], now: str
+) -> None:
     open_job = and_(of_tasks, jobs.c.status.not_in(ENDED))
     ended = {"status": "canceled", "updated_at": now, "ended_at": now, "lease_expires_at": None}
-    connection.execute(update(jobs).where(open_job).values(ended))
+    update_records(tx, connection, jobs, [open_job], ended)
 
 
 def _reached_scope(viewer: Viewer, scope_type: ScopeType, scope_id: str) -> Any:
