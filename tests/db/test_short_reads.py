@@ -1,5 +1,6 @@
 """Short reads of the embedded database need no thread; long ones do not hold up the event loop."""
 
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -83,3 +84,35 @@ async def test_what_a_long_one_raises_in_its_thread_is_told(database: Database) 
         await database.read(look, quick=True)
     assert len(seen) == 2
     assert await database.read(noting(SHORT, seen), quick=True) == 7
+
+
+async def test_a_read_that_failed_leaves_no_connection_that_stops_others(
+    database: Database,
+) -> None:
+    with pytest.raises(DBAPIError, match="no_such_column"):
+        await database.read(noting("SELECT no_such_column", []), quick=True)
+    for _ in range(3):
+        assert await database.read(noting(LONG.format(MANY), [])) == MANY
+
+
+async def test_a_look_up_that_was_stopped_is_not_compiled_anew_ever_after(
+    database: Database,
+) -> None:
+    numbers = func.json_each(bindparam("list")).table_valued(column("value"))
+    first = PreparedStatement(select(numbers.c.value))
+    many = str(list(range(10_000)))  # the first row comes at once; it is stopped at a later one
+    assert (await database.look_up(first, {"list": many})).value == 0
+    await database.look_up(first, {"list": "[1]"})
+    compiled: list[Any] = []
+    driver = database._glances._driver  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+
+    def note(*what: Any) -> int:
+        compiled.append(what)
+        return sqlite3.SQLITE_OK
+
+    driver.set_authorizer(note)
+    await database.look_up(first, {"list": "[2]"})  # the authorizer itself makes all expire
+    compiled.clear()
+    for number in range(3):
+        assert (await database.look_up(first, {"list": f"[{number}]"})).value == number
+    assert compiled == []

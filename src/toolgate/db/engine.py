@@ -100,12 +100,11 @@ class Database:
         if not self._glances:
             async with self.time_limit():
                 return await self._look_up_in_server(statement, values)
-
-        def look(connection: Connection) -> Any:
-            driver = connection.connection.dbapi_connection
-            return statement.compile(connection.dialect).first(driver, values)
-
-        return await self.read(look, quick=True)
+        try:
+            return self._glances.first(statement, values)
+        except ReadTooLong:
+            logger.debug("a look-up took too long for the event loop")
+        return await self.read(lambda connection: statement.first(connection, values))
 
     async def _look_up_in_server(
         self, statement: PreparedStatement, values: Mapping[str, Any]
@@ -115,9 +114,7 @@ class Database:
                 return await self.postgres_reads.first(statement, values)
             except ShortReadFailed as problem:
                 _note_failure(problem)
-        return await self.read(
-            lambda connection: connection.execute(statement.statement, values).first()
-        )
+        return await self.read(lambda connection: statement.first(connection, values))
 
     async def ask(self, questions: Callable[[], Questions[T]]) -> T:
         """What is made of the answers to a few questions; each sees the newest committed state.

@@ -45,6 +45,13 @@ class PreparedStatement:
             compiled = self._compiled[dialect.driver] = CompiledStatement(self.statement, dialect)
         return compiled
 
+    def first(self, connection: Connection, values: Mapping[str, Any]) -> Any:
+        """The one row by the names of its columns, or None."""
+        if connection.dialect.name != "sqlite":
+            return connection.execute(self.statement, values).first()
+        driver = connection.connection.dbapi_connection
+        return self.compile(connection.dialect).first(driver, values)
+
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Row]:
         """Every row, in the order of the columns."""
         if connection.dialect.name != "sqlite":
@@ -60,10 +67,11 @@ class CompiledStatement:
         compiled = statement.compile(dialect=dialect)
         self.text = str(compiled)
         # What is written into the statement is a parameter for the driver too.
-        self._order = [(name, compiled.params[name]) for name in compiled.positiontup or ()]
+        self._names = list(compiled.positiontup or ())
+        self._written = [compiled.params[name] for name in self._names]
         columns = list(statement.selected_columns)
         names = [str(one.name) for one in columns]
-        self._make_row: Any = namedtuple("Row", names)._make  # pyright: ignore[reportUntypedNamedTuple]
+        self._row: Any = namedtuple("Row", names)  # pyright: ignore[reportUntypedNamedTuple]
         self._processors = [
             (number, process)
             for number, one in enumerate(columns)
@@ -91,15 +99,15 @@ class CompiledStatement:
 
     def named(self, row: Row) -> Any:
         """A row of the driver by the names of its columns."""
-        return self._make_row(self._process(row))
+        # Not `_make`, which is one more function for every look-up.
+        values = self._process(row) if self._processors else row
+        return tuple.__new__(self._row, values)  # pyright: ignore[reportUnknownMemberType]
 
     def bind(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         """Values in the order in which the driver wants them."""
-        return tuple([values.get(name, written) for name, written in self._order])
+        return tuple(map(values.get, self._names, self._written))
 
     def _process(self, row: Row) -> Row:
-        if not self._processors:
-            return row
         values = list(row)
         for number, process in self._processors:
             values[number] = process(values[number])
