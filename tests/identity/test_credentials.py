@@ -123,18 +123,44 @@ async def test_a_key_that_ends_while_it_is_looked_up_is_not_remembered(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await door.keys.create(role=Role.USER, user_id="jane")
-    is_admin = door.credentials.users.is_admin
+    look_up = door.database.look_up
 
-    async def ends_meanwhile(user_id: str) -> bool:
+    async def ends_meanwhile(*asked: Any) -> Any:
+        found = await look_up(*asked)
         await door.keys.revoke(made.id)
-        return await is_admin(user_id)
+        return found
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(door.credentials.users, "is_admin", ends_meanwhile)
+        meanwhile.setattr(door.database, "look_up", ends_meanwhile)
         found = await door.credentials.identify(made.key, RESOURCES)
     assert found is not None
     assert found.until == 0.0
     assert await door.credentials.identify(made.key, RESOURCES) is None
+
+
+@pytest.mark.parametrize("record", [None, {"roles": {"admin": True}}, {"name": "Jane"}])
+async def test_a_key_and_the_record_of_its_user_are_found_by_one_statement(
+    door: Door, record: dict[str, Any] | None
+) -> None:
+    made = await door.keys.create(role=Role.USER, user_id="jane")
+    if record is not None:
+        await door.record("jane", **record)
+    await door.roles(ADMIN_KEY)  # opens a connection
+    with noted_statements() as statements:
+        roles = await door.roles(made.key)
+    assert roles == ({"user", "admin"} if record and "roles" in record else {"user"})
+    assert len([one for one in statements if "FROM keys" in one]) == 1
+    assert not [one for one in statements if "FROM documents" in one]
+
+
+async def test_only_the_record_of_its_own_user_makes_a_key_an_admins(door: Door) -> None:
+    await door.record("root", roles={"admin": True})
+    other = SqlDocuments(door.database, "appdata")
+    async with door.database.transaction() as tx:
+        await other.write(tx, Create("users", "jane", {"roles": {"admin": True}}))
+    for user_id in ("jane", "", None, "root/x"):
+        key = (await door.keys.create(role=Role.USER, user_id=user_id)).key
+        assert await door.roles(key) == {"user"}, user_id
 
 
 async def test_an_agent_is_not_promoted_by_its_user(door: Door) -> None:

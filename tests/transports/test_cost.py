@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
 
 CALL_FRAMES = 55
 """Python functions entered for one governed call, from the bytes that came to those that go."""
+UNSEEN_FRAMES = 100
+"""The same with a key that was not seen in the last second, in a head that is known otherwise."""
 LIST_FRAMES = 23
 CLIENT = ("/tests/", "/types.py")
 
@@ -145,6 +147,36 @@ async def test_a_credential_that_was_seen_is_not_hashed_again(
     ask = await echo(web, MODERN)
     entered = await frames(ask)
     assert not any("digest" in name or "_hash" in name for name in entered), entered
+
+
+async def echo_of_unseen_keys(web: Web) -> Ask:
+    """A request with another key each time."""
+    line, asked = Line(web), tool_call(MODERN, "echo", {})
+    await known(line, written(web, asked))
+    made = [await web.kit.app.keys.create(role=Role.USER, user_id="abc123") for _ in range(6)]
+    wires = iter([written(web, asked, authorization=f"Bearer {one.key}") for one in made])
+    line.requests = 0
+
+    async def ask() -> bytes:
+        body = (await line.ask_alone(next(wires))).body
+        assert line.requests == 0, "by way of ASGI"
+        return body
+
+    return ask
+
+
+async def test_a_call_with_an_unseen_key_enters_few_functions(web: Web) -> None:
+    entered = await frames(await echo_of_unseen_keys(web))
+    assert entered.total() <= UNSEEN_FRAMES, entered.most_common()
+    assert entered["digest"] + entered["_hash"] == 1, "its digest is made once"
+
+
+async def test_a_call_with_an_unseen_key_asks_the_database_once(web: Web) -> None:
+    ask = await echo_of_unseen_keys(web)
+    await ask()
+    with noted_statements() as statements:
+        await ask()
+    assert len(statements) == 1, statements
 
 
 async def test_rows_of_many_calls_are_stored_in_few_statements(tmp_path: Path) -> None:

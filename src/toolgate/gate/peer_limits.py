@@ -53,7 +53,12 @@ class PeerLimits:
         """
         if besides >= most:
             raise too_many(1)
-        await self._check(purpose, peer, most, count=False, besides=besides)
+        if self._shared is not None:
+            return await self._check(purpose, peer, most, count=False, besides=besides)
+        # At once: it is asked for every credential that was not seen a moment ago.
+        wait = self._own.hit((purpose, peer), most - besides, by=0)
+        if wait is not None:
+            raise too_many(wait)
 
     async def _check(
         self, purpose: str, peer: str, most: int, *, count: bool, besides: int = 0

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from toolgate.gate.attributes import Attribute, words
@@ -90,7 +90,7 @@ class Principal:
     @cached_property
     def shape(self) -> tuple[Any, ...]:
         """All that policy looks at; callers of one shape get the same decisions."""
-        return tuple(one.value(self) for one in OF_PRINCIPAL.values())
+        return _shape(self.kind, self.roles, self.agent_type, self.read_only)
 
     @cached_property
     def scope(self) -> dict[str, str]:
@@ -111,7 +111,7 @@ class Principal:
             subject_id=self.id,
             user_id=self.user_id,
             agent_type=self.agent_type.value if self.agent_type else None,
-            role_names=",".join(sorted(role.value for role in self.roles)),
+            role_names=_role_names(self.roles),
             group_ids="",
             project_id=self.bound.get("project_id"),
             task_id=self.bound.get("task_id"),
@@ -120,6 +120,11 @@ class Principal:
             client_id=self.client_id,
             grant_id=self.grant_id,
         )
+
+
+@lru_cache(maxsize=256)
+def _role_names(roles: frozenset[Role]) -> str:
+    return ",".join(sorted(role.value for role in roles))
 
 
 OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
@@ -143,15 +148,31 @@ OF_PRINCIPAL: dict[str, Attribute[Principal]] = {
     ),
 }
 """What policy looks at."""
+
+
+@lru_cache(maxsize=256)
+def _shape(
+    kind: Kind, roles: frozenset[Role], agent_type: AgentType | None, read_only: bool
+) -> tuple[Any, ...]:
+    """There are few shapes, and many callers: each shape is made once."""
+    who = Principal(kind=kind, id="", roles=roles, agent_type=agent_type, read_only=read_only)
+    return tuple(one.value(who) for one in OF_PRINCIPAL.values())
+
+
 ANONYMOUS = Principal(kind=Kind.ANONYMOUS, id="anonymous")
+
+
+ROLES_OF: dict[Role, frozenset[Role]] = {
+    Role.PUBLIC: frozenset(),
+    Role.USER: frozenset({Role.USER}),
+    Role.ADMIN: frozenset({Role.ADMIN}),
+}
 
 
 def of_role(role: Role, id: str, user_id: str | None = None) -> Principal:
     """A caller with one role."""
-    if role is Role.ADMIN:
-        return Principal(kind=Kind.ADMIN_KEY, id=id, roles=frozenset({Role.ADMIN}), user_id=user_id)
-    roles = frozenset({Role.USER}) if role is Role.USER else frozenset[Role]()
-    return Principal(kind=Kind.USER, id=id, roles=roles, user_id=user_id)
+    kind = Kind.ADMIN_KEY if role is Role.ADMIN else Kind.USER
+    return Principal(kind=kind, id=id, roles=ROLES_OF[role], user_id=user_id)
 
 
 def of_person(user_id: str) -> Principal:

@@ -8,17 +8,20 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, bindparam, select
+from sqlalchemy import Row, and_, bindparam, cast, select
 
 from toolgate.db.engine import Database
 from toolgate.db.oauth_tables import grants, tokens
 from toolgate.db.prepared import PreparedStatement
+from toolgate.db.tables import BytewiseText, documents
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import Actor, Principal, Role, of_person, of_role
+from toolgate.identity.keys import ONE as KEY
 from toolgate.identity.keys import SETTING_KEY_ID, Keys, is_row_in_force, principal_of_key
 from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.users import Users
+from toolgate.ports import users as user_records
 
 REMEMBERED_SECONDS = 1.0
 MAX_REMEMBERED = 10_000
@@ -44,14 +47,26 @@ TOKEN = PreparedStatement(
     .where(tokens.c.id == bindparam("id"), tokens.c.kind == "access")
 )
 
+OF_ITS_USER = and_(
+    documents.c.namespace == user_records.NAMESPACE,
+    documents.c.collection == user_records.USERS,
+    # PostgreSQL compares no texts that are ordered in different ways.
+    documents.c.id == cast(key_table.c.user_id, BytewiseText),
+)
+KEY_AND_USER = PreparedStatement(
+    select(*key_table.c, documents.c.fields.label("user_record"))
+    .outerjoin(documents, OF_ITS_USER)
+    .where(key_table.c.id == bindparam("id"))
+)
+
 
 class InsufficientScope(Exception):
     """The token is good, but was not given for tools."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ValidCredential:
-    """A good credential."""
+    """A good credential. Not frozen, since one is made for every key that was not seen lately."""
 
     principal: Principal
     resource: str | None = None
@@ -74,15 +89,19 @@ class Credentials:
         """How often everything was forgotten, because a credential may have ended here."""
 
     async def identify(
-        self, credential: str, resources: Collection[str], oldest: float | None = None
+        self,
+        credential: str,
+        resources: Collection[str],
+        oldest: float | None = None,
+        digest: bytes | None = None,
     ) -> ValidCredential | None:
         """What is known of it; None when nobody holds it, or when it is for another server.
 
         `oldest` is for who wants to know sooner than within a second: how many seconds ago the
-        database may have been asked. Raises `InsufficientScope` for a token that is good, but not
-        for tools.
+        database may have been asked. `digest` is for who has it already. Raises `InsufficientScope`
+        for a token that is good, but not for tools.
         """
-        valid = await self._find(credential, oldest)
+        valid = await self._find(credential, oldest, digest)
         if valid is None or (valid.resource is not None and valid.resource not in resources):
             return None
         if not valid.scoped:
@@ -94,17 +113,24 @@ class Credentials:
         valid = await self._find(credential, oldest)
         return valid.principal if valid and valid.scoped else None
 
-    async def _find(self, credential: str, oldest: float | None = None) -> ValidCredential | None:
+    async def _find(
+        self, credential: str, oldest: float | None = None, digest: bytes | None = None
+    ) -> ValidCredential | None:
         """What is known of it from a moment ago, or else what the database says."""
         if self._revocations != self.keys.revocations:
             self.forget()
-        digest, now = opaque.digest(credential), time.monotonic()
+        digest, now = digest or opaque.digest(credential), time.monotonic()
         cached = self._remembered.get(digest)
         stale = 0.0 if oldest is None else REMEMBERED_SECONDS - oldest
         if cached and cached.until > now + stale:
             return cached
         before = (self.keys.revocations, self.forgotten)
-        valid = await self._look_up(credential, now + REMEMBERED_SECONDS)
+        until = now + REMEMBERED_SECONDS
+        token_id = opaque.id_of(credential, opaque.ACCESS)
+        if token_id is None:
+            valid = await self._key(credential, digest, until)
+        else:
+            valid = await self._token(credential, token_id, until)
         if valid is None:
             return None
         if before != (self.keys.revocations, self.forgotten):
@@ -120,16 +146,20 @@ class Credentials:
         self._revocations = self.keys.revocations
         self.forgotten += 1
 
-    async def _look_up(self, credential: str, until: float) -> ValidCredential | None:
-        token_id = opaque.id_of(credential, opaque.ACCESS)
-        if token_id is not None:
-            return await self._token(credential, token_id, until)
-        principal = await self.keys.look_up(credential)
-        return (
-            ValidCredential(await self.with_admin_role(principal), until=until)
-            if principal
-            else None
-        )
+    async def _key(self, credential: str, digest: bytes, until: float) -> ValidCredential | None:
+        """The holder of a key, with its user's record in one look-up where they are together."""
+        if self.keys.is_admin_key(digest):
+            return ValidCredential(of_role(Role.ADMIN, SETTING_KEY_ID), until=until)
+        together = self.users.in_database
+        row: Any = await self.keys.row(credential, digest, KEY_AND_USER if together else KEY)
+        if row is None or not is_row_in_force(row):
+            return None
+        principal = principal_of_key(row)
+        if not together:
+            principal = await self.with_admin_role(principal)
+        elif row.user_record is not None and user_records.is_admin(row.user_record):
+            principal = _promoted(principal)
+        return ValidCredential(principal, until=until)
 
     async def origin(self, credential: str) -> Actor | None:
         """What a credential belongs to, also one that has ended; None for what was never one."""
@@ -174,6 +204,11 @@ class Credentials:
         user_id = principal.user_id
         if Role.USER not in principal.roles or user_id is None:
             return principal
-        if not await self.users.is_admin(user_id):
-            return principal
-        return replace(principal, roles=principal.roles | {Role.ADMIN})
+        return _promoted(principal) if await self.users.is_admin(user_id) else principal
+
+
+def _promoted(principal: Principal) -> Principal:
+    """Whom the record of an admin makes one: a user, but no agent that works for it."""
+    if Role.USER not in principal.roles:
+        return principal
+    return replace(principal, roles=principal.roles | {Role.ADMIN})

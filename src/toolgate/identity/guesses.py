@@ -6,9 +6,8 @@ working (docs/decisions/0023). Bearer credentials, keys typed into the sign-in p
 a client id are all tried here, so there is one count for them.
 """
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from toolgate.gate.errors import GateError, RateLimited
@@ -42,29 +41,43 @@ class Guesses:
     def __init__(self, limits: Limits, origin: Callable[[str], Awaitable[Actor | None]]) -> None:
         self._limits = limits
         self._origin = origin
-        self._good: dict[Attempt, None] = {}
-        self._wrong: dict[Attempt, None] = {}
+        self._good: OrderedDict[Attempt, None] = OrderedDict()
+        self._wrong: OrderedDict[Attempt, None] = OrderedDict()
         """A client that repeats one wrong credential guesses only once."""
-        self._in_flight: dict[str, Counter[bytes]] = {}
+        self._in_flight: dict[str, dict[bytes, int]] = {}
         """By peer: what is being looked up now, and how many requests wait for each of them."""
 
     async def look_up(
-        self, credential: str, peer: str, find: Callable[[str], Awaitable[Holder | None]]
+        self,
+        credential: str,
+        peer: str,
+        find: Callable[[str], Awaitable[Holder | None]],
+        digest: bytes | None = None,
     ) -> Holder | None:
         """What `find` says of a credential; None is a wrong one, and counted.
 
         Raises `Unusable` for one that is not wrong, but not good either, and `RateLimited` where
         too many wrong ones came from this peer. Each one that is being
         looked up may turn out wrong, so those count too: otherwise all that are sent at once
-        would be looked up before the first is counted.
+        would be looked up before the first is counted. `digest` is for who has it already.
         """
-        attempt = (peer, opaque.digest(credential))
+        digest = digest or opaque.digest(credential)
+        attempt = (peer, digest)
         if attempt in self._good:
             return await self._find(attempt, credential, find)
-        with self._in_flight_lookup(attempt) as others:
-            most, limits = self._limits.settings.guesses_per_minute, self._limits.peers
-            await limits.check(PURPOSE, peer, most, besides=others)
+        pending = self._in_flight.setdefault(peer, {})
+        pending[digest] = pending.get(digest, 0) + 1
+        try:
+            others = list(pending).index(digest)  # that came before it
+            most = self._limits.settings.guesses_per_minute
+            await self._limits.peers.check(PURPOSE, peer, most, besides=others)
             return await self._find(attempt, credential, find)
+        finally:
+            pending[digest] -= 1
+            if not pending[digest]:
+                del pending[digest]
+            if not pending:
+                self._in_flight.pop(peer, None)
 
     async def _find(
         self, attempt: Attempt, credential: str, find: Callable[[str], Awaitable[Holder | None]]
@@ -90,21 +103,6 @@ class Guesses:
         """A token was given to a peer: there it is known to be good."""
         _remember(self._good, (peer, opaque.digest(credential)))
 
-    @contextmanager
-    def _in_flight_lookup(self, attempt: Attempt) -> Generator[int]:
-        """While it lasts, a look-up is in flight; how many of other credentials were before it."""
-        peer, digest = attempt
-        pending = self._in_flight.setdefault(peer, Counter())
-        pending[digest] += 1
-        try:
-            yield list(pending).index(digest)
-        finally:
-            pending[digest] -= 1
-            if not pending[digest]:
-                del pending[digest]
-            if not pending:
-                self._in_flight.pop(peer, None)
-
     async def _count(self, attempt: Attempt) -> None:
         _remember(self._wrong, attempt)  # before anything is awaited, so that it is counted once
         most = self._limits.settings.guesses_per_minute
@@ -116,8 +114,8 @@ class Guesses:
                 raise
 
 
-def _remember(table: dict[Attempt, None], attempt: Attempt) -> None:
+def _remember(table: OrderedDict[Attempt, None], attempt: Attempt) -> None:
     """Keep it; the oldest go where there are too many."""
     if attempt not in table and len(table) >= MAX_REMEMBERED:
-        del table[next(iter(table))]
+        table.popitem(last=False)
     table[attempt] = None

@@ -33,6 +33,7 @@ PREFIX = "tg"
 FORM = re.compile(rf"{PREFIX}_[0-9a-f]{{16}}_[0-9a-f]{{64}}")
 ONE = PreparedStatement(select(keys).where(keys.c.id == bindparam("id")))
 SETTING_KEY_ID = "admin-key"
+ROLES = {role.value: role for role in Role}
 LOCK = 0x7001_6A7D
 
 Note = Callable[[Connection, str], None]
@@ -70,10 +71,14 @@ class Keys:
     async def look_up(self, credential: str) -> Principal | None:
         """Who holds this key now, asked of the database; None when nobody does."""
         digest = _hash(credential)
-        if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
+        if self.is_admin_key(digest):
             return of_role(Role.ADMIN, SETTING_KEY_ID)
-        row = await self._row(credential, digest)
+        row = await self.row(credential, digest)
         return principal_of_key(row) if row and is_row_in_force(row) else None
+
+    def is_admin_key(self, digest: bytes) -> bool:
+        """Whether this is the digest of the configured admin key."""
+        return self._admin_hash is not None and hmac.compare_digest(digest, self._admin_hash)
 
     def may_be_key(self, text: str) -> bool:
         """Whether a text has a key's form: one of ours, or as long as a configured one must be."""
@@ -83,17 +88,19 @@ class Keys:
     async def audit_name(self, credential: str) -> str | None:
         """How the audit names a key, also one that has ended; None for what was never one."""
         digest = _hash(credential)
-        if self._admin_hash and hmac.compare_digest(digest, self._admin_hash):
+        if self.is_admin_key(digest):
             return SETTING_KEY_ID
-        row = await self._row(credential, digest)
+        row = await self.row(credential, digest)
         return f"key:{row.id}" if row else None
 
-    async def _row(self, credential: str, digest: bytes) -> Row[Any] | None:
-        """The row of a key whose secret is right."""
+    async def row(
+        self, credential: str, digest: bytes, statement: PreparedStatement = ONE
+    ) -> Row[Any] | None:
+        """The row of a key whose secret is right; `statement` may ask for more than that."""
         parts = credential.split("_")
         if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
             return None
-        row = await self._database.look_up(ONE, {"id": parts[1]})
+        row = await self._database.look_up(statement, {"id": parts[1]})
         # Compared also when there is no such key, so that time does not tell which ids exist.
         good = hmac.compare_digest(digest, row.hash if row else bytes(32))
         return row if good else None
@@ -246,6 +253,8 @@ def principal_of_key(row: Row[Any]) -> Principal:
     if row.agent_type:
         holder = of_agent(AgentType(row.agent_type), f"key:{row.id}", row.user_id)
     else:
-        holder = of_role(Role(row.role), f"key:{row.id}", row.user_id)
+        holder = of_role(ROLES[row.role], f"key:{row.id}", row.user_id)
+    if row.project_id is row.task_id is row.job_id is None:  # as most are, and it is quick to see
+        return holder
     bound = {name: value for name in BOUND if (value := getattr(row, name)) is not None}
-    return replace(holder, bound=bound) if bound else holder
+    return replace(holder, bound=bound)

@@ -19,6 +19,8 @@ class Users:
     def __init__(self, documents: DocumentStore, database: Database) -> None:
         self._documents = documents
         self._database = database
+        self.in_database = documents.joins_transaction
+        """Whether the records are in the database of the keys: then one look-up finds both."""
 
     async def ensure_record(self, profile: Profile) -> None:
         """Make the person's record if there is none yet; an existing one stays as it is."""

@@ -8,7 +8,6 @@ so that nothing tells which paths and packs there are.
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -19,6 +18,7 @@ from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, ValidCredential
 from toolgate.identity.guesses import Guesses, Unusable
+from toolgate.identity.oauth import opaque
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
     CHECK_CREDENTIAL,
@@ -201,17 +201,19 @@ class Edge:
             return None
         if known is None:
             return None
-        head = replace(pattern, principal=known.principal, until=known.until)
+        head = pattern.for_caller(known.principal, known.until)
         self.heads.keep(unknown.key, head)
         return head
 
     async def _identify(
         self, credential: str, address: Address, peer: str
     ) -> ValidCredential | None:
-        def find(given: str) -> Awaitable[ValidCredential | None]:
-            return self._credentials.identify(given, address.resources)
+        digest = opaque.digest(credential)
 
-        return await self._guesses.look_up(credential, peer, find)
+        def find(given: str) -> Awaitable[ValidCredential | None]:
+            return self._credentials.identify(given, address.resources, None, digest)
+
+        return await self._guesses.look_up(credential, peer, find, digest)
 
     async def _challenge(self, scope: Scope, send: Send, actor: Actor = UNKNOWN_ACTOR) -> None:
         message = (

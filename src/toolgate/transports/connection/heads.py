@@ -5,6 +5,7 @@ us are remembered with them, for no longer than its credential is, so for a seco
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -58,6 +59,19 @@ class Head:
     peer: str = ""
     """Against what wrong credentials in such a head are counted."""
 
+    def for_caller(self, principal: Principal, until: float) -> "Head":
+        """The same head of somebody else."""
+        # Not `replace`, which costs as much as the look-up of a credential.
+        return Head(
+            principal,
+            self.address,
+            until,
+            self.routing,
+            self.respond,
+            self.authenticate,
+            self.peer,
+        )
+
 
 class SeenKeys:
     """Which keys were seen before, lately: their hashes, so no credential is kept with them.
@@ -91,8 +105,8 @@ class Heads:
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
         self.sightings = SeenKeys()
-        self._known: dict[Hashable, Head] = {}
-        self._patterns: dict[RawKey, Head] = {}
+        self._known: OrderedDict[Hashable, Head] = OrderedDict()
+        self._patterns: OrderedDict[RawKey, Head] = OrderedDict()
         """By heads without their credential: all but the caller is the same for any credential."""
         self._empty_at = 0.0
         self._ended: tuple[int, int] = (0, 0)
@@ -111,7 +125,7 @@ class Heads:
 
     def forget(self) -> None:
         """Know nothing any more."""
-        self._known, self._patterns = {}, {}
+        self._known, self._patterns = OrderedDict(), OrderedDict()
 
     def keep(self, key: Hashable, head: Head) -> None:
         """Remember a request that was let in, if it came before."""
@@ -135,10 +149,10 @@ class Heads:
         return UnknownCredential(key, pattern, parts[1]) if pattern and parts else None
 
 
-def _put(table: dict[Any, Head], key: Hashable, head: Head) -> None:
+def _put(table: OrderedDict[Any, Head], key: Hashable, head: Head) -> None:
     """Enter a head; the oldest one goes where there is no room."""
     if len(table) >= MAX_HEADS and key not in table:
-        del table[next(iter(table))]
+        table.popitem(last=False)
     table[key] = head
 
 
