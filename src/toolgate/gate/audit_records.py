@@ -18,21 +18,30 @@ from toolgate.gate.principal import AuditFields, Principal
 
 STARTED = "started"
 """Error type of a write outside the database whose end is not known (yet)."""
-TOGETHER = (50, 10, 1)
+TOGETHER = (50, 20, 10, 5, 2, 1)
 """Rows in one statement: as many as there are, without a new statement for every number."""
+ALIKE = 10
+"""So many rows a caller, and what is said of it is written once for all of them."""
+FEW = 25
+"""Rows for which a thread keeps the interpreter to itself: some 50 µs."""
 T = TypeVar("T")
 
 
-def in_batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """A few rows at a time; between them other threads go first.
+def in_batches(rows: Sequence[T], size: int = FEW) -> Iterator[Sequence[T]]:
+    """A few rows at a time; after them other threads go first.
 
-    For a thread that works beside the event loop: without this, one call in a hundred that come
-    meanwhile waits for four milliseconds, with it for less than two.
+    For a thread that works beside the event loop: a call that comes meanwhile waits for the end of
+    a batch, and not of all (docs/decisions/0039).
     """
-    for first in range(0, len(rows), TOGETHER[0]):
-        if first and hasattr(os, "sched_yield"):
-            os.sched_yield()
-        yield rows[first : first + TOGETHER[0]]
+    for first in range(0, len(rows), size):
+        yield rows[first : first + size]
+        let_others_go_first()
+
+
+def let_others_go_first() -> None:
+    """Leave the interpreter, and the core, to a thread that waits for them."""
+    if hasattr(os, "sched_yield"):  # not on Windows
+        os.sched_yield()
 
 
 def timestamp(*, seconds: float = 0) -> str:
@@ -104,20 +113,24 @@ new_id = Ids().new
 
 def record_of(ended: Ended, id: str | None = None) -> Record:
     """The row of a call, with a new id unless it has one."""
-    caller = ended.principal.audit_fields
-    return Record(
+    request_id, transport, principal, tool, allowed, rule, error_type, ids, at, seconds = ended
+    caller = principal.audit_fields
+    fields = (
         id or new_id(),
-        _stamp(ended.nanoseconds),
-        ended.request_id,
-        ended.transport,
-        *(caller._replace(**ended.ids) if ended.ids else caller),
-        ended.tool,
-        "allow" if ended.allowed else "deny",
-        ended.rule,
-        "success" if ended.error_type is None else "error",
-        ended.error_type,
-        round(ended.seconds * 1000),
+        _stamp(at),
+        request_id,
+        transport,
+        *(caller._replace(**ids) if ids else caller),
+        tool,
+        "allow" if allowed else "deny",
+        rule,
+        "success" if error_type is None else "error",
+        error_type,
+        round(seconds * 1000),
+        1,
     )
+    # Not `Record(…)`, which is one more function for every row.
+    return tuple.__new__(Record, fields)  # pyright: ignore[reportUnknownMemberType]
 
 
 _FIRST = Record._fields.index(AuditFields._fields[0])
@@ -146,21 +159,25 @@ def store_numbered(
     connection: Connection, records: Sequence[Record], numbers: Sequence[int], seal: int
 ) -> None:
     """Insert rows with their numbers, under a seal."""
-    numbered = zip(records, numbers, strict=True)
+    numbered = list(zip(records, numbers, strict=True))
     if connection.dialect.name == "postgresql":
         return _copy(connection, [(*record, number, seal) for record, number in numbered])
     shared: dict[str, Any] = {audit.c.seal.name: seal}
-    callers = {record[CALLER] for record in records}
-    if len(callers) * TOGETHER[1] > len(records):
-        rows = [(*record, number) for record, number in numbered]
+    rows = [(*record, number) for some in in_batches(numbered) for record, number in some]
+    by_caller: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for some in in_batches(rows):
+        for row in some:
+            by_caller.setdefault(row[CALLER], []).append(row)
+    if len(by_caller) * ALIKE > len(records):
         return _insert(connection, shared, (*Record._fields, audit.c.seq.name), rows)
-    by_caller: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {one: [] for one in callers}
-    for record, number in numbered:
-        own = (*record[: CALLER.start], *record[CALLER.stop :], number)
-        by_caller[record[CALLER]].append(own)
-    for caller, rows in by_caller.items():
-        theirs = dict(zip(AuditFields._fields, caller, strict=True))
-        _insert(connection, shared | theirs, (*OWN, audit.c.seq.name), rows)
+    for caller, theirs in by_caller.items():
+        known = dict(zip(AuditFields._fields, caller, strict=True))
+        own = [
+            (*row[: CALLER.start], *row[CALLER.stop :])
+            for some in in_batches(theirs)
+            for row in some
+        ]
+        _insert(connection, shared | known, (*OWN, audit.c.seq.name), own)
     return None
 
 
@@ -187,7 +204,7 @@ def _insert(
     The one makes storing a row a third cheaper, the other halves the rest.
     """
     dialect = connection.dialect.name
-    for some in in_batches(rows):
+    for some in in_batches(rows, TOGETHER[0]):
         first = 0
         for together in TOGETHER:
             while len(some) - first >= together:

@@ -10,23 +10,36 @@ that too is found out only by a hash that was noted elsewhere (`audit verify` pr
 import hashlib
 import logging
 import struct
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any
 
 import anyio
 import orjson
-from sqlalchemy import ColumnElement, Connection, insert, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    bindparam,
+    column,
+    insert,
+    select,
+    table,
+    text,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
+from toolgate.db.prepared import PreparedStatement, PreparedWrite
 from toolgate.db.tables import audit, audit_head, audit_seals
 from toolgate.gate.audit_records import (
     STARTED,
     Record,
     in_batches,
+    let_others_go_first,
     store,
     store_numbered,
     timestamp,
@@ -44,7 +57,21 @@ BEGINNING = bytes(32)
 ADDED = {"client_id": None, "grant_id": None, "times": 1}
 """What older rows were sealed without, and have in its place."""
 FIRST = tuple(name for name in Record._fields if name not in ADDED)
-LAST_OF_SQLITE = text("SELECT seq FROM sqlite_sequence WHERE name = 'audit'")
+# Compiled once: SQLAlchemy's work on these five, for every batch, would keep the interpreter for a
+# millisecond.
+LAST_OF_SQLITE = PreparedStatement(
+    select(column("seq", Integer))
+    .select_from(table("sqlite_sequence"))
+    .where(column("name") == audit.name)
+)
+NOTED = PreparedStatement(select(audit_head.c.number, audit_head.c.hash).limit(1))
+LAST = PreparedStatement(
+    select(audit_seals.c.number, audit_seals.c.hash).order_by(audit_seals.c.number.desc()).limit(1)
+)
+ADD = PreparedWrite(insert(audit_seals))
+NOTE = PreparedWrite(
+    update(audit_head).values(number=bindparam("new_number"), hash=bindparam("new_hash"))
+)
 NEXT_OF_POSTGRESQL = text(
     "SELECT nextval(pg_get_serial_sequence('audit', 'seq')) FROM generate_series(1, :many)"
 )
@@ -116,9 +143,28 @@ def _store(connection: Connection, rows: list[dict[str, Any]]) -> None:
 def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
     """Store rows under a seal at once; without one where another sealer is at work, or was."""
     if _try_lock(connection):
-        with suppress(IntegrityError), connection.begin_nested():
+        with suppress(IntegrityError), _savepoint(connection):
             return _store_under_seals(connection, records)
     return store(connection, records)
+
+
+@contextmanager
+def _savepoint(connection: Connection) -> Generator[None]:
+    """What is done within is undone where it raises; in SQLite by the driver itself."""
+    if connection.dialect.name != "sqlite":
+        with connection.begin_nested():
+            yield
+        return
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("SAVEPOINT sealed")
+    try:
+        yield
+    except BaseException:
+        if driver.in_transaction:  # else the database has undone all of it, as on a full disk
+            driver.execute("ROLLBACK TO sealed")
+            driver.execute("RELEASE sealed")
+        raise
+    driver.execute("RELEASE sealed")
 
 
 def _store_under_seals(connection: Connection, records: Sequence[Record]) -> None:
@@ -127,13 +173,15 @@ def _store_under_seals(connection: Connection, records: Sequence[Record]) -> Non
         numbers = _next_numbers(connection, len(batch))
         digests = [_hash(list(one)) for some in in_batches(batch) for one in some]
         seal = _chain(connection, list(zip(numbers, digests, strict=True)))
+        let_others_go_first()
         store_numbered(connection, batch, numbers, seal)
 
 
 def _next_numbers(connection: Connection, many: int) -> list[int]:
     """Numbers that no row has or will get otherwise."""
     if connection.dialect.name == "sqlite":  # nobody else writes meanwhile
-        last: int = connection.execute(LAST_OF_SQLITE).scalar() or 0
+        newest = LAST_OF_SQLITE.first(connection, {})
+        last: int = newest.seq if newest else 0
         return list(range(last + 1, last + 1 + many))
     return list(connection.scalars(NEXT_OF_POSTGRESQL, {"many": many}))
 
@@ -145,12 +193,12 @@ def _chain(connection: Connection, entries: list[tuple[int, bytes]]) -> int:
         "number": number + 1,
         "sealed_at": timestamp(),
         "rows": len(entries),
-        "entries": b"".join(ENTRY.pack(*one) for one in entries),
+        "entries": b"".join([ENTRY.pack(*one) for some in in_batches(entries) for one in some]),
         "previous": previous,
     }
     seal["hash"] = seal_hash(seal)
-    connection.execute(insert(audit_seals), [seal])
-    connection.execute(update(audit_head).values(number=seal["number"], hash=seal["hash"]))
+    ADD.run(connection, [seal])
+    NOTE.run(connection, [{"new_number": seal["number"], "new_hash": seal["hash"]}])
     return seal["number"]
 
 
@@ -159,9 +207,7 @@ def _newest(connection: Connection) -> tuple[int, bytes]:
 
     Where more seals are there than noted, as a server of an older version leaves them, the last.
     """
-    head = select(audit_head.c.number, audit_head.c.hash)
-    last = select(audit_seals.c.number, audit_seals.c.hash).order_by(audit_seals.c.number.desc())
-    rows = [connection.execute(one.limit(1)).first() for one in (head, last)]
+    rows = [one.first(connection, {}) for one in (NOTED, LAST)]
     candidates = [(one.number, bytes(one.hash)) for one in rows if one]
     return max(candidates, key=lambda one: one[0], default=(0, BEGINNING))
 

@@ -133,7 +133,7 @@ class _Verification:
         """The number of the last row that was ever stored, where the database keeps it."""
         if self._connection.dialect.name != "sqlite":
             return 0  # PostgreSQL counts numbers too that were given to no row
-        return self._connection.scalar(LAST_OF_SQLITE) or 0
+        return self._connection.scalar(LAST_OF_SQLITE.statement) or 0
 
     def _newest_row(self) -> int:
         """The last row that is there, or is already told to be missing."""
