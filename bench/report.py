@@ -31,7 +31,7 @@ is compared byte for byte, and each figure is the best of {rounds} interleaved r
 - `query_collection` finds three of nine documents by one field. `make bench-store` shows what calls cost among a
   thousand and among a million documents.
 - `{spread}`: every call uses the next key in turn, so that each key has left the cache when it is
-  used again, and the key and its user are looked up.
+  used again, and the key is looked up with its user.
 - The runs with one and two workers have both cores, shared with the generator.
 - At half load, calls are scheduled at fixed times and timed from the schedule, even if they are sent later.
   The bare handler gets the same rate: its slowest calls show the machine's share.
