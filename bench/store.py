@@ -139,13 +139,13 @@ async def _compare(book: Book, kind: str, many: int, server: Postgres | None, ro
             book.note(asked, found)
             less, more = found.values()
             what = f"{asked}, among {many:,} / {FEW:,}"
-            if line.at_once == 1:
-                book.times(f"{what}: time", more.p50, less.p50, line.bound)
-            else:
-                book.times(
-                    f"{what}: time", 1e6 / more.per_second, 1e6 / less.per_second, line.bound
-                )
-                book.cpu(f"{what}: CPU", _whole(more), _whole(less), line.bound)
+            book.times(f"{what}: time", _time(line, more), _time(line, less), line.bound)
+            book.cpu(f"{what}: CPU", _whole(more), _whole(less), line.bound)
+
+
+def _time(line: Line, one: Measured) -> float:
+    """Of one call; of many at once, how long after each the next one ends."""
+    return one.p50 if line.at_once == 1 else 1e6 / one.per_second
 
 
 async def _race(line: Line, sides: dict[str, Side], rounds: int) -> dict[str, Measured]:
