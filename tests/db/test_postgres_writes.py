@@ -58,6 +58,10 @@ def lines(database: Database) -> Lines:
     return database.row_store.lines
 
 
+def refuse(_: Connection) -> None:
+    raise Conflict
+
+
 async def write(store: SqlDocuments, one: Write, call: str | None = None) -> Transaction:
     async with store.database.transaction() as tx:
         tx.call = call
@@ -185,6 +189,19 @@ async def test_a_value_that_the_server_refuses_is_the_error_of_its_write_alone(
     assert await store.get_many([("c", str(one)) for one in range(5)]) == [
         {"n": one} for one in range(5)
     ]
+
+
+async def test_a_value_that_cannot_be_told_is_the_error_of_its_write_alone(
+    database: Database,
+) -> None:
+    async def bad() -> None:
+        async with database.transaction() as tx:
+            tx.defer(refuse, lambda: [RowWrite(CHECK, [(object(),)])])
+
+    good = [add(database, f"n{one}") for one in range(5)]
+    made = await asyncio.gather(bad(), *good, return_exceptions=True)
+    assert isinstance(made[0], Conflict)
+    assert all(isinstance(one, Transaction) and one.committed for one in made[1:])
 
 
 async def test_one_id_is_given_to_one_of_those_who_want_it(
@@ -382,16 +399,13 @@ async def test_where_no_line_can_be_opened_writes_go_the_usual_way(
 async def test_a_transaction_with_work_that_is_not_told_as_rows_is_stored_as_a_whole(
     database: Database,
 ) -> None:
-    def fail(_: Connection) -> None:
-        raise Conflict
-
     async def write_both() -> None:
         async with database.transaction() as tx:
             tx.defer(
                 lambda connection: connection.execute(write_checks.insert().values(id="a")),
                 lambda: [RowWrite(CHECK, [("a",)])],
             )
-            tx.defer(fail)
+            tx.defer(refuse)
 
     with pytest.raises(Conflict):
         await write_both()

@@ -100,32 +100,46 @@ class PostgresWrites:
         return group
 
     async def _store_group(self, group: Sequence[Waiting]) -> None:
-        text, values = combine([one.what for one in group])
-        sent = False
-
-        async def ask(line: Line) -> Sequence[Any]:
-            nonlocal sent
-            sent = True
-            async with asyncio.timeout(self._patience):
-                return await line.rows(text, values)
-
+        try:
+            statement = combine([one.what for one in group])
+        except Exception as problem:
+            return _reject(group, problem)  # a value that cannot be told: the usual way tells whose
         if any(one.connection.is_closed() for one in self.lines.free):
             self.lines.drop_free()
+        sending = _Sending(*statement, self._patience)
         try:
-            rows = await self.lines.use(ask)
-        except TimeoutError as late:
-            if sent:
-                raise DatabaseTimeout(f"no answer within {self._patience:g} s") from late
-            return _reject(group, late)
-        except FAILURES as problem:
-            error = OperationalError("a group of writes", None, problem, hide_parameters=True)
-            if sent and not is_rejected_by_server(error):
-                raise error from problem
-            return _reject(group, error)
+            rows = await self.lines.use(sending.send)
+        except (*FAILURES, TimeoutError) as problem:
+            return _reject(group, sending.rejection(problem))
         stored = {row[0] for row in rows}
         for number, one in enumerate(group):
             one.stored = number in stored
         return _reject([one for one in group if not one.stored], LookupError("another state"))
+
+
+class _Sending:
+    """A statement, and whether the server may have got it."""
+
+    def __init__(self, text: str, values: Sequence[str], patience: float) -> None:
+        self._text = text
+        self._values = values
+        self._patience = patience
+        self._begun = False
+
+    async def send(self, line: Line) -> Sequence[Any]:
+        """Have it done."""
+        self._begun = True
+        async with asyncio.timeout(self._patience):
+            return await line.rows(self._text, self._values)
+
+    def rejection(self, problem: Exception) -> Exception:
+        """The error of a statement that stored nothing; raises where that is not known."""
+        error = OperationalError("a group of writes", None, problem, hide_parameters=True)
+        if not self._begun or is_rejected_by_server(error):
+            return error
+        if isinstance(problem, TimeoutError):
+            raise DatabaseTimeout(f"no answer within {self._patience:g} s") from problem
+        raise error from problem
 
 
 def _reject(group: Sequence[Waiting], error: Exception) -> None:

@@ -5,7 +5,7 @@ such as its change and its audit row. A part that may find its record in another
 told is a guard: where it does, nothing of its write is stored.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,6 +13,10 @@ from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, Table
 
 from toolgate.db.connections import to_json
 
+# A JSON value as its text: so nothing of it is changed on the way, such as the order of its fields.
+ENCODERS: Mapping[str, Callable[[Any], str]] = {"json": to_json, "bytea": bytes.hex}
+DECODERS = {"text": "{}", "bytea": "decode({}, 'hex')"}
+"""Other types are cast."""
 Column = tuple[str, str]
 """A name, and PostgreSQL's type."""
 
@@ -72,7 +76,7 @@ def record_of(write: Sequence[RowWrite]) -> Any:
     return None
 
 
-def combine(writes: Sequence[Sequence[RowWrite]]) -> tuple[str, list[list[Any]]]:
+def combine(writes: Sequence[Sequence[RowWrite]]) -> tuple[str, list[str]]:
     """One statement for all, and its values; it returns the numbers of those that are stored.
 
     Each write has at most one guard, of one row. Those without have nothing to find.
@@ -85,17 +89,29 @@ def combine(writes: Sequence[Sequence[RowWrite]]) -> tuple[str, list[list[Any]]]
             if theirs:
                 rows.setdefault(part, []).extend((number, *row) for row in theirs)
     parts = sorted(rows, key=lambda part: (part.guard is None, part.statement))
-    values = [column for part in parts for column in _values(part, rows[part])]
+    values = [_value(part, rows[part]) for part in parts]
     return _statement(tuple(parts)), values
 
 
-def _values(part: Part, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    """The values by columns; the first is the numbers of the writes."""
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    for at, (_, kind) in enumerate(part.columns, 1):
-        if kind == "json":
-            columns[at] = [None if one is None else to_json(one) for one in columns[at]]
-    return columns
+def _value(part: Part, rows: Sequence[tuple[Any, ...]]) -> str:
+    """The rows of a part as one value.
+
+    Both sides take a quarter of the time for it that they take for an array for each column.
+    """
+    encoded = [(at, encode) for at, encode in enumerate(_encoders(part)) if encode]
+    if not encoded:
+        return to_json(rows)
+    changed = [list(row) for row in rows]
+    for row in changed:
+        for at, encode in encoded:
+            if row[at] is not None:
+                row[at] = encode(row[at])
+    return to_json(changed)
+
+
+def _encoders(part: Part) -> list[Callable[[Any], str] | None]:
+    """For the number of a write and each column, what makes a value fit for JSON."""
+    return [None, *(ENCODERS.get(kind) for _, kind in part.columns)]
 
 
 UNGUARDED = Part((), "SELECT number FROM {rows}", guard="SELECT number FROM {done}")
@@ -106,11 +122,9 @@ UNGUARDED = Part((), "SELECT number FROM {rows}", guard="SELECT number FROM {don
 def _statement(parts: tuple[Part, ...]) -> str:
     blocks: list[str] = []
     guards: list[str] = []
-    first = 1
     for at, part in enumerate(parts):
         rows, done = f"rows_{at}", f"done_{at}"
-        blocks.append(f"{rows} AS ({_given(part.columns, first)})")
-        first += 1 + len(part.columns)
+        blocks.append(f"{rows} AS ({_given(part.columns, at + 1)})")
         if part.guard:
             blocks.append(f"{done} AS ({part.statement.format(rows=rows)})")
             guards.append(part.guard.format(rows=rows, done=done))
@@ -125,13 +139,14 @@ def _statement(parts: tuple[Part, ...]) -> str:
     return f"WITH {', '.join(blocks)} SELECT number FROM stored"  # noqa: S608
 
 
-def _given(columns: Sequence[Column], first: int) -> str:
-    """Rows from arrays, one for each column."""
-    kinds = ["int4", *("text" if kind == "json" else kind for _, kind in columns)]
-    arrays = ", ".join(f"${at}::{kind}[]" for at, kind in enumerate(kinds, first))
-    names = ", ".join(["number", *(name for name, _ in columns)])
-    chosen = ["number", *(f"{name}::json" if kind == "json" else name for name, kind in columns)]
-    return f"SELECT {', '.join(chosen)} FROM unnest({arrays}) AS given({names})"  # noqa: S608
+def _given(columns: Sequence[Column], number: int) -> str:
+    """The rows of a part, from its value."""
+    chosen = ["CAST(given.row ->> 0 AS int4) AS number"]
+    for at, (name, kind) in enumerate(columns, 1):
+        words = DECODERS.get(kind, f"CAST({{}} AS {kind})").format(f"(given.row ->> {at})")
+        chosen.append(f"{words} AS {name}")
+    rows = f"jsonb_array_elements(CAST(${number} AS jsonb)) AS given (row)"
+    return f"SELECT {', '.join(chosen)} FROM {rows}"  # noqa: S608
 
 
 Rows = Callable[[], Sequence[RowWrite]]
