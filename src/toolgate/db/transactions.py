@@ -236,7 +236,7 @@ class Transaction:
             self._end(commit)
 
     async def _join_group(self, grouped: GroupedWrites) -> None:
-        write = WaitingWrite[Sequence[Work]]([one.run for one in self._deferred])
+        write: WaitingWrite[Sequence[Work]] = WaitingWrite([one.run for one in self._deferred])
         try:
             await grouped.store(write)
         finally:
@@ -249,7 +249,7 @@ class Transaction:
             if one.rows is None:
                 return False
             rows += one.rows()
-        write = WaitingWrite[Sequence[RowWrite]](rows)
+        write: WaitingWrite[Sequence[RowWrite]] = WaitingWrite(rows)
         try:
             with self._outage.watch():
                 return await row_store.store(write)

@@ -92,6 +92,8 @@ def unindexed_paths(setting: Sequence[str], collection: str) -> frozenset[Path]:
 
     A collection below documents goes by its own name, as in Firestore.
     """
+    if not setting:
+        return frozenset()
     names = ("*", collection.rpartition("/")[2])
     split = [one.partition(".") for one in setting]
     return frozenset(tuple(field.split(".")) for name, _, field in split if name in names)
