@@ -12,6 +12,7 @@ from tests.faults.kills.writers import PROJECT, WRITING, Path, Write
 
 from toolgate import packs
 from toolgate.adapters.sql.documents.index import CollectionIndex
+from toolgate.db.changes import DOCUMENTS, RECORDS
 from toolgate.db.engine import Database
 from toolgate.db.tables import audit, changes, document_index, documents
 from toolgate.gate.verification import Verdict, verify
@@ -34,7 +35,8 @@ class Stored:
     """In the order of their numbers."""
     documents: dict[Path, Fields]
     entries: Counter[tuple[int, bytes, str]]
-    projects: list[str]
+    projects: dict[str, Path]
+    """By their slugs, which are the names of the writes that made them."""
 
 
 def stored_in(url: str) -> Stored:
@@ -51,7 +53,10 @@ def _read(connection: Connection) -> Stored:
     written = select(audit.c.id, audit.c.request_id, audit.c.tool_name).where(
         audit.c.tool_name.in_(WRITING), audit.c.status == "success"
     )
-    named = text("SELECT slug FROM orchestrator_projects WHERE default_of IS NULL")
+    made = text("SELECT slug, id FROM orchestrator_projects WHERE default_of IS NULL")
+    projects: Sequence[StoredRow] = (
+        connection.execute(made).all() if "orchestrator" in packs.SHIPPED else []
+    )
     return Stored(
         rows=connection.execute(written).all(),
         changes=connection.execute(select(changes).order_by(changes.c.seq)).all(),
@@ -63,7 +68,7 @@ def _read(connection: Connection) -> Stored:
             (one.field, bytes(one.key), one.id)
             for one in connection.execute(select(document_index))
         ),
-        projects=list(connection.scalars(named)) if "orchestrator" in packs.SHIPPED else [],
+        projects={one.slug: ("orchestrator", f"projects/{one.id}") for one in projects},
     )
 
 
@@ -82,8 +87,7 @@ def check_all(stored: Stored, writes: Sequence[Write]) -> int:
     _check_calls(stored, by_name, writes)
     _check_states(stored, writes)
     _check_index(stored)
-    stored_projects = [one.name for one in writes if one.tool == PROJECT and one.name in by_name]
-    assert sorted(stored.projects) == sorted(stored_projects)
+    _check_projects(stored, by_name, writes)
     return len(by_name)
 
 
@@ -124,16 +128,35 @@ def _check_calls(stored: Stored, by_name: dict[str, StoredRow], writes: Sequence
     halves = [
         (one.name, paths_of[row.id])
         for one in writes
-        if (row := by_name.get(one.name)) and sorted(paths_of[row.id]) != one.paths
+        if (row := by_name.get(one.name))
+        and sorted(paths_of[row.id]) != _paths(one, stored.projects)
     ]
     none_of(halves, "writes without all of their changes, or with some of others")
+
+
+def _paths(write: Write, projects: dict[str, Path]) -> list[Path]:
+    """What a write changes; a project's id is made by the server."""
+    return [projects[write.name]] if write.name in projects else write.paths
+
+
+def _check_projects(stored: Stored, by_name: dict[str, StoredRow], writes: Sequence[Write]) -> None:
+    made = {one.name for one in writes if one.tool == PROJECT and one.name in by_name}
+    none_of(made ^ stored.projects.keys(), "projects that are there, or are audited, alone")
+    told = [
+        (change.after["slug"], (change.namespace, change.path), change.before)
+        for change in stored.changes
+        if change.store == RECORDS
+    ]
+    right = [(slug, path, None) for slug, path in stored.projects.items()]
+    assert sorted(told) == sorted(right)
 
 
 def _check_states(stored: Stored, writes: Sequence[Write]) -> None:
     """The changes of a document lead from nothing to what is stored, without a gap."""
     states: dict[Path, list[StoredRow]] = defaultdict(list)
     for change in stored.changes:
-        states[change.namespace, change.path].append(change)
+        if change.store == DOCUMENTS:
+            states[change.namespace, change.path].append(change)
     gaps = [
         path
         for path, each in states.items()
