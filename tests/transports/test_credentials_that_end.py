@@ -345,18 +345,18 @@ async def test_the_streams_of_one_key_share_what_is_looked_up(
     web: Web, key: NewKey, ticks: Ticks, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    original = Keys.look_up
+    original = Keys.row
 
-    async def noticed(self: Keys, credential: str) -> Any:
+    async def noticed(self: Keys, credential: str, *given: Any) -> Any:
         looked.append(credential)
-        return await original(self, credential)
+        return await original(self, credential, *given)
 
     async with (
         opened(web, key, "POST", SUBSCRIBE) as one,
         opened(web, key, "POST", SUBSCRIBE) as other,
     ):
         await until(lambda: one.is_open and other.is_open and len(ticks.waiting) == 2)
-        monkeypatch.setattr(Keys, "look_up", noticed)
+        monkeypatch.setattr(Keys, "row", noticed)
         clock.now += stream_credentials.EVERY_SECONDS
         ticks.tick()
         await until(lambda: len(ticks.waiting) == 2)
