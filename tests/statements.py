@@ -50,9 +50,9 @@ def noted_statements() -> Generator[list[str]]:
         note(self.text)
         return looked_up(self, *given)
 
-    async def first_of_line(self: Line, text: str, values: Sequence[Any]) -> Any:
+    async def first_of_line(self: Line, text: str, *given: Any) -> Any:
         note(text)
-        return await asked_first(self, text, values)
+        return await asked_first(self, text, *given)
 
     async def rows_of_line(self: Line, text: str, values: Sequence[Any]) -> Sequence[Any]:
         note(text)

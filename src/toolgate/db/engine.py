@@ -98,8 +98,7 @@ class Database:
     async def look_up(self, statement: PreparedStatement, values: Mapping[str, Any]) -> Any:
         """The one row of a look-up by key, by the names of its columns; None when there is none."""
         if not self._glances:
-            async with self.time_limit():
-                return await self._look_up_in_server(statement, values)
+            return await self._look_up_in_server(statement, values)
         try:
             return self._glances.first(statement, values)
         except ReadTooLong:
@@ -111,10 +110,13 @@ class Database:
     ) -> Any:
         if self.postgres_reads is not None:
             try:
-                return await self.postgres_reads.first(statement, values)
+                return await self.postgres_reads.first(statement, values, self.patience)
+            except TimeoutError as late:
+                raise self._silence() from late
             except ShortReadFailed as problem:
                 _note_failure(problem)
-        return await self.read(lambda connection: statement.first(connection, values))
+        async with self.time_limit():
+            return await self.read(lambda connection: statement.first(connection, values))
 
     async def ask(self, questions: Callable[[], Questions[T]]) -> T:
         """What is made of the answers to a few questions; each sees the newest committed state.
@@ -146,9 +148,13 @@ class Database:
             async with asyncio.timeout(self.patience):
                 yield
         except TimeoutError as late:
-            silent = DatabaseTimeout(f"no answer within {self.patience:g} s")
-            (self._writing if writes else self._reading).note_failure(silent)
-            raise silent from late
+            raise self._silence(writes=writes) from late
+
+    def _silence(self, *, writes: bool = False) -> DatabaseTimeout:
+        """The error of a database that did not answer in time."""
+        silent = DatabaseTimeout(f"no answer within {self.patience:g} s")
+        (self._writing if writes else self._reading).note_failure(silent)
+        return silent
 
     def transaction(self) -> Transaction:
         """A write that commits as a whole."""

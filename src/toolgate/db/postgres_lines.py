@@ -62,25 +62,29 @@ class Line:
         # Where a pooler mixes sessions up, a name that another one uses would run its statement.
         self._names = f"toolgate_{secrets.token_hex(8)}"
 
-    async def first(self, text: str, values: Sequence[Any]) -> Any:
-        """The first row, or None."""
-        statement = self._prepared.get(text) or await self._prepare(text)
-        return await statement.fetchrow(*values)
+    async def first(self, text: str, values: Sequence[Any], seconds: float | None = None) -> Any:
+        """The first row, or None; where `seconds` are given, `TimeoutError` after them."""
+        statement = self._prepared.get(text) or await self._prepare(text, seconds)
+        return await statement.fetchrow(*values, timeout=seconds)
 
     async def rows(self, text: str, values: Sequence[Any]) -> Sequence[Any]:
         """Every row."""
         statement = self._prepared.get(text) or await self._prepare(text)
         return await statement.fetch(*values)
 
-    async def _prepare(self, text: str) -> Any:
+    async def _prepare(self, text: str, seconds: float | None = None) -> Any:
         """Have the server prepare a statement, and forget the oldest where it has many."""
         if len(self._prepared) >= MAX_PREPARED:
             del self._prepared[next(iter(self._prepared))]
         self._number += 1
         name = f"{self._names}_{self._number}"
-        statement = await self.connection.prepare(text, name=name)
+        statement = await self.connection.prepare(text, name=name, timeout=seconds)
         self._prepared[text] = statement
         return statement
+
+
+class EveryLineHeld(OSError):
+    """Others use every line, for longer than anybody waits for one."""
 
 
 class Lines:
@@ -123,9 +127,11 @@ class Lines:
         except REFUSALS:
             self._give_back(line)
             raise
-        except BaseException:
+        except BaseException as problem:
             # Also when cancelled: what it still waits for would be the next one's answer.
             line.connection.terminate()
+            if isinstance(problem, TimeoutError):
+                self._tell_all_who_wait()
             self._lose()
             raise
         self._give_back(line)
@@ -150,18 +156,31 @@ class Lines:
         if self.open < self._most:
             return await self._open()
         if self._stuck:
-            raise TimeoutError("every line is held")
+            raise EveryLineHeld
         turn: asyncio.Future[Line | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            async with asyncio.timeout(self._wait):
-                line = await turn
-        except BaseException as problem:
-            if turn.done() and not turn.cancelled():
+            line = await turn if self._wait is None else await self._wait_for(turn)
+        except BaseException:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._pass_on(turn.result())
-            self._stuck = self._stuck or isinstance(problem, TimeoutError)
             raise
         return line or await self._open()
+
+    async def _wait_for(self, turn: "asyncio.Future[Line | None]") -> "Line | None":
+        try:
+            async with asyncio.timeout(self._wait):
+                return await turn
+        except TimeoutError as late:
+            self._stuck = True
+            raise EveryLineHeld from late
+
+    def _tell_all_who_wait(self) -> None:
+        """The server does not answer: nobody else waits as long to find that out."""
+        waiting, self._waiting = self._waiting, deque()
+        for turn in waiting:
+            if not turn.done():
+                turn.set_exception(TimeoutError("the server does not answer"))
 
     def _give_back(self, line: Line) -> None:
         self._stuck = False

@@ -33,16 +33,24 @@ class PostgresReads:
         self.look_ups = Lines(url, set_up, patience=patience, limit=limit)
         self.lines = Lines(url, set_up, patience=patience, limit=limit, wait=WAIT_SECONDS)
 
-    async def first(self, statement: PreparedStatement, values: Mapping[str, Any]) -> Any:
-        """The one row by the names of its columns; None when there is none."""
+    async def first(
+        self, statement: PreparedStatement, values: Mapping[str, Any], seconds: float
+    ) -> Any:
+        """The one row by the names of its columns; None when there is none.
+
+        Raises `TimeoutError` where the server does not answer within so many seconds.
+        """
         compiled = statement.compile(DIALECT)
         bound = compiled.bind(values)
-        row = await _use(self.look_ups, lambda line: line.first(compiled.text, bound))
+        row = await _use(self.look_ups, lambda line: line.first(compiled.text, bound, seconds))
         return None if row is None else compiled.named(row)
 
     async def answer(self, questions: Callable[[], Questions[T]]) -> T:
         """What is made of the answers; raises `TooManyRows` for a read that is not short."""
-        done, asked, rows = await _use(self.lines, lambda line: _ask(line, questions()))
+        try:
+            done, asked, rows = await _use(self.lines, lambda line: _ask(line, questions()))
+        except TimeoutError as late:
+            raise ShortReadFailed from late
         if done:
             return rows
         raise TooManyRows(asked, rows)
@@ -74,6 +82,8 @@ async def _use(lines: Lines, work: Callable[[Line], Awaitable[T]]) -> T:
     kept = bool(lines.free)
     try:
         return await lines.use(work)
+    except TimeoutError:
+        raise
     except FAILURES as problem:
         if not kept or isinstance(problem, REFUSALS):
             raise ShortReadFailed from problem

@@ -18,7 +18,6 @@ from typing import Any
 import anyio
 import orjson
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Integer,
     bindparam,
@@ -33,7 +32,7 @@ from sqlalchemy.exc import IntegrityError
 
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
-from toolgate.db.prepared import PreparedStatement, PreparedWrite
+from toolgate.db.prepared import PreparedStatement, PreparedWrite, Row
 from toolgate.db.tables import audit, audit_head, audit_seals
 from toolgate.gate.audit_records import (
     STARTED,
@@ -72,6 +71,23 @@ ADD = PreparedWrite(insert(audit_seals))
 NOTE = PreparedWrite(
     update(audit_head).values(number=bindparam("new_number"), hash=bindparam("new_hash"))
 )
+LONG_AGO = "long_ago"
+# Rows without a seal whose call has ended, or will not end any more.
+_ready = (
+    audit.c.seal.is_(None),
+    audit.c.error_type.is_distinct_from(STARTED) | (audit.c.created_at < bindparam(LONG_AGO)),
+)
+READY = PreparedStatement(select(audit.c.seq).where(*_ready).limit(1))
+UNSEALED = PreparedStatement(
+    select(audit.c.seq, *(audit.c[name] for name in Record._fields))
+    .where(*_ready)
+    .order_by(audit.c.seq)
+    .limit(bindparam("most"))
+)
+MARK = PreparedWrite(
+    update(audit).where(audit.c.seq == bindparam("row")).values(seal=bindparam("of"))
+)
+MARK_ALL = text("UPDATE audit SET seal = :of WHERE seq = ANY(:rows)")
 NEXT_OF_POSTGRESQL = text(
     "SELECT nextval(pg_get_serial_sequence('audit', 'seq')) FROM generate_series(1, :many)"
 )
@@ -114,18 +130,20 @@ class Sealer:
 
 
 def _nothing_new(connection: Connection) -> bool:
-    first = select(audit.c.seq).where(*_ready()).limit(1)
-    return connection.execute(first).first() is None
+    return READY.first(connection, _long_ago()) is None
 
 
 def _seal(connection: Connection) -> int:
     if not _try_lock(connection):
         return 0
-    unsealed = select(audit).where(*_ready()).order_by(audit.c.seq).limit(MAX_ROWS)
-    rows = connection.execute(unsealed).mappings().all()
+    rows = UNSEALED.rows(connection, _long_ago() | {"most": MAX_ROWS})
     if rows:
-        _store(connection, [dict(row) for row in rows])
+        _store(connection, rows)
     return len(rows)
+
+
+def _long_ago() -> dict[str, Any]:
+    return {LONG_AGO: timestamp(seconds=-UNFINISHED_SECONDS)}
 
 
 def _try_lock(connection: Connection) -> bool:
@@ -134,10 +152,14 @@ def _try_lock(connection: Connection) -> bool:
     return bool(connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": LOCK}))
 
 
-def _store(connection: Connection, rows: list[dict[str, Any]]) -> None:
-    number = _chain(connection, [(row["seq"], digest(row)) for row in rows])
-    sealed = [row["seq"] for row in rows]
-    connection.execute(update(audit).where(audit.c.seq.in_(sealed)).values(seal=number))
+def _store(connection: Connection, rows: Sequence[Row]) -> None:
+    """Seal rows, which are their numbers and their content."""
+    digests = [(row[0], _hash(list(row[1:]))) for some in in_batches(rows) for row in some]
+    number = _chain(connection, digests)
+    if connection.dialect.name == "sqlite":
+        MARK.run(connection, [{"row": row, "of": number} for row, _ in digests])
+    else:
+        connection.execute(MARK_ALL, {"rows": [row for row, _ in digests], "of": number})
 
 
 def store_sealed(connection: Connection, records: Sequence[Record]) -> None:
@@ -210,13 +232,6 @@ def _newest(connection: Connection) -> tuple[int, bytes]:
     rows = [one.first(connection, {}) for one in (NOTED, LAST)]
     candidates = [(one.number, bytes(one.hash)) for one in rows if one]
     return max(candidates, key=lambda one: one[0], default=(0, BEGINNING))
-
-
-def _ready() -> tuple[ColumnElement[bool], ...]:
-    """Rows without a seal whose call has ended, or will not end any more."""
-    long_ago = timestamp(seconds=-UNFINISHED_SECONDS)
-    has_ended = audit.c.error_type.is_distinct_from(STARTED) | (audit.c.created_at < long_ago)
-    return (audit.c.seal.is_(None), has_ended)
 
 
 def digest(row: Mapping[Any, Any]) -> bytes:
