@@ -222,6 +222,37 @@ async def test_a_dry_run_does_what_was_deferred_and_takes_it_back(database: Data
         await dry_run(database, refuse)
 
 
+async def test_a_dry_run_does_what_was_deferred_after_something_ran(database: Database) -> None:
+    done: list[str] = []
+    async with database.transaction() as tx:
+        await tx.run(adding("a"))
+        tx.defer(lambda _: done.append("b"))
+        tx.abandon()
+    assert done == ["b"]
+    assert await stored(database) == set()
+
+
+async def test_what_the_database_has_undone_as_a_whole_is_known_not_to_be_stored(
+    database: Database,
+) -> None:
+    def lose_everything(connection: Connection) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute("ROLLBACK")  # as SQLite does by itself where the disk is full
+        raise Refused
+
+    txs = [database.transaction() for _ in range(3)]
+
+    async def write(tx: Transaction, work: Callable[[Connection], None]) -> None:
+        async with tx:
+            tx.defer(work)
+
+    works = [adding("a"), lose_everything, adding("c")]
+    made = await asyncio.gather(*map(write, txs, works), return_exceptions=True)
+    assert all(isinstance(one, Refused) for one in made)
+    assert not any(one.committed or one.in_doubt for one in txs)
+    assert await stored(database) == set()
+
+
 async def test_an_error_in_the_block_leaves_out_what_was_deferred(database: Database) -> None:
     tx = database.transaction()
     with suppress(Refused):

@@ -204,6 +204,29 @@ async def test_a_value_that_cannot_be_told_is_the_error_of_its_write_alone(
     assert all(isinstance(one, Transaction) and one.committed for one in made[1:])
 
 
+async def both(store: SqlDocuments, first: Write, second: Write) -> Transaction:
+    """Two writes of one transaction, each with its conflict."""
+    async with store.database.transaction() as tx:
+        await store.write(tx, first, conflict=Conflict())
+        await store.write(tx, second, conflict=Conflict())
+    return tx
+
+
+async def test_of_two_writes_in_one_transaction_both_are_stored_or_none(
+    database: Database, store: SqlDocuments
+) -> None:
+    await write(store, Create("c", "a", {"n": 1}))
+    with pytest.raises(Conflict):
+        await both(store, Create("c", "a", {"n": 2}), Create("c", "b", {}))
+    assert await store.get_many([("c", "a"), ("c", "b")]) == [{"n": 1}, None]
+    assert len(await rows(database, changes)) == 1
+    raised = Update("c", "a", {"n": Increment(1)})
+    assert (await both(store, raised, raised)).committed
+    assert await store.get("c", "a") == {"n": 3}
+    assert (await both(store, Create("c", "b", {"n": 1}), Update("c", "b", {"n": 2}))).committed
+    assert await store.get("c", "b") == {"n": 2}
+
+
 async def test_one_id_is_given_to_one_of_those_who_want_it(
     database: Database, store: SqlDocuments
 ) -> None:
@@ -272,6 +295,8 @@ async def test_who_waits_for_a_row_keeps_nobody_else_waiting(
         waiting = asyncio.create_task(write(store, Update("c", "held", {"n": 2})))
         await asyncio.gather(*(write(store, Create("c", str(one), {"n": one})) for one in range(5)))
         assert not waiting.done()
+        (line,) = lines(database).free
+        assert not line.connection.is_closed()
     assert (await waiting).committed
     assert await store.get("c", "held") == {"n": 2}
 

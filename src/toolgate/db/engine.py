@@ -1,7 +1,8 @@
 """One database, SQLite or PostgreSQL, behind one small class.
 
-The drivers are the plain, blocking ones: a piece of work on the database is one function that
-runs in one thread, instead of one thread switch for every statement (docs/decisions/0006).
+A piece of work on the database is one function that runs in one thread, over a plain, blocking
+driver (docs/decisions/0006). Shorter ways serve what is short: reads of the embedded database and
+of PostgreSQL on the event loop (0036), writes that share a commit or a statement (0035, 0038).
 """
 
 import asyncio
@@ -215,8 +216,10 @@ def _short_ways(
         from toolgate.db.postgres_reads import PostgresReads  # noqa: PLC0415
         from toolgate.db.postgres_writes import PostgresWrites  # noqa: PLC0415
     except ImportError:
+        logger.info("PostgreSQL is slower without the package asyncpg (toolgate[postgres])")
         return None, None
     if not is_understood(url):
+        logger.info("PostgreSQL is slower with parameters in database.url that asyncpg lacks")
         return None, None
     return (
         PostgresReads(url, patience=patience, seconds=seconds),

@@ -65,6 +65,14 @@ class WaitingWrite(Generic[W]):
             self.done.exception()  # whoever waited may have gone
 
 
+class GroupUndone(Exception):
+    """The database has undone every write of a group, as it does when the disk is full."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 Waiting = WaitingWrite[Sequence[Work]]
 
 
@@ -118,6 +126,9 @@ class GroupedWrites:
         try:
             with self._outage.watch():
                 await self._threads.finish(self._store, group)
+        except GroupUndone as undone:
+            for one in group:
+                one.fail(undone.reason, rejected=True)
         except BaseException as error:
             for one in group:
                 if one.error is None and not one.stored:
@@ -155,7 +166,7 @@ def _run(connection: Connection, write: Waiting) -> bool:
             work(connection)
     except Exception as error:
         if not driver.in_transaction:
-            raise  # the database has undone all of them, as when the disk is full
+            raise GroupUndone(error) from error
         driver.execute("ROLLBACK TO one_write")
         driver.execute("RELEASE one_write")
         write.fail(error, rejected=True)

@@ -24,6 +24,10 @@ MAX_PREPARED = 100
 """Statements of a line that the server keeps: it has a plan of each in its memory."""
 UNDERSTOOD = {"host", "port", "sslmode", "sslcert", "sslkey", "sslrootcert", "application_name"}
 """Parameters of an address that mean the same here."""
+NOT_NEEDED = {"connect_timeout", "keepalives", "tcp_user_timeout"} | {
+    f"keepalives_{one}" for one in ("idle", "interval", "count")
+}
+"""Of libpq's, how it finds out that a server is gone: here every statement has a time limit."""
 driver: Any = asyncpg
 FAILURES = (
     asyncpg.PostgresError,
@@ -31,8 +35,8 @@ FAILURES = (
     asyncpg.InternalClientError,
     OSError,
 )
-REFUSALS = (asyncpg.DataError,)
-"""Of a value that the driver or the server does not take: the connection is as good as before."""
+REFUSALS = (asyncpg.DataError, asyncpg.LockNotAvailableError)
+"""Of a value that is not taken, or a row that others hold: the connection is as good as before."""
 DIALECT = PGDialect_asyncpg()
 
 T = TypeVar("T")
@@ -105,7 +109,8 @@ class Lines:
         limit: float | None = None,
         wait: float | None = None,
     ) -> None:
-        self._address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        address = url.set(drivername="postgresql").difference_update_query(NOT_NEEDED)
+        self._address = address.render_as_string(hide_password=False)
         self._set_up = set_up
         self._patience = patience
         self._most = most
@@ -257,4 +262,4 @@ class Lines:
 
 def is_understood(url: URL) -> bool:
     """Whether an address means the same to both drivers."""
-    return set(url.query) <= UNDERSTOOD
+    return set(url.query) <= UNDERSTOOD | NOT_NEEDED

@@ -3,7 +3,8 @@
 A write takes one round trip this way, and shares it with those that come while another is under
 way. What does not succeed here stores nothing and goes the usual way, which knows how to tell what
 is wrong: a record that is there already or was changed meanwhile, a row that somebody holds, a
-value that the server refuses. That way only who is concerned is kept waiting.
+value that the server refuses. Who shares a statement with one that waits for a row waits with it,
+for a tenth of a second at most.
 """
 
 import asyncio

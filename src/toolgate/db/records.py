@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, tuple_, update
 
 from toolgate.db.changes import RECORDS, Change
 from toolgate.db.transactions import Transaction
 
+MAX_KEYS = 200
+"""Keys in one statement: databases have a limit."""
 PACK = "pack"
 """In `MetaData.info`: whose tables these are."""
 Record = Mapping[str, Any]
@@ -42,7 +44,11 @@ def update_records(
     old = [dict(row) for row in connection.execute(wanted).mappings()]
     if not old:
         return 0
-    connection.execute(update(table).where(*where).values(values))
+    keys = [tuple(row[one.name] for one in table.primary_key) for row in old]
+    for first in range(0, len(keys), MAX_KEYS):
+        # These, and no row that has come to be such a one meanwhile.
+        these = tuple_(*table.primary_key).in_(keys[first : first + MAX_KEYS])
+        connection.execute(update(table).where(these).values(values))
     _note(tx, connection, table, ((row, {**row, **values}) for row in old))
     return len(old)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, Table
+from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, String, Table
 
 from toolgate.db.connections import to_json
 
@@ -54,7 +54,11 @@ def _type(kind: Any) -> str:
         return "bytea"
     if isinstance(kind, BigInteger):
         return "int8"
-    return "int4" if isinstance(kind, Integer) else "text"
+    if isinstance(kind, Integer):
+        return "int4"
+    if isinstance(kind, String):
+        return "text"
+    raise TypeError(f"rows with columns of type {kind!r} cannot be told")
 
 
 def insertion(table: Table, names: Sequence[str], *, computed: str = "", rest: str = "") -> Part:

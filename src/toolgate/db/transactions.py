@@ -198,6 +198,8 @@ class Transaction:
         with self._lock:
             self._left = self._busy
         commit = kind is None and not self._abandoned and self._failure is None
+        if kind is not None or self._failure is not None:
+            self._deferred.clear()
         try:
             if self._left:
                 return
@@ -248,7 +250,12 @@ class Transaction:
         for one in self._deferred:
             if one.rows is None:
                 return False
-            rows += one.rows()
+            try:
+                rows += one.rows()
+            except Exception:
+                return False  # the usual way sees what was deferred before, and tells what is wrong
+        if sum(part.guard is not None for part, _ in rows) > 1:
+            return False  # one of them may find its record, and another not
         write: WaitingWrite[Sequence[RowWrite]] = WaitingWrite(rows)
         try:
             with self._outage.watch():
@@ -268,14 +275,14 @@ class Transaction:
 
     def _end(self, commit: bool) -> None:
         assert self._connection is not None
-        if not self._interruptible() or not commit:
+        if not self._interruptible():
             return _roll_back(self._connection)
         try:
             self._run_deferred(self._connection)
         except BaseException:
             _roll_back(self._connection)
             raise
-        if not self._may_commit():
+        if not commit or not self._may_commit():
             return _roll_back(self._connection)
         try:
             self._connection.commit()

@@ -16,7 +16,7 @@ from toolgate.db.tables import document_index, document_index_state, documents
 
 STEP = 500
 """Documents in one transaction."""
-LOCK = 0x7001_6A80
+LOCK = 0x7001_6A81
 Progress = Callable[[int, int], Awaitable[None]]
 """Told how many documents of how many are done."""
 

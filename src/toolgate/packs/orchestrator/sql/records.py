@@ -198,12 +198,13 @@ class SqlRecords:
 
         def work(connection: Connection) -> None:
             named = self._named(place, "")
-            among = select(*noted.values()).where(*present)
-            connection.execute(insert(history).from_select(list(noted), among), named)
             cleared = select(self._table).where(*present).with_for_update()
             old = connection.execute(cleared, named).all()
+            those = self._table.c.key.in_([row.key for row in old])
+            among = select(*noted.values()).where(*present, those)
+            connection.execute(insert(history).from_select(list(noted), among), named)
             at = {f"at_{name}": value for name, value in named.items()}
-            changed = update(self._table).where(*self._in_place("at_"), ~self._table.c.deleted)
+            changed = update(self._table).where(*self._in_place("at_"), those)
             connection.execute(changed.values(gone), at)
             for row in old:
                 self._log(_Spot(tx, connection, place, row.key), row, {"deleted": True})
