@@ -16,13 +16,14 @@ from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
 from toolgate.db.postgres_lines import LINES, Line, Lines, is_understood
 from toolgate.db.prepared import PreparedStatement
-from toolgate.db.tables import documents, metadata
+from toolgate.db.tables import documents, keys, metadata
 
 pytestmark = [pytest.mark.anyio, STARTS_A_SERVER]
 
 ONE = PreparedStatement(
     select(documents.c.id, documents.c.fields).where(documents.c.id == bindparam("id"))
 )
+KEY = PreparedStatement(select(keys.c.id).where(keys.c.id == bindparam("id")))
 OURS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
 
 
@@ -49,6 +50,29 @@ async def fields(database: Database, number: int) -> Any:
     row = await database.look_up(ONE, {"id": f"d{number}"})
     assert row.id == f"d{number}"
     return row.fields
+
+
+async def test_documents_that_others_hold_keep_nobody_from_looking_up_a_key(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, asked, first = asyncio.Event(), 0, Line.first
+
+    async def noted(self: Line, *given: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == LINES:
+            held.set()
+        return await first(self, *given)
+
+    monkeypatch.setattr(Line, "first", noted)
+    async with database.transaction() as tx:
+        await tx.run(lambda connection: connection.execute(text("LOCK TABLE documents")))
+        wanted = [database.look_up(ONE, {"id": "d1"}, of_data=True) for _ in range(3 * LINES)]
+        waiting = [asyncio.create_task(one) for one in wanted]
+        await held.wait()
+        assert await database.look_up(KEY, {"id": "none"}) is None
+        assert not any(one.done() for one in waiting)
+    assert {row.id for row in await asyncio.gather(*waiting)} == {"d1"}
 
 
 async def test_a_look_up_is_one_statement_and_one_row(database: Database) -> None:

@@ -96,10 +96,16 @@ class Database:
         with self._reading.watch():
             return await self._threads.run(self._look, look)
 
-    async def look_up(self, statement: PreparedStatement, values: Mapping[str, Any]) -> Any:
-        """The one row of a look-up by key, by the names of its columns; None when there is none."""
+    async def look_up(
+        self, statement: PreparedStatement, values: Mapping[str, Any], *, of_data: bool = False
+    ) -> Any:
+        """The one row of a look-up by key, by the names of its columns; None when there is none.
+
+        `of_data`: of what tools work on. It never takes the way of what the gate itself looks up
+        before every call, such as a key.
+        """
         if not self._glances:
-            return await self._look_up_in_server(statement, values)
+            return await self._look_up_in_server(statement, values, of_data=of_data)
         try:
             return self._glances.first(statement, values)
         except ReadTooLong:
@@ -107,11 +113,13 @@ class Database:
         return await self.read(lambda connection: statement.first(connection, values))
 
     async def _look_up_in_server(
-        self, statement: PreparedStatement, values: Mapping[str, Any]
+        self, statement: PreparedStatement, values: Mapping[str, Any], *, of_data: bool
     ) -> Any:
         if self.postgres_reads is not None:
             try:
-                return await self.postgres_reads.first(statement, values, self.patience)
+                return await self.postgres_reads.first(
+                    statement, values, self.patience, of_data=of_data
+                )
             except TimeoutError as late:
                 raise self._silence() from late
             except ShortReadFailed as problem:

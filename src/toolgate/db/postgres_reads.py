@@ -16,7 +16,7 @@ from toolgate.db.questions import Questions, TooManyRows
 MAX_ROWS = 200
 """Of one read, on the event loop: what is made of more takes milliseconds, which others wait."""
 WAIT_SECONDS = 0.1
-"""How long questions wait for a line: the usual way is open, and lines may be held by slow ones."""
+"""How long reads of data wait for a line: the usual way is open, and lines may be held by slow ones."""
 
 T = TypeVar("T")
 
@@ -24,7 +24,8 @@ T = TypeVar("T")
 class PostgresReads:
     """Reads, each over a line that is free.
 
-    Questions have lines of their own: a slow one must not keep the gate from looking up a key.
+    What is asked of data, such as documents, has lines of its own: where it is slow, or others hold
+    a table, that must not keep the gate from looking up a key.
     """
 
     def __init__(self, url: URL, *, patience: float, seconds: float) -> None:
@@ -34,15 +35,22 @@ class PostgresReads:
         self.lines = Lines(url, set_up, patience=patience, limit=limit, wait=WAIT_SECONDS)
 
     async def first(
-        self, statement: PreparedStatement, values: Mapping[str, Any], seconds: float
+        self,
+        statement: PreparedStatement,
+        values: Mapping[str, Any],
+        seconds: float,
+        *,
+        of_data: bool = False,
     ) -> Any:
         """The one row by the names of its columns; None when there is none.
 
-        Raises `TimeoutError` where the server does not answer within so many seconds.
+        Raises `TimeoutError` where the server does not answer within so many seconds. `of_data`:
+        over the lines of questions.
         """
         compiled = statement.compile(DIALECT)
         bound = compiled.bind(values)
-        row = await _use(self.look_ups, lambda line: line.first(compiled.text, bound, seconds))
+        lines = self.lines if of_data else self.look_ups
+        row = await _use(lines, lambda line: line.first(compiled.text, bound, seconds))
         return None if row is None else compiled.named(row)
 
     async def answer(self, questions: Callable[[], Questions[T]]) -> T:

@@ -58,7 +58,7 @@ class SqlDocuments:
         """Return the fields of one document, or None."""
         key = {"namespace": self._namespace, "collection": collection, "id": document_id}
         try:
-            row = await self.database.look_up(ONE, key)
+            row = await self.database.look_up(ONE, key, of_data=True)
         except (DBAPIError, OSError) as problem:
             raise StoreUnavailable(AWAY) from problem
         return None if row is None else row.fields
@@ -108,7 +108,7 @@ class SqlDocuments:
         if not isinstance(write, Create):
             with _as_store_errors():
                 key = {str(name): value for name, value in zip(PLACE, place, strict=True)}
-                read = await self.database.look_up(VERSIONED, key)
+                read = await self.database.look_up(VERSIONED, key, of_data=True)
 
         def rows() -> Sequence[RowWrite]:
             with as_conflict(conflict):

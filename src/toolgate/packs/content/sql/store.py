@@ -44,7 +44,7 @@ class SqlContent:
     async def project_id(self, slug: str) -> str | None:
         """The id of the project with this slug."""
         with _as_store_errors():
-            row = await self._database.look_up(ID_OF, {"slug": slug})
+            row = await self._database.look_up(ID_OF, {"slug": slug}, of_data=True)
         return None if row is None else row.id
 
     async def entities(self, project: str, filters: EntityFilter, page: Page) -> RowPage | None:

@@ -88,7 +88,8 @@ class SqlRecords:
 
     async def get(self, place: Place, key: str) -> Record | None:
         """The record of this key."""
-        row = await self._database.look_up(self._one, self._named(place, key))
+        named = self._named(place, key)
+        row = await self._database.look_up(self._one, named, of_data=True)
         return _record(row) if row else None
 
     async def page(self, place: Place, prefix: str, after: str | None, limit: int) -> Page:

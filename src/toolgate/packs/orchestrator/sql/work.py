@@ -266,7 +266,7 @@ class SqlWork:
             statement = PreparedStatement(select(writable.label(WRITABLE)).where(reached))
             self._reaching[kind] = statement
         values = {**parameters_of(viewer), "scope_id": scope_id}
-        return await self._database.look_up(statement, values)
+        return await self._database.look_up(statement, values, of_data=True)
 
     async def layers(self, viewer: Viewer, task_id: str, *, sources: bool) -> Layers | None:
         """The preferences that apply to a task, weakest first; None without such a task."""
