@@ -8,8 +8,10 @@ character, lists and maps with one that is less than any value.
 """
 
 import struct
-from collections.abc import Iterable
-from typing import Any, cast
+import sys
+from collections.abc import Callable, Collection, Iterable
+from heapq import nsmallest
+from typing import cast
 
 from toolgate.ports.documents import Fields, Json
 from toolgate.ports.filters import rank
@@ -23,6 +25,8 @@ SIGN = 1 << 63
 ALL_BITS = (1 << 64) - 1
 REST_OFFSET = 1 << 15
 """A double is off by at most 512 for an integer of 64 bits; kept as a positive number."""
+LEAST_FIELD_BYTES = 4
+"""Of a map: an empty name, and null."""
 TYPES = [bytes([number + 1]) for number in range(6)]
 NULL = TYPES[0]
 FALSE, TRUE = TYPES[1] + b"\0", TYPES[1] + b"\1"
@@ -32,22 +36,36 @@ _bits = struct.Struct(">Q").unpack
 _double = struct.Struct(">d").pack
 
 
-def sort_key(value: Json) -> bytes:
-    """The key of a value."""
+def sort_key(value: Json, most: int = sys.maxsize) -> bytes:
+    """The key of a value, or its first `most` bytes: no more of the value is looked at."""
     match value:
         case str():
-            return TEXT + value.encode().replace(b"\0", NUL) + END_OF_TEXT
+            # A character has at least one byte.
+            return (TEXT + value[:most].encode().replace(b"\0", NUL) + END_OF_TEXT)[:most]
         case None:
-            return NULL
+            return NULL[:most]
         case bool():
-            return TRUE if value else FALSE
+            return (TRUE if value else FALSE)[:most]
         case int() | float():
-            return NUMBER + _number(value)
+            return (NUMBER + _number(value))[:most]
         case list():
-            return LIST + _sequence(cast("list[Json]", value))
+            return list_key((sort_key(one, most) for one in cast("list[Json]", value)), most)
         case _:
             fields = cast(Fields, value)
-            return MAP + _sequence(part for name in sorted(fields) for part in (name, fields[name]))
+            return map_key(fields, lambda name: sort_key(fields[name], most), most)
+
+
+def list_key(keys: Iterable[bytes], most: int) -> bytes:
+    """The beginning of a list's key, from those of its elements."""
+    return _sequence(LIST, keys, most)
+
+
+def map_key(names: Collection[str], key_of: Callable[[str], bytes], most: int) -> bytes:
+    """The beginning of a map's key, from those of the values of its fields."""
+    enough = most // LEAST_FIELD_BYTES + 1
+    first = sorted(names) if len(names) <= enough else nsmallest(enough, names)
+    parts = (key for name in first for key in (sort_key(name, most), key_of(name)))
+    return _sequence(MAP, parts, most)
 
 
 def type_bounds(value: Json) -> tuple[bytes, bytes]:
@@ -64,5 +82,12 @@ def _number(value: float) -> bytes:
     return _pack(ordered, rest + REST_OFFSET)
 
 
-def _sequence(values: Iterable[Any]) -> bytes:
-    return b"".join(map(sort_key, values)) + END
+def _sequence(kind: bytes, keys: Iterable[bytes], most: int) -> bytes:
+    made = bytearray(kind)
+    for key in keys:
+        made += key
+        if len(made) >= most:
+            break
+    else:
+        made += END
+    return bytes(made[:most])

@@ -5,13 +5,13 @@ and one for each of its elements, under a name of their own. A field is named by
 is: shorter than its name, and what is found is compared with the document anyway.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
 from toolgate.ports.documents import DocumentRefused, Fields, Json
-from toolgate.ports.sort_keys import sort_key
+from toolgate.ports.sort_keys import list_key, map_key, sort_key
 
 MAX_ENTRIES = 40_000
 """Of one document, as in Firestore."""
@@ -37,54 +37,89 @@ class CollectionIndex:
 
     def values(self, path: Sequence[str]) -> int:
         """The number under which the values of a field are."""
-        return _number(*self._place, tuple(path), VALUE)
+        return self._field(path).values
 
     def elements(self, path: Sequence[str]) -> int:
         """The number under which the elements of a field's lists are."""
-        return _number(*self._place, tuple(path), ELEMENT)
+        return self._field(path).elements
 
     def entries(self, fields: Fields | None) -> set[Entry]:
         """The entries of a document; none for no document."""
         made: set[Entry] = set()
-        for number, value in self._values(fields or {}, ()):
-            made.add((number, index_key(value)))
-            if len(made) > MAX_ENTRIES:
-                raise DocumentRefused(
-                    f"A document may have at most {MAX_ENTRIES:,} indexed values, counting every "
-                    "field and every element of a list. Split it, or exempt a field from the "
-                    "index (setting database.unindexed)."
-                )
+        for name, value in (fields or {}).items():
+            if (name,) not in self._unindexed:
+                self._add(made, value, (name,), _top_field(*self._place, name))
         return made
 
-    def _values(self, fields: Fields, above: Path) -> Iterator[tuple[int, Json]]:
+    def _add(self, made: set[Entry], value: Json, path: Path, field: "FieldPlace") -> bytes:
+        """Add the entries of a field and of those in it; the key of its value.
+
+        That of a map or a list is put together from those of what is in it, so none is made twice.
+        """
+        if isinstance(value, dict):
+            key = self._add_map(made, cast(Fields, value), path, field)
+        elif isinstance(value, list):
+            keys = [index_key(one) for one in cast("list[Json]", value)]
+            made.update((field.elements, one) for one in keys)
+            key = list_key(keys, MAX_KEY_BYTES)
+        else:
+            key = index_key(value)
+        made.add((field.values, key))
+        if len(made) > MAX_ENTRIES:
+            raise DocumentRefused(
+                f"A document may have at most {MAX_ENTRIES:,} indexed values, counting every "
+                "field and every element of a list. Split it, or exempt a field from the "
+                "index (setting database.unindexed)."
+            )
+        return key
+
+    def _add_map(self, made: set[Entry], fields: Fields, path: Path, field: "FieldPlace") -> bytes:
+        keys: dict[str, bytes] = {}
         for name, value in fields.items():
-            path = (*above, name)
-            if path in self._unindexed:
-                continue
-            yield _number(*self._place, path, VALUE), value
-            if isinstance(value, dict):
-                yield from self._values(cast(Fields, value), path)
-            elif isinstance(value, list):
-                number = _number(*self._place, path, ELEMENT)
-                yield from ((number, one) for one in cast("list[Json]", value))
+            below = (*path, name)
+            if below in self._unindexed:
+                keys[name] = index_key(value)  # of the map's own key, it is a part
+            else:
+                keys[name] = self._add(made, value, below, field.below(name))
+        return map_key(keys, keys.__getitem__, MAX_KEY_BYTES)
+
+    def _field(self, path: Sequence[str]) -> "FieldPlace":
+        first, *others = path
+        field = _top_field(*self._place, first)
+        for name in others:
+            field = field.below(name)
+        return field
+
+
+class FieldPlace:
+    """Where a field is: hashes of its path, with which those of the fields in it go on."""
+
+    def __init__(self, *hashes: blake2b) -> None:
+        self._hashes = hashes
+        self.values, self.elements = (int.from_bytes(one.digest(), signed=True) for one in hashes)
+
+    def below(self, name: str) -> "FieldPlace":
+        """Where a field of its maps is."""
+        hashes = [one.copy() for one in self._hashes]
+        for one in hashes:
+            one.update(name.encode() + b"\0")
+        return FieldPlace(*hashes)
+
+
+@lru_cache(maxsize=20_000)
+def _top_field(namespace: str, collection: str, name: str) -> FieldPlace:
+    start = b"".join(part.encode() + b"\0" for part in (namespace, collection, name))
+    return FieldPlace(*(blake2b(start, digest_size=8, person=kind) for kind in (VALUE, ELEMENT)))
 
 
 def index_key(value: Json) -> bytes:
     """The key of a value, or its beginning."""
-    return sort_key(value)[:MAX_KEY_BYTES]
+    return sort_key(value, MAX_KEY_BYTES)
 
 
 def is_cut(key: bytes) -> bool:
     """Whether a key may be the beginning of several values' keys."""
     return len(key) == MAX_KEY_BYTES
-
-
-@lru_cache(maxsize=20_000)
-def _number(namespace: str, collection: str, path: Path, kind: bytes) -> int:
-    named = blake2b(digest_size=8, person=kind)
-    for part in (namespace, collection, *path):
-        named.update(part.encode() + b"\0")
-    return int.from_bytes(named.digest(), signed=True)
 
 
 def unindexed_paths(setting: Sequence[str], collection: str) -> frozenset[Path]:
