@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, index_key, is_cut
-from toolgate.ports.documents import DOCUMENT_ID, Cursor, Filter, Operator, Order, Query
+from toolgate.ports.documents import (
+    DOCUMENT_ID,
+    MAX_IN_VALUES,
+    Cursor,
+    Filter,
+    Json,
+    Operator,
+    Order,
+    Query,
+)
 from toolgate.ports.ordering import full_order
 from toolgate.ports.sort_keys import NULL, type_bounds
 
@@ -49,7 +58,8 @@ class Plan:
     """By which results can be read in their order; None where that is the order of ids, or where
     the index lacks the field."""
     equalities: Sequence[Equality]
-    """Each of which can narrow what is read, or be read itself."""
+    """Each of which can narrow what is read, or be read itself; none has more keys than an `in`
+    of Firestore has values."""
     impossible: bool = False
     """No document can pass."""
 
@@ -68,8 +78,9 @@ def plan_of(query: Query, index: CollectionIndex) -> Plan:
     """The plan of a query."""
     order = full_order(query)
     filters = [one for one in query.filters if index.covers(one.path)]
-    equalities = [_equality(one, index) for one in filters if one.operator in EQUALITIES]
-    impossible = any(not one.keys for one in equalities)
+    every = [*_of_values(filters, index), *_of_elements(filters, index)]
+    impossible = any(not one.keys for one in every)
+    equalities = [one for one in every if len(one.keys) <= MAX_IN_VALUES]
     first = order[0]
     if first.field == DOCUMENT_ID or not index.covers(first.path):
         return Plan(order, None, equalities, impossible)
@@ -77,19 +88,50 @@ def plan_of(query: Query, index: CollectionIndex) -> Plan:
     return Plan(order, part, equalities, impossible or part.low >= part.high)
 
 
-def _equality(one: Filter, index: CollectionIndex) -> Equality:
+def _of_values(filters: Sequence[Filter], index: CollectionIndex) -> list[Equality]:
+    """One for each field with an equality: of its keys, those that no filter of it excludes."""
+    keys: dict[str, set[bytes]] = {}
+    for one in filters:
+        if one.operator is Operator.EQUAL:
+            accepted = {index_key(one.value)}
+        elif one.operator is Operator.IN:
+            accepted = _keys(one.value)
+        else:
+            continue
+        keys[one.field] = keys.get(one.field, accepted) & accepted
+    for one in filters:
+        if one.field in keys and one.operator not in EQUALITIES:
+            low, high = _bounds(one)
+            inside = {key for key in keys[one.field] if low <= key < high}
+            keys[one.field] = inside - _excluded(one)
+    return [Equality(index.values(at.split(".")), tuple(sorted(its))) for at, its in keys.items()]
+
+
+def _of_elements(filters: Sequence[Filter], index: CollectionIndex) -> list[Equality]:
+    """One for each filter of a list's elements, as a list may have several of them."""
+    made: list[Equality] = []
+    for one in filters:
+        if one.operator in (Operator.ARRAY_CONTAINS, Operator.ARRAY_CONTAINS_ANY):
+            alone = one.operator is Operator.ARRAY_CONTAINS
+            keys = _keys([one.value] if alone else one.value)
+            made.append(Equality(index.elements(one.path), tuple(sorted(keys))))
+    return list(dict.fromkeys(made))
+
+
+def _keys(operands: Sequence[Json]) -> set[bytes]:
+    return {index_key(value) for value in operands if value is not None}
+
+
+def _excluded(one: Filter) -> set[bytes]:
+    """Keys of which no value passes a filter, though they are between its bounds."""
     match one.operator:
-        case Operator.EQUAL:
-            return Equality(index.values(one.path), (index_key(one.value),))
-        case Operator.IN:
-            operands = one.value
-        case Operator.ARRAY_CONTAINS:
+        case Operator.NOT_EQUAL:
             operands = [one.value]
-        case _:
+        case Operator.NOT_IN:
             operands = one.value
-    number = index.values if one.operator is Operator.IN else index.elements
-    keys = {index_key(value) for value in operands if value is not None}
-    return Equality(number(one.path), tuple(sorted(keys)))
+        case _:
+            operands = []
+    return {key for key in _keys(operands) if not is_cut(key)}
 
 
 def _range(query: Query, first: Order, index: CollectionIndex) -> Range:

@@ -46,19 +46,19 @@ def ask_fields(
         for first in range(0, len(theirs), MAX_IDS):
             some = theirs[first : first + MAX_IDS]
             values = {"namespace": namespace, "collection": collection, **_named(some)}
-            rows = yield _with_ids(_places_for(len(some)), for_update=for_update), values
+            rows = yield _with_ids(places_for(len(some)), for_update=for_update), values
             found |= {(collection, id): fields for id, fields in rows}
     return found
 
 
-def _places_for(ids: int) -> int:
-    """A power of two: so few statements serve all numbers of ids."""
-    return 1 << (ids - 1).bit_length()
+def places_for(values: int) -> int:
+    """A power of two: so few statements serve all numbers of ids, or of keys."""
+    return 1 << (values - 1).bit_length()
 
 
 def _named(ids: Sequence[str]) -> dict[str, str]:
     """Ids by the names of their places in the statement; the last one takes those that are left."""
-    given = dict.fromkeys(range(_places_for(len(ids))), ids[-1]) | dict(enumerate(ids))
+    given = dict.fromkeys(range(places_for(len(ids))), ids[-1]) | dict(enumerate(ids))
     return {f"id_{number}": id for number, id in given.items()}
 
 

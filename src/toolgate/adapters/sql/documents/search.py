@@ -6,7 +6,8 @@ from typing import Any
 
 from toolgate.adapters.sql.documents import statements
 from toolgate.adapters.sql.documents.index import CollectionIndex, index_key, is_cut
-from toolgate.adapters.sql.documents.plans import Equality, Plan, plan_of
+from toolgate.adapters.sql.documents.plans import BEYOND, Equality, Plan, plan_of
+from toolgate.adapters.sql.documents.reading import places_for
 from toolgate.adapters.sql.documents.results import (
     OrderedResults,
     Results,
@@ -21,6 +22,10 @@ PAGE = 500
 """Rows read at once, at most."""
 FEW = 200
 """So many documents are sorted sooner than as many are looked for in the order of another field."""
+MAX_NARROWING = 2
+"""Equalities that narrow what is read; the others are checked on the documents found."""
+MAX_KEYS = 300
+"""Keys in one statement, counting each as often as it is written there."""
 LAST_ID = "\U0010ffff" * 376
 """After every id: they have at most 1,500 bytes."""
 
@@ -75,18 +80,17 @@ def _read(plan: Plan, values: dict[str, Any]) -> Questions[Read]:
     if counted and (plan.range is None or counted[0][0] < FEW):
         fewest, driver = counted[0]
         others = [one for _, one in counted[1:]] if fewest >= FEW else []
-        return _by_keys(driver, others, plan, values)
+        return _by_keys(driver, _narrowing(others, _places(driver)), plan, values)
     descending = plan.descending
     if plan.range is None:
         statement = statements.of_collection(descending=descending)
         after = {"after_id": LAST_ID if descending else ""}
         return Read(statement, values, after, in_order=plan.by_id)
-    part, equalities = plan.range, plan.equalities
-    sizes = tuple(len(one.keys) for one in equalities)
+    part, equalities = plan.range, _narrowing([one for _, one in counted], 1)
     bound = {"low": part.low} if descending else {"high": part.high}
     start = part.high if descending else part.low
-    values = {**values, **bound, "field": part.field, **_narrowing(equalities)}
-    statement = statements.of_range(sizes, descending=descending)
+    values = {**values, **bound, "field": part.field, **_values_of(equalities)}
+    statement = statements.of_range(tuple(map(_places, equalities)), descending=descending)
     return Read(statement, values, {"after_key": start, "after_id": ""}, in_order=True)
 
 
@@ -115,32 +119,56 @@ def _by_keys(
     driver: Equality, others: Sequence[Equality], plan: Plan, values: dict[str, Any]
 ) -> Read:
     descending = plan.by_id and plan.descending
-    sizes = tuple(len(one.keys) for one in others)
-    statement = statements.of_keys(len(driver.keys), sizes, descending=descending)
-    keys = {f"key_{number}": key for number, key in enumerate(driver.keys)}
-    values = {**values, "field": driver.field, **keys, **_narrowing(others)}
+    sizes = tuple(map(_places, others))
+    statement = statements.of_keys(_places(driver), sizes, descending=descending)
+    values = {**values, "field": driver.field, **_named_keys("key", driver), **_values_of(others)}
     after = {"after_id": LAST_ID if descending else ""}
     return Read(statement, values, after, in_order=plan.by_id)
 
 
 def _counted(plan: Plan) -> Questions[list[tuple[int, Equality]]]:
-    """Equalities, that with the fewest entries first; counted only where there is a choice."""
+    """Equalities, that with the fewest entries first; counted only where there is a choice.
+
+    Of those with many entries, that with the fewest keys: what narrows it is written once a key.
+    """
     choices = len(plan.equalities) + (plan.range is not None)
     if choices < 2:
         return [(0, one) for one in plan.equalities]
     counted: list[tuple[int, Equality]] = []
     for one in plan.equalities:
-        keys = {f"key_{number}": key for number, key in enumerate(one.keys)}
-        values = {"field": one.field, "rows": FEW, **keys}
-        rows = yield statements.count_of(len(one.keys)), values
+        values = {"field": one.field, "rows": FEW, **_named_keys("key", one)}
+        rows = yield statements.count_of(_places(one)), values
         counted.append((rows[0][0], one))
-    return sorted(counted, key=lambda one: one[0])
+    return sorted(counted, key=lambda one: (one[0], len(one[1].keys)))
 
 
-def _narrowing(equalities: Sequence[Equality]) -> dict[str, Any]:
+def _narrowing(equalities: Sequence[Equality], times: int) -> list[Equality]:
+    """The first of them that fit into a statement, which has each so many times.
+
+    In the order of their sizes: it is compiled for each set of sizes, on the event loop.
+    """
+    chosen: list[Equality] = []
+    for one in equalities:
+        keys = sum(map(_places, [*chosen, one]))
+        if len(chosen) < MAX_NARROWING and times * (1 + keys) <= MAX_KEYS:
+            chosen.append(one)
+    return sorted(chosen, key=_places)
+
+
+def _places(one: Equality) -> int:
+    """How many keys a statement has for those of an equality."""
+    return places_for(len(one.keys))
+
+
+def _named_keys(name: str, one: Equality) -> dict[str, bytes]:
+    """Keys by the names of their places in the statement; one without entries for those left."""
+    given = dict.fromkeys(range(_places(one)), BEYOND) | dict(enumerate(one.keys))
+    return {f"{name}_{number}": key for number, key in given.items()}
+
+
+def _values_of(equalities: Sequence[Equality]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for number, one in enumerate(equalities):
         values[f"narrowed_{number}_field"] = one.field
-        for place, key in enumerate(one.keys):
-            values[f"narrowed_{number}_key_{place}"] = key
+        values |= _named_keys(f"narrowed_{number}_key", one)
     return values
