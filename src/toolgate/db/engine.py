@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = (1.0, 10.0)
 """At least and at most how long the gate itself waits for its database; in between, as long as a
 call may take."""
+OWN_TURNS = 4
+"""Writes of the gate itself at a time, on PostgreSQL: audit rows have to be stored also where every
+other turn is taken by a write that waits for a row."""
 DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 T = TypeVar("T")
@@ -65,15 +68,16 @@ class Database:
         self._reader = engine_for(self.url, writes=False, **engine)
         self._writer = engine_for(self.url, writes=True, **engine)
         # SQLite has one writer at a time; on PostgreSQL a writer needs a connection of the pool.
-        self._turns = anyio.Semaphore(
-            1 if self.dialect == "sqlite" else 2 * POOL, fast_acquire=True
-        )
+        embedded = self.dialect == "sqlite"
+        self._turns = anyio.Semaphore(1 if embedded else 2 * POOL - OWN_TURNS, fast_acquire=True)
+        self._own_turns = self._turns if embedded else anyio.Semaphore(OWN_TURNS, fast_acquire=True)
         self._glances = ShortReads(self._reader) if self.dialect == "sqlite" else None
         short = prepared and self.dialect == "postgresql"
         self.postgres_reads, self.row_store = (
             _short_ways(self.url, self.patience, seconds) if short else (None, None)
         )
         self._threads = Threads(4 * POOL)
+        self._own_threads = Threads(OWN_TURNS)
         self._reading = Outage(logger, "Reading the database")
         self._writing = Outage(logger, "Writing to the database")
         self._grouped = (
@@ -177,8 +181,13 @@ class Database:
         )
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Run one function in a transaction of its own."""
-        async with self.transaction() as tx:
+        """Run one function in a transaction of its own.
+
+        For what the gate itself writes, such as audit rows: calls take neither its turns nor its
+        threads.
+        """
+        own = Transaction(self._writer, self._own_threads, self._own_turns, self._writing)
+        async with own as tx:
             return await tx.run(work)
 
     async def check(self) -> None:
@@ -211,6 +220,7 @@ class Database:
         if self._grouped:
             self._grouped.close()
         await self._threads.close()
+        await self._own_threads.close()
         self._reader.dispose()
         self._writer.dispose()
 

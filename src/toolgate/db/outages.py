@@ -27,7 +27,9 @@ QUIET_SECONDS = 5.0
 """So long nothing fails before an outage is over: where one thing works and another does not, it is
 not over each time the one does."""
 OF_THE_STATEMENT = (IntegrityError, DataError, ProgrammingError, NotSupportedError)
-CANCELLED_BY_US = ("57014", "SQLITE_INTERRUPT")
+CANCELLED = "57014"
+"""SQLSTATE of a statement that was stopped: by us, by its time limit or by an operator."""
+CANCELLED_BY_US = (CANCELLED, "SQLITE_INTERRUPT")
 CUT_OFF = ("08", "57")
 """Classes of SQLSTATE after which it is not known what became of a commit: the connection failed,
 or an operator ended it."""
@@ -86,6 +88,14 @@ def is_rejected_by_server(error: DBAPIError) -> bool:
     """Whether a commit that failed is known to have stored nothing."""
     code = code_of(error)
     return code is not None and not code.startswith(CUT_OFF)
+
+
+def is_statement_cancelled(error: DBAPIError) -> bool:
+    """Whether the server stopped a statement: one that is a transaction of its own stored nothing.
+
+    Of a COMMIT that is not known.
+    """
+    return code_of(error) == CANCELLED
 
 
 def describe(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from toolgate.db.questions import Questions, TooManyRows
 MAX_ROWS = 200
 """Of one read, on the event loop: what is made of more takes milliseconds, which others wait."""
 WAIT_SECONDS = 0.1
-"""How long reads of data wait for a line: the usual way is open, and lines may be held by slow ones."""
+"""How long reads of data wait for a line: the usual way is open, and slow ones may hold lines."""
 
 T = TypeVar("T")
 

@@ -4,20 +4,23 @@ A write takes one round trip this way, and shares it with those that come while 
 way. What does not succeed here stores nothing and goes the usual way, which knows how to tell what
 is wrong: a record that is there already or was changed meanwhile, a row that somebody holds, a
 value that the server refuses. Who shares a statement with one that waits for a row waits with it,
-for a tenth of a second at most.
+for a tenth of a second at most; and who comes for that row then does not share one.
 """
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import anyio
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 from sqlalchemy import URL
 from sqlalchemy.exc import OperationalError
 
 from toolgate.db.connections import session_settings
 from toolgate.db.grouped_writes import MAX_TOGETHER, WaitingWrite
-from toolgate.db.outages import DatabaseTimeout, is_rejected_by_server
+from toolgate.db.held_records import HeldRecords, WrittenRecord
+from toolgate.db.outages import DatabaseTimeout, is_rejected_by_server, is_statement_cancelled
 from toolgate.db.postgres_lines import FAILURES, Line, Lines
 from toolgate.db.row_writes import RowWrite, combine, record_of
 from toolgate.db.threads import GRACE_SECONDS, has_ended
@@ -34,8 +37,13 @@ class PostgresWrites:
         set_up = f"{session_settings(seconds)}; {WAIT_FOR_ROWS}"
         self.lines = Lines(url, set_up, patience=patience, most=1)
         self._patience = patience
+        self._records = HeldRecords(patience)
         self._waiting: list[Waiting] = []
         self._drain: asyncio.Task[None] | None = None
+
+    def writing(self, rows: Sequence[RowWrite]) -> AbstractContextManager[WrittenRecord]:
+        """The record that a write is about, until it is stored, here or the usual way."""
+        return self._records.writing(rows)
 
     async def store(self, write: Waiting) -> bool:
         """Return once it is stored, or False where it has to go the usual way.
@@ -91,7 +99,10 @@ class PostgresWrites:
         records: set[Any] = set()
         for one in self._waiting:
             record = record_of(one.what)
-            if len(group) == MAX_TOGETHER or record in records:
+            if self._records.is_held(record):
+                _reject([one], LookupError("held by others"))
+                one.tell()
+            elif len(group) == MAX_TOGETHER or record in records:
                 left.append(one)
             elif one.claim():
                 group.append(one)
@@ -111,7 +122,11 @@ class PostgresWrites:
         try:
             rows = await self.lines.use(sending.send)
         except (*FAILURES, TimeoutError) as problem:
-            return _reject(group, sending.rejection(problem))
+            rejection = sending.rejection(problem)
+            if isinstance(problem, asyncpg.LockNotAvailableError):
+                for one in group:
+                    self._records.note_held(one.what)
+            return _reject(group, rejection)
         stored = {row[0] for row in rows}
         for number, one in enumerate(group):
             one.stored = number in stored
@@ -136,7 +151,7 @@ class _Sending:
     def rejection(self, problem: Exception) -> Exception:
         """The error of a statement that stored nothing; raises where that is not known."""
         error = OperationalError("a group of writes", None, problem, hide_parameters=True)
-        if not self._begun or is_rejected_by_server(error):
+        if not self._begun or is_rejected_by_server(error) or is_statement_cancelled(error):
             return error
         if isinstance(problem, TimeoutError):
             raise DatabaseTimeout(f"no answer within {self._patience:g} s") from problem

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import Enum, auto
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from toolgate.db.changes import Change, store_changes
 from toolgate.db.connections import interrupt_of
 from toolgate.db.grouped_writes import GroupedWrites, WaitingWrite, Work
+from toolgate.db.held_records import WrittenRecord
 from toolgate.db.outages import Outage, is_rejected_by_server
 from toolgate.db.row_writes import Rows, RowWrite
 from toolgate.db.threads import Interrupt, JobStopped, Threads, current_job
@@ -32,6 +33,10 @@ class DeferredWork(NamedTuple):
 
 class RowStore(Protocol):
     """Stores what writes do to rows."""
+
+    def writing(self, rows: Sequence[RowWrite]) -> AbstractContextManager[WrittenRecord]:
+        """The record that a write is about, until it is stored, whichever way."""
+        ...
 
     async def store(self, write: WaitingWrite[Sequence[RowWrite]]) -> bool:
         """Return once it is stored, or False where it has to be stored the usual way."""
@@ -218,10 +223,19 @@ class Transaction:
 
     async def _store_deferred(self, *, commit: bool) -> None:
         if commit and self._grouped is not None:
-            await self._join_group(self._grouped)
-            return
-        if commit and self._row_store is not None and await self._store_rows(self._row_store):
-            return
+            return await self._join_group(self._grouped)
+        rows = self._rows() if commit and self._row_store is not None else None
+        if rows is None or self._row_store is None:
+            return await self._store_the_usual_way(commit=commit)
+        with self._row_store.writing(rows) as record:
+            if not record.held and await self._store_rows(self._row_store, rows):
+                return None
+            if record.held:
+                self._deferred.insert(0, DeferredWork(record.bound_wait))
+            async with record.in_turn():
+                return await self._store_the_usual_way(commit=commit)
+
+    async def _store_the_usual_way(self, *, commit: bool) -> None:
         await self._turns.acquire()
         self._its_turn = True
         with self._outage.watch():
@@ -244,18 +258,22 @@ class Transaction:
         finally:
             self._note_fate(write)
 
-    async def _store_rows(self, row_store: RowStore) -> bool:
-        """Store what is told as rows; False, and nothing is stored, where that cannot be."""
+    def _rows(self) -> Sequence[RowWrite] | None:
+        """What is deferred as rows; None where it cannot be told or stored so."""
         rows: list[RowWrite] = []
         for one in self._deferred:
             if one.rows is None:
-                return False
+                return None
             try:
                 rows += one.rows()
             except Exception:
-                return False  # the usual way sees what was deferred before, and tells what is wrong
+                return None  # the usual way sees what was deferred before, and tells what is wrong
         if sum(part.guard is not None for part, _ in rows) > 1:
-            return False  # one of them may find its record, and another not
+            return None  # one of them may find its record, and another not
+        return rows
+
+    async def _store_rows(self, row_store: RowStore, rows: Sequence[RowWrite]) -> bool:
+        """Store rows; False, and nothing is stored, where that cannot be."""
         write: WaitingWrite[Sequence[RowWrite]] = WaitingWrite(rows)
         try:
             with self._outage.watch():
