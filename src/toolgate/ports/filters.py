@@ -6,12 +6,40 @@ type, booleans are not numbers. A document that lacks the field matches nothing,
 a `not-in` whose list holds null matches nothing at all.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from toolgate.ports.documents import Fields, Filter, Json, Operator
 
 MISSING = object()
+BY_SIZE = {
+    Operator.LESS,
+    Operator.LESS_OR_EQUAL,
+    Operator.GREATER,
+    Operator.GREATER_OR_EQUAL,
+}
+"""Only these ask for the order of two values."""
+
+
+class SortedFields(Fields):
+    """A map with its names in their order, in all that is in it too."""
+
+
+def for_many(one: Filter) -> Filter:
+    """The same filter: a large value is put in order once, not for each document."""
+    return replace(one, value=_in_order(one.value)) if one.operator in BY_SIZE else one
+
+
+def _in_order(value: Json) -> Json:
+    match value:
+        case dict():
+            fields = cast(Fields, value)
+            return SortedFields({name: _in_order(fields[name]) for name in sorted(fields)})
+        case list():
+            return [_in_order(part) for part in cast("list[Json]", value)]
+        case _:
+            return value
 
 
 def matches(fields: Fields, filters: Iterable[Filter]) -> bool:
@@ -78,7 +106,17 @@ def _in_range(value: Json, operator: Operator, operand: Json) -> bool:
 
 def equal(left: Json, right: Json) -> bool:
     """Equality that keeps types apart: `1 == 1.0`, but `1 != True`."""
-    return rank(left) == rank(right) and compare(left, right) == 0
+    if rank(left) != rank(right):
+        return False
+    if isinstance(left, list):
+        values = cast("list[Json]", left)
+        return len(values) == len(right) and all(map(equal, values, right))
+    if isinstance(left, dict):
+        fields = cast(Fields, left)
+        return fields.keys() == right.keys() and all(
+            equal(value, right[name]) for name, value in fields.items()
+        )
+    return compare(left, right) == 0
 
 
 def rank(value: Json) -> int:
@@ -106,16 +144,27 @@ def compare(left: Json, right: Json) -> int:
     if isinstance(left, list):
         return _compare_lists(cast("list[Json]", left), cast("list[Json]", right))
     if isinstance(left, dict):
-        return _compare_lists(_flat(cast(Fields, left)), _flat(cast(Fields, right)))
+        return _compare_maps(cast(Fields, left), cast(Fields, right))
     return (left > right) - (left < right)
 
 
 def _compare_lists(left: Sequence[Json], right: Sequence[Json]) -> int:
+    return _first_difference(left, right) or len(left) - len(right)
+
+
+def _compare_maps(left: Fields, right: Fields) -> int:
+    return _first_difference(_parts(left), _parts(right)) or len(left) - len(right)
+
+
+def _first_difference(left: Iterable[Json], right: Iterable[Json]) -> int:
     for one, other in zip(left, right, strict=False):
         if order := compare(one, other):
             return order
-    return len(left) - len(right)
+    return 0
 
 
-def _flat(fields: Fields) -> list[Json]:
-    return [part for key in sorted(fields) for part in (key, fields[key])]
+def _parts(fields: Fields) -> Iterator[Json]:
+    """Names, each with its value after it."""
+    for name in fields if isinstance(fields, SortedFields) else sorted(fields):
+        yield name
+        yield fields[name]

@@ -109,7 +109,13 @@ async def store(database_url: str) -> AsyncIterator[SqlDocuments]:
 
 def fields_of(number: int) -> dict[str, Any]:
     lists = {f"f{one}": IN_ALL[(number + one) % 30] for one in range(30)}
-    return {"name": V, "number": number, "tags": [number % 2, number % 3 + 2], **lists}
+    return {
+        "name": V,
+        "number": number,
+        "map": {"a": {"b": number}},
+        "tags": [number % 2, number % 3 + 2],
+        **lists,
+    }
 
 
 @pytest.mark.parametrize("filters", CONTRADICTIONS.values(), ids=CONTRADICTIONS)

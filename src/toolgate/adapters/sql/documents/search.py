@@ -1,7 +1,7 @@
 """How a query reads the index, page by page, until it has its results."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgate.adapters.sql.documents import statements
@@ -17,6 +17,7 @@ from toolgate.adapters.sql.documents.results import (
 from toolgate.db.prepared import PreparedStatement
 from toolgate.db.questions import Questions
 from toolgate.ports.documents import Query, StoredDocument
+from toolgate.ports.filters import for_many
 
 PAGE = 500
 """Rows read at once, at most."""
@@ -46,6 +47,7 @@ def search(namespace: str, query: Query, index: CollectionIndex) -> Questions[li
     plan = plan_of(query, index)
     if plan.impossible or query.limit == 0:
         return []
+    query = replace(query, filters=list(map(for_many, query.filters)))
     read = yield from _read(plan, {"namespace": namespace, "collection": query.collection})
     if not read.in_order:
         results = UnorderedResults(query)
