@@ -1,5 +1,6 @@
 """What an outage leaves of the audit is bounded, and the log says what has no row."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -85,3 +86,43 @@ async def test_counts_of_refusals_do_not_pile_up_as_rows_during_an_outage(
     times = [one["times"] for one in await kit.audit_rows()]
     assert len(times) <= 4, "firsts of a minute, and one row for all others"
     assert sum(times) == 2 * minutes, "nothing is lost"
+
+
+class HeldWrite:
+    """A database that does not store anything until it may."""
+
+    def __init__(self, kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.came, self.go_on = asyncio.Event(), asyncio.Event()
+        self.times = 0
+        self._write = kit.app.gate.database.write
+        monkeypatch.setattr(kit.app.gate.database, "write", self.write)
+
+    async def write(self, work: Any) -> Any:
+        self.times += 1
+        self.came.set()
+        await self.go_on.wait()
+        return await self._write(work)
+
+
+async def test_callers_that_go_away_while_a_batch_is_stored_stop_nobody_else(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    held, audit = HeldWrite(kit, monkeypatch), kit.app.gate.audit
+    for number in range(MOST):
+        audit.queue(ended(f"r{number}"))
+    assert audit.blocked
+    callers = [asyncio.create_task(audit.make_room()) for _ in range(5)]
+    await held.came.wait()
+    gone, stays = callers[:4], callers[4]
+    for one in gone:
+        one.cancel()
+    await asyncio.wait(gone)
+    assert all(one.cancelled() for one in gone)
+    held.go_on.set()
+    await stays
+    await audit.check()
+    assert not audit.blocked
+    assert held.times == 1
+    assert caplog.messages == []
+    monkeypatch.undo()
+    assert len(await kit.audit_rows()) == MOST

@@ -55,6 +55,7 @@ class AuditLog:
         self.blocked = False
         """Whether a call has to wait for `make_room`, because rows cannot be kept as they come."""
         self._flushing = anyio.Lock()
+        self._storing: asyncio.Task[int] | None = None
         self.dropped = 0
 
     async def make_room(self) -> None:
@@ -207,7 +208,17 @@ class AuditLog:
             raise
 
     async def _store_some(self) -> int:
-        """Store the first of those that wait, in one transaction; how many they were."""
+        """Store the first of those that wait, in one transaction; how many they were.
+
+        In a task of its own, which all who wait for room share: a caller that goes away, or waits
+        no longer, stops nothing of what everybody needs.
+        """
+        if self._storing is None or self._storing.done():
+            self._storing = asyncio.create_task(self._store_first())
+            self._storing.add_done_callback(_take_note)
+        return await asyncio.shield(self._storing)
+
+    async def _store_first(self) -> int:
         async with self._flushing:
             if some := self._unstored[:MAX_TOGETHER]:
                 await self._commit(lambda connection: _store_missing(connection, some))
@@ -238,10 +249,9 @@ class AuditLog:
         """Store rows; calls are refused from a failure to the next success."""
         late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._hold_calls)
         try:
-            with anyio.CancelScope(shield=True):
-                async with self._database.time_limit(writes=True):
-                    await self._database.write(work)
-        except BaseException as problem:
+            async with self._database.time_limit(writes=True):
+                await self._database.write(work)
+        except Exception as problem:
             self._failing = self.blocked = True
             self._outage.note_failure(problem)
             raise
@@ -284,6 +294,12 @@ class AuditLog:
                 await self.flush()
             except Exception:
                 logger.debug("audit rows could not be stored", exc_info=True)
+
+
+def _take_note(storing: "asyncio.Task[int]") -> None:
+    """Who waited for it may have gone, and with them who would be told its error."""
+    if not storing.cancelled():
+        storing.exception()
 
 
 def _store_unless_committing(connection: Connection, records: Sequence[Record]) -> None:
