@@ -66,6 +66,20 @@ def test_nothing_is_stored(server: Server, way: str) -> None:
     assert found.status_code == 404
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("values", [("false", "true"), ("true", "false"), ("FALSE", "1")])
+def test_of_two_headers_one_is_enough(server: Server, way: str, values: tuple[str, str]) -> None:
+    path, headers, body = WAYS[way]
+    both = [*headers.items(), *(("X-Dry-Run", value) for value in values)]
+    with server.client() as client:
+        told = client.post(path, headers=both, json=body)
+        assert told.status_code == 200, told.text
+        found: httpx2.Response = client.post(
+            "/v1/tools/get_document", json={"collection": "apps", "document_id": "never-stored"}
+        )
+    assert found.status_code == 404
+
+
 CHANGES = {
     "changes": [
         {

@@ -63,6 +63,7 @@ BECAME_CALL = "toolgate.became_call"
 """Set where a message for the SDK was counted and audited as a call, or refused as one."""
 CHECK_CREDENTIAL = "toolgate.check_credential"
 """Raises `CredentialEnded` where the caller's credential is not good any more."""
+DRY_RUN_HEADER = b"x-dry-run"
 DIFF_HEADER = b"x-dry-run-changes"
 DIFF_HEADER_BYTES = 4096
 """Proxies take 8 KiB of headers or more."""
@@ -79,10 +80,13 @@ def principal_of(scope: Scope) -> Principal:
 def dry_run_of(scope: Scope) -> bool:
     """Whether the caller asks to be told what would happen, without storing it.
 
-    Any value but `false` asks so: who wrote `1` or `yes` did not mean that it be stored.
+    Any value but `false` asks so: who wrote `1` or `yes` did not mean that it be stored. Where the
+    header stands twice, one of them is enough: a proxy may have added the other.
     """
-    value = header(scope, b"x-dry-run")
-    return value is not None and value.lower() != "false"
+    if DRY_RUN_HEADER not in headers_of(scope):
+        return False
+    values = [value for name, value in scope["headers"] if name == DRY_RUN_HEADER]
+    return any(value.decode("latin-1").strip(WHITE_SPACE).lower() != "false" for value in values)
 
 
 def request_id_of(scope: Scope) -> str:
