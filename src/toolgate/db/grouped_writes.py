@@ -35,6 +35,8 @@ class WaitingWrite(Generic[W]):
         self.stored = False
         self.rejected = False
         """Whether it is known that nothing is stored."""
+        self.weight = 0
+        """About how many bytes it has, where that counts."""
         self._withdrawn = False
         self._lock = threading.Lock()
 
@@ -63,6 +65,10 @@ class WaitingWrite(Generic[W]):
         else:
             self.done.set_exception(self.error)
             self.done.exception()  # whoever waited may have gone
+
+
+class NotShared(Exception):
+    """A write turns out to take so long that others should not wait for it in one commit."""
 
 
 class GroupUndone(Exception):

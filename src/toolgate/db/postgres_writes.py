@@ -22,11 +22,14 @@ from toolgate.db.grouped_writes import MAX_TOGETHER, WaitingWrite
 from toolgate.db.held_records import HeldRecords, WrittenRecord
 from toolgate.db.outages import DatabaseTimeout, is_rejected_by_server, is_statement_cancelled
 from toolgate.db.postgres_lines import FAILURES, Line, Lines
-from toolgate.db.row_writes import RowWrite, combine, record_of
+from toolgate.db.row_writes import RowWrite, combine, record_of, weight_of
 from toolgate.db.threads import GRACE_SECONDS, has_ended
 
 WAIT_FOR_ROWS = "SET lock_timeout = '100ms'"
 """Who waits longer for a row that others hold waits alone."""
+MAX_WRITE_BYTES = 256 * 1024
+"""A larger one goes the usual way: the event loop would stand still while it is put into words."""
+MAX_GROUP_BYTES = 1024 * 1024
 Waiting = WaitingWrite[Sequence[RowWrite]]
 
 
@@ -50,6 +53,9 @@ class PostgresWrites:
 
         Raises where nobody knows whether it is stored.
         """
+        write.weight = weight_of(write.what, MAX_WRITE_BYTES)
+        if write.weight > MAX_WRITE_BYTES:
+            return False
         self._waiting.append(write)
         if self._drain is None or self._drain.done():
             self._drain = asyncio.create_task(self._store_all())
@@ -97,15 +103,18 @@ class PostgresWrites:
         group: list[Waiting] = []
         left: list[Waiting] = []
         records: set[Any] = set()
+        weight = 0
         for one in self._waiting:
             record = record_of(one.what)
+            full = len(group) == MAX_TOGETHER or weight + one.weight > MAX_GROUP_BYTES
             if self._records.is_held(record):
                 _reject([one], LookupError("held by others"))
                 one.tell()
-            elif len(group) == MAX_TOGETHER or record in records:
+            elif full or record in records:
                 left.append(one)
             elif one.claim():
                 group.append(one)
+                weight += one.weight
             if record is not None:
                 records.add(record)
         self._waiting = left

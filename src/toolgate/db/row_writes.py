@@ -6,8 +6,9 @@ told is a guard: where it does, nothing of its write is stored.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import JSON, BigInteger, Integer, LargeBinary, String, Table
 
@@ -78,6 +79,32 @@ def record_of(write: Sequence[RowWrite]) -> Any:
         if part.guard:
             return rows[0][: part.record]
     return None
+
+
+def weight_of(value: Any, most: int, each: int = 8) -> int:
+    """About how many bytes a value has, and `each` for every value in it.
+
+    No more of it is looked at than it takes to know that there are more than `most`.
+    """
+    weight = 0
+    left: list[Any] = [value]
+    while left and weight <= most:
+        one = left.pop()
+        inner: Iterable[Any] = ()
+        if isinstance(one, str | bytes):
+            weight += len(one)
+        elif isinstance(one, dict):
+            pairs = cast("dict[str, Any]", one)
+            weight += sum(map(len, pairs)) if len(pairs) * each <= most else 0
+            inner = pairs.values()
+        elif isinstance(one, list | tuple):
+            inner = cast("Sequence[Any]", one)
+        elif is_dataclass(one):
+            inner = [getattr(one, field.name) for field in fields(one)]
+        before = len(left)
+        left += inner
+        weight += (len(left) - before) * each
+    return weight
 
 
 def combine(writes: Sequence[Sequence[RowWrite]]) -> tuple[str, list[str]]:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from toolgate.db.changes import Change, store_changes
 from toolgate.db.connections import interrupt_of
-from toolgate.db.grouped_writes import GroupedWrites, WaitingWrite, Work
+from toolgate.db.grouped_writes import GroupedWrites, NotShared, WaitingWrite, Work
 from toolgate.db.held_records import WrittenRecord
 from toolgate.db.outages import Outage, is_rejected_by_server
 from toolgate.db.row_writes import Rows, RowWrite
@@ -29,6 +29,8 @@ class DeferredWork(NamedTuple):
     run: Work
     rows: Rows | None = None
     """The same, where it is only about rows: they may be stored without a transaction's steps."""
+    alone: bool = False
+    """Whether it takes so long that others should not wait for it in one commit."""
 
 
 class RowStore(Protocol):
@@ -88,6 +90,8 @@ class Transaction:
         """Why a part could not be stored: then nothing is, even if somebody caught this."""
         self.call: str | None = None
         """The id of the audit row that its changes belong to."""
+        self.in_group = False
+        """Whether others wait for the same commit."""
         self.diff: list[Change] | None = None
         """In a dry run, what would change."""
         self._lock = threading.Lock()
@@ -120,14 +124,15 @@ class Transaction:
         with self._outage.watch():
             return await self._threads.run(self._run, work)
 
-    def defer(self, work: Work, rows: Rows | None = None) -> None:
+    def defer(self, work: Work, rows: Rows | None = None, *, alone: bool = False) -> None:
         """Run a function on this transaction's connection before it commits, or anything else runs.
 
         What it raises, the end of the block raises. A transaction of deferred work alone takes one
         way to the database; in an embedded one it shares the commit of those that come with it. In
-        PostgreSQL it does where all of it is told as `rows`, too.
+        PostgreSQL it does where all of it is told as `rows`, too. Work that takes long, which is
+        stored `alone`, shares nothing; within a group (`in_group`) it may raise `NotShared`.
         """
-        self._deferred.append(DeferredWork(work, rows))
+        self._deferred.append(DeferredWork(work, rows, alone))
 
     def changed(self, connection: Connection, changes: Sequence[Change]) -> None:
         """Log what a store has just changed on this connection, in the same work.
@@ -222,9 +227,10 @@ class Transaction:
             raise self._failure
 
     async def _store_deferred(self, *, commit: bool) -> None:
-        if commit and self._grouped is not None:
-            return await self._join_group(self._grouped)
-        rows = self._rows() if commit and self._row_store is not None else None
+        shares = commit and not any(one.alone for one in self._deferred)
+        if shares and self._grouped is not None and await self._join_group(self._grouped):
+            return None
+        rows = self._rows() if shares and self._row_store is not None else None
         if rows is None or self._row_store is None:
             return await self._store_the_usual_way(commit=commit)
         with self._row_store.writing(rows) as record:
@@ -251,12 +257,18 @@ class Transaction:
                 raise
             self._end(commit)
 
-    async def _join_group(self, grouped: GroupedWrites) -> None:
+    async def _join_group(self, grouped: GroupedWrites) -> bool:
+        """Store it together with others; False, and nothing is stored, where it takes too long."""
         write: WaitingWrite[Sequence[Work]] = WaitingWrite([one.run for one in self._deferred])
+        self.in_group = True
         try:
             await grouped.store(write)
+        except NotShared:
+            return False
         finally:
+            self.in_group = False
             self._note_fate(write)
+        return True
 
     def _rows(self) -> Sequence[RowWrite] | None:
         """What is deferred as rows; None where it cannot be told or stored so."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
+from toolgate.db.row_writes import weight_of
 from toolgate.ports.documents import DocumentRefused, Fields, Json
 from toolgate.ports.sort_keys import list_key, map_key, sort_key
 
@@ -17,6 +18,9 @@ MAX_ENTRIES = 40_000
 """Of one document, as in Firestore."""
 MAX_KEY_BYTES = 1000
 """Longer values are kept as their beginning: databases bound the size of an entry."""
+LARGE_BYTES = 64 * 1024
+ENTRY_BYTES = 128
+"""What an entry counts, beside the bytes of its value."""
 VALUE, ELEMENT = b"value", b"element"
 
 Entry = tuple[int, bytes]
@@ -115,6 +119,11 @@ def _top_field(namespace: str, collection: str, name: str) -> FieldPlace:
 def index_key(value: Json) -> bytes:
     """The key of a value, or its beginning."""
     return sort_key(value, MAX_KEY_BYTES)
+
+
+def is_large(fields: Any) -> bool:
+    """Whether entries take so long to make that nobody else should wait for them."""
+    return weight_of(fields, LARGE_BYTES, ENTRY_BYTES) > LARGE_BYTES
 
 
 def is_cut(key: bytes) -> bool:

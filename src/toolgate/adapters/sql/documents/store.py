@@ -7,7 +7,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
-from toolgate.adapters.sql.documents.index import CollectionIndex, unindexed_paths
+from toolgate.adapters.sql.documents.index import CollectionIndex, is_large, unindexed_paths
 from toolgate.adapters.sql.documents.reading import ask_collections, ask_fields
 from toolgate.adapters.sql.documents.rows import PLACE, VERSIONED, rows_of_write
 from toolgate.adapters.sql.documents.search import search
@@ -26,6 +26,7 @@ from toolgate.ports.documents import (
     Reference,
     StoredDocument,
     StoreUnavailable,
+    Update,
     Write,
     as_conflict,
 )
@@ -91,7 +92,9 @@ class SqlDocuments:
                 Writing(tx, connection, self._namespace, self.index_of).store(writes)
 
         if conflict is not None:
-            tx.defer(store, await self._rows(tx, writes, conflict))
+            alone = is_large([_given(one) for one in writes])
+            rows = None if alone else await self._rows(tx, writes, conflict)
+            tx.defer(store, rows, alone=alone)
             return
         with _as_store_errors():
             await tx.run(store)
@@ -109,6 +112,8 @@ class SqlDocuments:
             with _as_store_errors():
                 key = {str(name): value for name, value in zip(PLACE, place, strict=True)}
                 read = await self.database.look_up(VERSIONED, key, of_data=True)
+            if read is not None and is_large(read.fields):
+                return None  # its entries are made in a thread
 
         def rows() -> Sequence[RowWrite]:
             with as_conflict(conflict):
@@ -137,6 +142,10 @@ class SqlDocuments:
         return CollectionIndex(
             self._namespace, collection, unindexed_paths(self._unindexed, collection)
         )
+
+
+def _given(write: Write) -> Fields:
+    return write.changes if isinstance(write, Update) else write.fields
 
 
 @contextmanager

@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from sqlalchemy import JSON, Connection, bindparam, delete, text, update
 
-from toolgate.adapters.sql.documents.index import CollectionIndex, Entry, rows_of
+from toolgate.adapters.sql.documents.index import CollectionIndex, Entry, is_large, rows_of
 from toolgate.adapters.sql.documents.reading import fields_of
 from toolgate.db.changes import DOCUMENTS, Change
+from toolgate.db.grouped_writes import NotShared
 from toolgate.db.prepared import PreparedWrite
 from toolgate.db.tables import document_index, documents
 from toolgate.db.transactions import Transaction
@@ -96,6 +97,8 @@ class Writing:
         while True:
             locked = fields_of(self._connection, self._namespace, [reference], for_update=True)
             before = locked.get(reference)
+            if self._tx.in_group and is_large(before):
+                raise NotShared
             after = fields_after(write, before, self._now)
             if before is not None:
                 return self._replace(write, before, after)
