@@ -50,7 +50,8 @@ class Session(driver.Connection):
     """
 
     def _cancel_current_command(self, *waiters: "asyncio.Future[None] | None") -> None:
-        self.terminate()
+        # Not at once: where time is over, the driver has yet to tell that who waits.
+        asyncio.get_running_loop().call_soon(self.terminate)
         for one in waiters:
             if one is not None and not one.done():
                 one.set_result(None)
