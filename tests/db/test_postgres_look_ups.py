@@ -130,11 +130,11 @@ async def test_who_is_cancelled_leaves_nobody_its_answer(
     began = asyncio.Event()
     first = Line.first
 
-    async def noted(self: Line, statement: str, values: Sequence[Any], seconds: float) -> Any:
+    async def noted(self: Line, statement: str, values: Sequence[Any]) -> Any:
         if values == ("slow",):
             began.set()
             return await self.connection.fetchrow("SELECT pg_sleep(600)")
-        return await first(self, statement, values, seconds)
+        return await first(self, statement, values)
 
     async def another(*_: Any) -> None:
         pytest.fail("a connection is opened only to cancel")
@@ -157,12 +157,12 @@ async def test_who_waits_for_a_connection_and_gives_up_does_not_hold_up_others(
     held, go_on, first = asyncio.Event(), asyncio.Event(), Line.first
     begun: list[str] = []
 
-    async def waiting(self: Line, statement: str, values: Sequence[Any], seconds: float) -> Any:
+    async def waiting(self: Line, statement: str, values: Sequence[Any]) -> Any:
         begun.append(values[0])
         if len(begun) == LINES:
             held.set()
         await go_on.wait()
-        return await first(self, statement, values, seconds)
+        return await first(self, statement, values)
 
     monkeypatch.setattr(Line, "first", waiting)
     tasks = [asyncio.create_task(fields(database, number)) for number in range(LINES + 3)]

@@ -28,6 +28,7 @@ NOT_NEEDED = {"connect_timeout", "keepalives", "tcp_user_timeout"} | {
     f"keepalives_{one}" for one in ("idle", "interval", "count")
 }
 """Of libpq's, how it finds out that a server is gone: here every statement has a time limit."""
+SILENT = "the server does not answer"
 driver: Any = asyncpg
 FAILURES = (
     asyncpg.PostgresError,
@@ -62,28 +63,35 @@ class Line:
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+        self.silent = False
+        """Whether it was ended because the server did not answer in time."""
         self._prepared: dict[str, Any] = {}
         self._number = 0
         # Where a pooler mixes sessions up, a name that another one uses would run its statement.
         self._names = f"toolgate_{secrets.token_hex(8)}"
 
-    async def first(self, text: str, values: Sequence[Any], seconds: float | None = None) -> Any:
-        """The first row, or None; where `seconds` are given, `TimeoutError` after them."""
-        statement = self._prepared.get(text) or await self._prepare(text, seconds)
-        return await statement.fetchrow(*values, timeout=seconds)
+    async def first(self, text: str, values: Sequence[Any]) -> Any:
+        """The first row, or None."""
+        statement = self._prepared.get(text) or await self._prepare(text)
+        return await statement.fetchrow(*values)
 
     async def rows(self, text: str, values: Sequence[Any]) -> Sequence[Any]:
         """Every row."""
         statement = self._prepared.get(text) or await self._prepare(text)
         return await statement.fetch(*values)
 
-    async def _prepare(self, text: str, seconds: float | None = None) -> Any:
+    def end_silence(self) -> None:
+        """End the connection: who waits for an answer is told at once that none comes."""
+        self.silent = True
+        self.connection.terminate()
+
+    async def _prepare(self, text: str) -> Any:
         """Have the server prepare a statement, and forget the oldest where it has many."""
         if len(self._prepared) >= MAX_PREPARED:
             del self._prepared[next(iter(self._prepared))]
         self._number += 1
         name = f"{self._names}_{self._number}"
-        statement = await self.connection.prepare(text, name=name, timeout=seconds)
+        statement = await self.connection.prepare(text, name=name)
         self._prepared[text] = statement
         return statement
 
@@ -125,9 +133,18 @@ class Lines:
         self._opening: set[asyncio.Task[Line]] = set()
         self._closed = False
 
-    async def use(self, work: Callable[[Line], Awaitable[T]]) -> T:
-        """Do something on a line; where it fails, or is cancelled, the line is ended."""
-        line = self.free.pop() if self.free else await self._take()
+    async def use(self, work: Callable[[Line], Awaitable[T]], seconds: float | None = None) -> T:
+        """Do something on a line; where it fails, or is cancelled, the line is ended.
+
+        `seconds`: how long the server may be silent then, unless it is `limit`. Raises
+        `TimeoutError` where it is for longer.
+        """
+        seconds = self._limit if seconds is None else seconds
+        line = self.free.pop() if self.free else await self._take_in_time(seconds)
+        timer = None
+        if seconds is not None:
+            # Not the driver's own: it would open a connection to a silent server, to cancel.
+            timer = asyncio.get_running_loop().call_later(seconds, line.end_silence)
         try:
             result = await work(line)
         except REFUSALS:
@@ -136,12 +153,29 @@ class Lines:
         except BaseException as problem:
             # Also when cancelled: what it still waits for would be the next one's answer.
             line.connection.terminate()
-            if isinstance(problem, TimeoutError):
+            if line.silent:
                 self._tell_all_who_wait()
             self._lose()
+            if line.silent and isinstance(problem, Exception):
+                raise TimeoutError(SILENT) from problem
             raise
+        finally:
+            if timer is not None:
+                timer.cancel()
         self._give_back(line)
         return result
+
+    async def _take_in_time(self, seconds: float | None) -> Line:
+        try:
+            if self.open < self._most:
+                async with asyncio.timeout(seconds):
+                    return await self._open()
+            line = await self._wait_for_a_line()
+            async with asyncio.timeout(seconds):
+                return line or await self._open()
+        except TimeoutError:
+            self._tell_all_who_wait()
+            raise
 
     def drop_free(self) -> None:
         """End those that nobody uses."""
@@ -158,20 +192,18 @@ class Lines:
             one.cancel()
         await asyncio.gather(*self._opening, return_exceptions=True)
 
-    async def _take(self) -> Line:
-        if self.open < self._most:
-            return await self._open()
+    async def _wait_for_a_line(self) -> Line | None:
+        """One that others have given back; None where another one may be opened."""
         if self._stuck:
             raise EveryLineHeld
         turn: asyncio.Future[Line | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            line = await turn if self._wait is None else await self._wait_for(turn)
+            return await turn if self._wait is None else await self._wait_for(turn)
         except BaseException:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self._pass_on(turn.result())
             raise
-        return line or await self._open()
 
     async def _wait_for(self, turn: "asyncio.Future[Line | None]") -> "Line | None":
         try:
@@ -186,7 +218,7 @@ class Lines:
         waiting, self._waiting = self._waiting, deque()
         for turn in waiting:
             if not turn.done():
-                turn.set_exception(TimeoutError("the server does not answer"))
+                turn.set_exception(TimeoutError(SILENT))
 
     def _give_back(self, line: Line) -> None:
         self._stuck = False
@@ -229,7 +261,6 @@ class Lines:
         connection: Any = await driver.connect(
             self._address,
             timeout=self._patience,
-            command_timeout=self._limit,
             statement_cache_size=0,
             connection_class=Session,
         )

@@ -50,7 +50,7 @@ class PostgresReads:
         compiled = statement.compile(DIALECT)
         bound = compiled.bind(values)
         lines = self.lines if of_data else self.look_ups
-        row = await _use(lines, lambda line: line.first(compiled.text, bound, seconds))
+        row = await _use(lines, lambda line: line.first(compiled.text, bound), seconds)
         return None if row is None else compiled.named(row)
 
     async def answer(self, questions: Callable[[], Questions[T]]) -> T:
@@ -86,10 +86,12 @@ async def _ask(line: Line, questions: Questions[Any]) -> tuple[bool, Questions[A
         return True, questions, end.value
 
 
-async def _use(lines: Lines, work: Callable[[Line], Awaitable[T]]) -> T:
+async def _use(
+    lines: Lines, work: Callable[[Line], Awaitable[T]], seconds: float | None = None
+) -> T:
     kept = bool(lines.free)
     try:
-        return await lines.use(work)
+        return await lines.use(work, seconds)
     except TimeoutError:
         raise
     except FAILURES as problem:
@@ -98,6 +100,8 @@ async def _use(lines: Lines, work: Callable[[Line], Awaitable[T]]) -> T:
         # The server may have ended what was idle: a new connection shows whether it is back.
         lines.drop_free()
         try:
-            return await lines.use(work)
+            return await lines.use(work, seconds)
+        except TimeoutError:
+            raise
         except FAILURES as again:
             raise ShortReadFailed from again
