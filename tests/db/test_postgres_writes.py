@@ -5,16 +5,15 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select, text, update
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import select, update
 from tests.databases import STARTS_A_SERVER
+from tests.db.small_writes import CHECK, MANY, Conflict, add, lines, refuse, stored
 from tests.statements import noted_statements
 
 from toolgate.adapters.sql.documents import SqlDocuments
 from toolgate.db.engine import Database
-from toolgate.db.postgres_lines import Line, Lines
-from toolgate.db.row_writes import RowWrite, insertion
-from toolgate.db.tables import changes, document_index, documents, metadata, write_checks
+from toolgate.db.row_writes import RowWrite
+from toolgate.db.tables import changes, document_index, documents, metadata
 from toolgate.db.transactions import Transaction
 from toolgate.ports.documents import (
     Create,
@@ -31,14 +30,6 @@ from toolgate.ports.transforms import Increment
 
 pytestmark = [pytest.mark.anyio, STARTS_A_SERVER]
 
-MANY = 40
-OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-CHECK = insertion(write_checks, ["id"])
-
-
-class Conflict(Exception):
-    """What a tool answers where a document is in another state."""
-
 
 @pytest.fixture
 async def database(postgres_database: str) -> AsyncIterator[Database]:
@@ -53,34 +44,11 @@ def store(database: Database) -> SqlDocuments:
     return SqlDocuments(database, "n")
 
 
-def lines(database: Database) -> Lines:
-    assert database.row_store is not None
-    return database.row_store.lines
-
-
-def refuse(_: Connection) -> None:
-    raise Conflict
-
-
 async def write(store: SqlDocuments, one: Write, call: str | None = None) -> Transaction:
     async with store.database.transaction() as tx:
         tx.call = call
         await store.write(tx, one, conflict=Conflict())
     return tx
-
-
-async def add(database: Database, name: str) -> Transaction:
-    async with database.transaction() as tx:
-        tx.defer(
-            lambda connection: connection.execute(write_checks.insert().values(id=name)),
-            lambda: [RowWrite(CHECK, [(name,)])],
-        )
-    return tx
-
-
-async def stored(database: Database) -> set[str]:
-    names = select(write_checks.c.id)
-    return set(await database.read(lambda connection: connection.scalars(names).all()))
 
 
 async def rows(database: Database, table: Any) -> Sequence[Any]:
@@ -299,139 +267,3 @@ async def test_who_waits_for_a_row_keeps_nobody_else_waiting(
         assert not line.connection.is_closed()
     assert (await waiting).committed
     assert await store.get("c", "held") == {"n": 2}
-
-
-# What breaks ----------------------------------------------------------------------------------
-
-
-class HeldStatement:
-    """Statements of the line for writes that wait until they may go on."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, before: bool) -> None:
-        self.came = asyncio.Event()
-        self.go_on = asyncio.Event()
-        self.times = 0
-        asked = Line.rows
-
-        async def rows(line: Line, text: str, values: Sequence[Any]) -> Sequence[Any]:
-            result = None if before else await asked(line, text, values)
-            self.times += 1
-            self.came.set()
-            await self.go_on.wait()
-            return await asked(line, text, values) if result is None else result
-
-        monkeypatch.setattr(Line, "rows", rows)
-
-
-async def test_what_comes_during_a_statement_is_in_the_next(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = HeldStatement(monkeypatch, before=True)
-    first = asyncio.create_task(add(database, "first"))
-    await held.came.wait()
-    others = [asyncio.create_task(add(database, f"n{one}")) for one in range(MANY)]
-    await asyncio.sleep(0)
-    held.go_on.set()
-    await asyncio.gather(first, *others)
-    assert held.times == 2
-
-
-async def test_one_that_is_withdrawn_before_it_begins_is_not_stored(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = HeldStatement(monkeypatch, before=True)
-    first = asyncio.create_task(add(database, "first"))
-    await held.came.wait()
-    second = asyncio.create_task(add(database, "second"))
-    await asyncio.sleep(0)
-    second.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await second
-    held.go_on.set()
-    await first
-    assert await stored(database) == {"first"}
-
-
-async def test_one_that_is_cancelled_while_it_is_stored_is_answered_by_what_became_of_it(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = HeldStatement(monkeypatch, before=False)
-    tx = database.transaction()
-
-    async def write_it() -> None:
-        async with tx:
-            tx.defer(lambda _: None, lambda: [RowWrite(CHECK, [("one",)])])
-
-    task = asyncio.create_task(write_it())
-    await held.came.wait()
-    task.cancel()
-    await asyncio.sleep(0)
-    held.go_on.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert tx.committed
-    assert await stored(database) == {"one"}
-
-
-async def test_a_line_that_the_server_ended_is_replaced(database: Database) -> None:
-    await add(database, "first")
-    (line,) = lines(database).free
-    ended = asyncio.Event()
-
-    def note_end(_: object) -> None:
-        ended.set()
-
-    line.connection.add_termination_listener(note_end)
-    await database.write(lambda connection: connection.execute(text(OTHERS)))
-    await ended.wait()
-    assert (await add(database, "second")).committed
-    assert await stored(database) == {"first", "second"}
-
-
-async def test_a_statement_whose_answer_is_lost_is_in_doubt(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Line.rows
-
-    async def lost(line: Line, words: str, values: Sequence[Any]) -> Sequence[Any]:
-        await asked(line, words, values)
-        raise ConnectionResetError
-
-    monkeypatch.setattr(Line, "rows", lost)
-    tx = database.transaction()
-
-    async def write_it() -> None:
-        async with tx:
-            tx.defer(lambda _: None, lambda: [RowWrite(CHECK, [("one",)])])
-
-    with pytest.raises(OperationalError):
-        await write_it()
-    assert tx.in_doubt
-    assert await stored(database) == {"one"}
-
-
-async def test_where_no_line_can_be_opened_writes_go_the_usual_way(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refused(_: Lines) -> Line:
-        raise ConnectionRefusedError
-
-    monkeypatch.setattr(Lines, "_connect", refused)
-    assert (await add(database, "one")).committed
-    assert await stored(database) == {"one"}
-
-
-async def test_a_transaction_with_work_that_is_not_told_as_rows_is_stored_as_a_whole(
-    database: Database,
-) -> None:
-    async def write_both() -> None:
-        async with database.transaction() as tx:
-            tx.defer(
-                lambda connection: connection.execute(write_checks.insert().values(id="a")),
-                lambda: [RowWrite(CHECK, [("a",)])],
-            )
-            tx.defer(refuse)
-
-    with pytest.raises(Conflict):
-        await write_both()
-    assert await stored(database) == set()
