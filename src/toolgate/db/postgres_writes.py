@@ -22,7 +22,7 @@ from toolgate.db.grouped_writes import MAX_TOGETHER, WaitingWrite
 from toolgate.db.held_records import HeldRecords, WrittenRecord
 from toolgate.db.outages import DatabaseTimeout, is_rejected_by_server, is_statement_cancelled
 from toolgate.db.postgres_lines import FAILURES, Line, Lines
-from toolgate.db.row_writes import RowWrite, combine, record_of, weight_of
+from toolgate.db.row_writes import RowWrite, combine, record_of, weight_of_rows
 from toolgate.db.threads import GRACE_SECONDS, has_ended
 
 WAIT_FOR_ROWS = "SET lock_timeout = '100ms'"
@@ -53,7 +53,7 @@ class PostgresWrites:
 
         Raises where nobody knows whether it is stored.
         """
-        write.weight = weight_of(write.what, MAX_WRITE_BYTES)
+        write.weight = weight_of_rows(write.what, MAX_WRITE_BYTES)
         if write.weight > MAX_WRITE_BYTES:
             return False
         self._waiting.append(write)

@@ -81,6 +81,19 @@ def record_of(write: Sequence[RowWrite]) -> Any:
     return None
 
 
+def weight_of_rows(write: Sequence[RowWrite], most: int) -> int:
+    """About how many bytes the values of a write have."""
+    weight = 0
+    for _, rows in write:
+        for row in rows:
+            for value in row:
+                if value.__class__ is str or value.__class__ is bytes:  # nearly all of them
+                    weight += len(value)
+                elif value is not None and value.__class__ is not int:
+                    weight += weight_of(value, most)
+    return weight
+
+
 def weight_of(value: Any, most: int, each: int = 8) -> int:
     """About how many bytes a value has, and `each` for every value in it.
 
@@ -99,7 +112,7 @@ def weight_of(value: Any, most: int, each: int = 8) -> int:
             inner = pairs.values()
         elif isinstance(one, list | tuple):
             inner = cast("Sequence[Any]", one)
-        elif is_dataclass(one):
+        elif one is not None and not isinstance(one, int | float) and is_dataclass(one):
             inner = [getattr(one, field.name) for field in fields(one)]
         before = len(left)
         left += inner
