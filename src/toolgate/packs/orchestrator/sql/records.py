@@ -15,7 +15,6 @@ from sqlalchemy import (
     Row,
     Table,
     bindparam,
-    func,
     insert,
     literal,
     select,
@@ -40,6 +39,7 @@ from toolgate.packs.orchestrator.sql.record_history import (
     note_change,
     note_cleared,
 )
+from toolgate.packs.orchestrator.sql.record_pages import page_of, shown
 from toolgate.packs.orchestrator.sql.scope_quotas import check_room, reserved_keys
 from toolgate.packs.orchestrator.sql.tables import history
 from toolgate.packs.orchestrator.sql.version_conflicts import key_conflict, version_conflict
@@ -82,9 +82,9 @@ class SqlRecords:
         """Namespaces of keys that only admins change."""
         self._reserved_quota = reserved_quota
         self._one = PreparedStatement(
-            select(*_shown(table)).where(*self._is_one(), ~table.c.deleted)
+            select(*shown(table)).where(*self._is_one(), ~table.c.deleted)
         )
-        self._page = PreparedStatement(_page_of(table, self._in_place()))
+        self._page = PreparedStatement(page_of(table, self._in_place()))
 
     async def get(self, place: Place, key: str) -> Record | None:
         """The record of this key."""
@@ -105,7 +105,7 @@ class SqlRecords:
 
         def questions() -> Questions[Page]:
             rows = yield self._page, values
-            records = [_record(shown) for *shown, _ in rows[:limit]]
+            records = [_record(row) for *row, _ in rows[:limit]]
             found = rows[0][-1] if rows else 0
             return Page(records, more=found > len(records))
 
@@ -341,38 +341,6 @@ class SqlRecords:
         return {"scope_type": place.scope_type, "scope_id": place.scope_id, "key": key}
 
 
-def _shown(table: Table) -> list[Any]:
-    names = ("key", "value", "value_type", "version", "updated_at", "updated_by")
-    return [table.c[name] for name in names]
-
-
-def _page_of(table: Table, in_place: list[ColumnElement[bool]]) -> Any:
-    """Keys first, then the values of those that fit: large values beyond the page are not read."""
-    among = (
-        select(table.c.key, table.c.size)
-        .where(
-            *in_place,
-            ~table.c.deleted,
-            table.c.key >= bindparam("first"),
-            table.c.key < bindparam("last"),
-            table.c.key > bindparam("past"),
-        )
-        .order_by(table.c.key)
-        .limit(bindparam("most"))
-        .subquery()
-    )
-    before = func.sum(among.c.size).over(order_by=among.c.key) - among.c.size
-    counted = select(
-        among.c.key, before.label("before"), func.count().over().label("found")
-    ).subquery()
-    return (
-        select(*_shown(table), counted.c.found)
-        .join(counted, counted.c.key == table.c.key)
-        .where(*in_place, counted.c.before < bindparam("bytes"))
-        .order_by(table.c.key)
-    )
-
-
 def _values(change: Change) -> dict[str, Any]:
     value = orjson.dumps(change.value).decode()
     return {
@@ -396,8 +364,8 @@ def _stored(key: str, change: Change, row: Mapping[str, Any]) -> Record:
     )
 
 
-def _record(shown: Sequence[Any]) -> Record:
-    key, value, value_type, version, updated_at, updated_by = shown
+def _record(row: Sequence[Any]) -> Record:
+    key, value, value_type, version, updated_at, updated_by = row
     return Record(
         key=key,
         value=orjson.loads(value),
