@@ -38,7 +38,7 @@ from toolgate.ports import users
 from toolgate.readiness import Readiness, ReadinessCheck
 from toolgate.sections import Settings
 from toolgate.tool_settings import RuleWarnings, limits_of, policy_of
-from toolgate.transports.address import Addresses
+from toolgate.transports.address import Addresses, base_url
 
 if TYPE_CHECKING:
     from toolgate.extend.own_tools import OwnTools
@@ -138,7 +138,8 @@ async def opened(
             "keys": KeysOfPacks(),
         }
         blobs = BlobStores(settings, existing=existing)
-        site_of = partial(_site, settings, documents, blobs, outbound, shared)
+        sections = {offer.pack.name: offer.sections for offer in offers}
+        site_of = partial(_site, settings, documents, blobs, outbound, sections, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, blobs, outbound, site_of, offers, worlds, own, epoch)
         tools.fill(app.gate.visible, app.gate.is_off)
@@ -263,6 +264,7 @@ def _site(  # noqa: PLR0917 (each is a part of the whole)
     documents: DocumentStores,
     blobs: BlobStores,
     outbound: Outbound,
+    sections: Mapping[str, Iterable[str]],
     shared: Mapping[str, Any],
     pack: str,
 ) -> Site:
@@ -272,5 +274,7 @@ def _site(  # noqa: PLR0917 (each is a part of the whole)
         blobs=partial(blobs.of, pack),
         data=settings.data,
         outbound=outbound,
+        base_url=base_url(settings.server),
+        sections={name: settings.section(name) for name in sections.get(pack, ())},
         **shared,
     )

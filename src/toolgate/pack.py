@@ -46,6 +46,7 @@ from toolgate.gate.fields import Between, Whole
 from toolgate.gate.from_request import FromRequest, Header, RequestHeaders
 from toolgate.gate.live_switches import count_change
 from toolgate.gate.offer import NotForDemo, Offer, Site
+from toolgate.gate.pages import Page, PageAnswer, PageRequest, outside_caller
 from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.gate.prompts import Prompt, PromptArgument
 from toolgate.gate.resources import Resource
@@ -163,6 +164,9 @@ __all__ = [
     "Output",
     "Pack",
     "PackKeys",
+    "Page",
+    "PageAnswer",
+    "PageRequest",
     "Pieces",
     "PolicyViolation",
     "Principal",
@@ -206,6 +210,7 @@ __all__ = [
     "insert_records",
     "new_id",
     "note_record",
+    "outside_caller",
     "run_in_background",
     "timestamp",
     "update_record",

@@ -65,8 +65,9 @@ def read_settings(
 
 def model_of(offers: Sequence[AnyOffer]) -> type[Settings]:
     """The settings there are with these packs; the same type for the same packs."""
-    sections = tuple((one.pack.name, one.settings) for one in offers if one.settings)
-    return _model(sections, tuple(one.pack.name for one in offers if one.documents))
+    own = [(one.pack.name, one.settings) for one in offers if one.settings]
+    further = [section for one in offers for section in one.sections.items()]
+    return _model((*own, *further), tuple(one.pack.name for one in offers if one.documents))
 
 
 @cache
@@ -277,10 +278,15 @@ def _drop_disabled_packs(
         (places, {*places}.difference(known)),
     ]
     if any(names for _, names in unknown):  # to ask every installed package takes a while
-        disabled = {*packs.known_names()}.difference(enabled)
+        disabled = {*packs.known_names(), *_sections_of_shipped()}.difference(enabled)
         for values, names in unknown:
             for name in names.intersection(disabled):
                 del values[name]
+
+
+def _sections_of_shipped() -> list[str]:
+    """The further sections of every pack of toolgate's own."""
+    return [name for offer in packs.offers(packs.SHIPPED) for name in offer.sections]
 
 
 def _validate(model: type[Settings], tree: dict[str, Any]) -> Settings:

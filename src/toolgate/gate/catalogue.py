@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolgate.gate.offer import AnyOffer
+from toolgate.gate.pages import Page
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Target, Tool
@@ -57,6 +58,12 @@ class Catalogue:
         for offer in self.offers:
             self.resources.extend(offer.resources)
             self.prompts.update({prompt.name: prompt for prompt in offer.prompts})
+        self.pages: list[tuple[Page[Any], Any]] = [
+            (page, self._opened.get(offer.pack.name, UNOPENED).world)
+            for offer in self.offers
+            for page in offer.pages
+        ]
+        """Each with the ports of its pack."""
         self.epoch = 0
         self.listeners: list[Callable[[], Awaitable[None]]] = []
         """Told after the tools have changed."""

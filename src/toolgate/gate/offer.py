@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -17,6 +17,7 @@ from toolgate.gate.context import World
 from toolgate.gate.cursors import Cursors
 from toolgate.gate.epochs import Epoch
 from toolgate.gate.from_request import FromRequest
+from toolgate.gate.pages import Page
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
 from toolgate.gate.tool import Pack, Tool
@@ -52,6 +53,16 @@ class Site:
     """Counts up when an operator has changed a switch, or a rule of a pack."""
     keys: PackKeys
     """Makes and ends keys with the records of a pack."""
+    base_url: str
+    """Where people reach this server, without a slash at the end."""
+    sections: Mapping[str, Section]
+    """The settings in the sections that the pack brought along (`Offer.sections`)."""
+
+    def section(self, name: str, kind: type[Settings]) -> Settings:
+        """The settings in one of these sections."""
+        section = self.sections[name]
+        assert isinstance(section, kind)
+        return section
 
 
 class NotForDemo(RuntimeError):
@@ -81,10 +92,13 @@ class Offer(Generic[World, Settings]):
     tools: tuple[Tool[Any, Any, World], ...] = ()
     resources: tuple[Resource, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    pages: tuple[Page[World], ...] = ()
     in_world: "Callable[[World], Offer[World, Settings]] | None" = None
     """The same offer, with the resources and prompts that its open ports call for."""
     settings: type[Settings] | None = None
     """Its section of the settings, named like the pack."""
+    sections: Mapping[str, type[Section]] = field(default_factory=dict[str, type[Section]])
+    """Further sections, by their names: `mail` for settings such as `mail.url`."""
     open: Callable[[Site, Settings], AbstractAsyncContextManager[World]] | None = None
     """Opens its ports, and closes them with the server."""
     schema: Schema | None = None
@@ -184,8 +198,8 @@ def opening(offer: AnyOffer, site: Site, section: Any) -> AbstractAsyncContextMa
 
 def check_offer(offer: AnyOffer, others: Sequence[AnyOffer]) -> None:
     """Raise `BadOffer` unless this pack can be used beside the others."""
-    for field, problem in _problems(offer, others):
-        raise BadOffer(f"Pack {offer.pack.name!r}, field {field}: {problem}.")
+    for name, problem in _problems(offer, others):
+        raise BadOffer(f"Pack {offer.pack.name!r}, field {name}: {problem}.")
 
 
 def _problems(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str, str]]:
@@ -201,12 +215,10 @@ def _problems(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str
         yield "commands", f"toolgate has a command {name}. Give the pack another name"
     if offer.schema:
         yield from (("schema", problem) for problem in _schema_problems(name, offer.schema))
-    for tool in offer.tools:
-        if tool.route and _is_reserved(tool.route.path):
-            conflict = (
-                f"{tool.name} has the route {tool.route.path}, which the server answers itself"
-            )
-            yield "tools", f"{conflict}. Choose another path"
+    for section in offer.sections:
+        if section in GateSettings.model_fields or any(section in one.sections for one in others):
+            yield "sections", f"there is a section {section} already. Give it another name"
+    yield from _reserved_paths(offer)
     yield from _doubles(offer, others)
 
 
@@ -239,6 +251,20 @@ def _schema_problems(pack: str, schema: Schema) -> Iterator[str]:
         yield f"{file} in {schema.migrations} needs a function: `def upgrade() -> None:`"
 
 
+def _reserved_paths(offer: AnyOffer) -> Iterator[tuple[str, str]]:
+    """Routes of tools, and pages, that would never be reached."""
+    for tool in offer.tools:
+        if tool.route and _is_reserved(tool.route.path):
+            conflict = (
+                f"{tool.name} has the route {tool.route.path}, which the server answers itself"
+            )
+            yield "tools", f"{conflict}. Choose another path"
+    routed = {tool.route.shape for tool in offer.tools if tool.route}
+    for page in offer.pages:
+        if _is_reserved(page.path) or page.shape in routed:
+            yield "pages", f"something else answers at {page.path}. Choose another path"
+
+
 def _is_reserved(path: str) -> bool:
     return path in PATHS or any(path.startswith(f"{one}/") for one in PATHS - {"/"})
 
@@ -246,10 +272,10 @@ def _is_reserved(path: str) -> bool:
 def _doubles(offer: AnyOffer, others: Sequence[AnyOffer]) -> Iterator[tuple[str, str]]:
     """Prompts and resources that have one name: only one of them would be found."""
     holders = {key: other.pack.name for other in others for key in _names(other)}
-    for field, name in _names(offer):
-        if holder := holders.get((field, name)):
-            yield field, f"two are called {name!r}, the first in pack {holder!r}. Rename one"
-        holders[field, name] = offer.pack.name
+    for kind, name in _names(offer):
+        if holder := holders.get((kind, name)):
+            yield kind, f"two are called {name!r}, the first in pack {holder!r}. Rename one"
+        holders[kind, name] = offer.pack.name
 
 
 def _names(offer: AnyOffer) -> list[tuple[str, str]]:

@@ -74,7 +74,7 @@ class Gate:
         tool = self.catalogue.find(name)
         return tool is not None and self.policy.decide(principal, tool).off
 
-    async def execute(self, call: Call) -> Outcome:  # noqa: C901 (one branch for each stage)
+    async def execute(self, call: Call) -> Outcome:  # noqa: C901, PLR0912 (one branch for each stage)
         """Answer the call. Failures are answers too; only cancellation is raised."""
         started = time.perf_counter()
         tool = self.catalogue.find(call.tool)
@@ -93,6 +93,8 @@ class Gate:
                 args = parse(tool, call.arguments)  # all there is to prepare: no coroutine for it
             else:
                 args = await prepare(call, tool)
+            if tool.writes_if is not None and tool.writes_if(args):
+                tool, decision = self._decide_as_write(call, tool)
             allowed, caller = self.limits.allowances[tool.limits], call.principal.id
             turns, deadlines = allowed.turns, allowed.deadlines
             if tool.effect is Effect.READ:
@@ -121,6 +123,16 @@ class Gate:
         finally:
             has_row = write is not None and await write.end_row(error_type)
             self._note(call, tool, decision, started, error_type, has_row=has_row)
+
+    def _decide_as_write(self, call: Call, tool: AnyTool) -> tuple[AnyTool, Decision]:
+        """The tool as one that writes, and the decision on that; raises `Forbidden`."""
+        writing = tool.as_write
+        decision = self.policy.decide(call.principal, writing)
+        if not decision.allowed:
+            self.limits.count_refusal(call.principal)
+            message = decision.message or f"Not allowed by rule {decision.rule!r}."
+            raise Forbidden(message, rule=decision.rule)
+        return writing, decision
 
     def visible(self, principal: Principal) -> list[AnyTool]:
         """The tools that exist for this caller."""

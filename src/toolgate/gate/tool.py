@@ -105,6 +105,8 @@ class Route:
     path: str
     """With `{argument}` for arguments that are part of the path."""
     method: str = "GET"
+    body: str | None = None
+    """The field of the answer that is the whole body here; all of it, unless named."""
 
     @property
     def shape(self) -> str:
@@ -157,6 +159,8 @@ class Tool(Generic[In, Out, World]):
     route: Route | None = None
     writes: frozenset[Target] = frozenset()
     """What it touches; empty for a tool that only reads."""
+    writes_if: Callable[[In], bool] | None = None
+    """Of a tool that reads: the arguments with which it writes."""
     limits: ToolLimits = USUAL
     handler: Handler[World, In, Out]
     world: Any = None
@@ -211,6 +215,14 @@ class Tool(Generic[In, Out, World]):
         for name, value in changes.items():
             object.__setattr__(bound, name, value)
         return bound
+
+    @cached_property
+    def as_write(self) -> Self:
+        """A tool that reads, with arguments that make it write."""
+        writing = copy(self)
+        vars(writing).pop("shape", None)  # what policy looks at differs in the effect
+        object.__setattr__(writing, "effect", Effect.WRITE)
+        return writing
 
     def read(self, arguments: dict[str, Any]) -> In:
         """The typed arguments; raises Pydantic's error, or `InvalidArguments`.
@@ -338,6 +350,7 @@ class Family:
         slow: bool = False,
         example: Mapping[str, Any] | None = None,
         route: Route | None = None,
+        writes_if: Callable[[In], bool] | None = None,
         not_found: str | Callable[[In], GateError] | None = None,
         note: str = "",
     ) -> Callable[[Handler[World, In, Out]], Tool[In, Out, World]]:
@@ -353,7 +366,7 @@ class Family:
         writes = frozenset(_member(name, "writes", Target, one) for one in writes)
         if seconds is not None and seconds <= 0:
             raise BadDeclaration(f"{name}: seconds must be more than 0.")
-        if bool(writes) == (effect is Effect.READ):
+        if bool(writes) == (effect is Effect.READ and writes_if is None):
             message = "reads, so it writes nothing" if writes else "writes: say what (`writes=`)"
             raise BadDeclaration(f"{name} {message}.")
         if Target.BLOBS in writes and Target.TABLES not in writes:
@@ -384,6 +397,7 @@ class Family:
                 example=example or {},
                 route=route,
                 writes=writes,
+                writes_if=writes_if,
                 limits=ToolLimits(seconds, body_bytes, result_bytes, slow),
                 handler=handler,
                 not_found=not_found,

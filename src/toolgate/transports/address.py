@@ -53,6 +53,15 @@ def address_of(base: str) -> Address:
     return Address(base, frozenset(base + path for path in MCP_PATHS))
 
 
+def base_url(server: ServerSettings) -> str:
+    """The address to give to people where no request tells it."""
+    if server.public_url:
+        return server.public_url.rstrip("/")
+    scheme = "https" if server.https else "http"
+    host = "localhost" if server.host in ("0.0.0.0", "::") else server.host  # noqa: S104
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{server.port}"
+
+
 class Addresses:
     """Finds out under which address a request came in."""
 

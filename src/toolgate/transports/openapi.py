@@ -113,6 +113,9 @@ def _route_operation(tool: AnyTool, schemas: Schema) -> Schema:
             for one in tool.from_request.headers
         ]
     kept = {name: part for name, part in posted.items() if name != "requestBody"}
+    if tool.route.body:
+        answer = kept["responses"]["200"]["content"]["application/json"]
+        answer["schema"] = answer["schema"]["properties"][tool.route.body]
     return kept | {"operationId": f"{tool.alias}_route", "parameters": parameters} | body
 
 

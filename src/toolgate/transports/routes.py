@@ -12,6 +12,8 @@ from itertools import takewhile
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
+import orjson
+
 from toolgate.gate.arguments import shorten, unknown_argument
 from toolgate.gate.catalogue import AnyTool
 from toolgate.gate.dialects import NEUTRAL, Dialect
@@ -65,6 +67,7 @@ class RoutedTool:
         """Of two routes that match, the lower one has more of fixed text where they differ."""
         fixed, place, _ = tool.route.path.partition("{")
         self._start = (fixed.rpartition("/")[0] if place else fixed).split("/")[1:]
+        self.body_field = tool.route.body
         self._parameters = parameters_of(tool.input_schema)
         self._header = tool.from_request and tool.from_request.argument
         left = {*pattern.groupindex, self._header}
@@ -201,7 +204,10 @@ class Routes:
             return await self._send_error(scope, to, NotFound(NOTHING_THERE))
         if outcome.attached is not None:
             return await send_attached(scope, to, outcome)
-        await send(to, outcome.status, outcome.raw, outcome_headers(outcome))
+        raw = outcome.raw
+        if routed.body_field and not outcome.error:
+            raw = orjson.dumps(outcome.body[routed.body_field])
+        await send(to, outcome.status, raw, outcome_headers(outcome))
 
 
 def _dialect(path: str, routed: Sequence[RoutedTool]) -> Dialect:

@@ -36,6 +36,7 @@ from toolgate.transports.mcp.front import Front
 from toolgate.transports.mcp.sdk import Sdk
 from toolgate.transports.oauth import OAuthRoutes
 from toolgate.transports.openapi import OpenApi
+from toolgate.transports.pages import PackPages
 from toolgate.transports.peers import Peers
 from toolgate.transports.routes import Routes
 from toolgate.transports.rpc import Rpc
@@ -90,9 +91,9 @@ def _edge(
         "/healthz": healthz,
         "/readyz": ReadinessPage(readiness),
     }
-    own = Routes(gate)
+    own, pages = Routes(gate), PackPages(gate, Peers(settings.server))
     inner = LargeBodies(
-        _router(routes, own, oauth),
+        _router(routes, own, oauth, pages),
         gate,
         settings.data,
         tools=PREFIX + "/",
@@ -108,7 +109,9 @@ def _edge(
         addresses=Addresses(settings.server),
         allowed_hosts=settings.server.allowed_hosts,
         allowed_origins=settings.server.allowed_origins,
-        is_open=lambda path: path in OPEN_PATHS or (path not in routes and oauth.opens(path)),
+        is_open=lambda path: (
+            path in OPEN_PATHS or (path not in routes and (oauth.opens(path) or pages.opens(path)))
+        ),
     )
 
 
@@ -135,7 +138,9 @@ def _count_tools(gate: Gate, principal: Principal) -> ToolCounts:
     return Counter(tool.effect.value for tool in gate.catalogue if decide(principal, tool).allowed)
 
 
-def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuthRoutes) -> ASGIApp:
+def _router(
+    routes: dict[str, ASGIApp], own: Routes, oauth: OAuthRoutes, pages: PackPages
+) -> ASGIApp:
     tools = routes[PREFIX]
 
     def route(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -143,6 +148,8 @@ def _router(routes: dict[str, ASGIApp], own: Routes, oauth: OAuthRoutes) -> ASGI
         found = routes.get(path)
         if found is None and oauth.opens(path):
             return oauth(scope, receive, send)
+        if found is None and pages.opens(path):
+            return pages(scope, receive, send)
         if path.startswith(PREFIX + "/"):
             found = tools
         if found is None:
