@@ -3,10 +3,14 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.backend import demo
+from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.settings import BackendSettings
+from toolgate.packs.backend.sql.tables import metadata
+from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
 from toolgate.packs.backend.tools import operations, users
 from toolgate.packs.backend.world import BackendWorld
 
@@ -14,7 +18,11 @@ from toolgate.packs.backend.world import BackendWorld
 @asynccontextmanager
 async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[BackendWorld]:
     """The pack's ports."""
-    yield BackendWorld(site.documents, settings.namespace)
+    yield BackendWorld(
+        site.documents,
+        settings.namespace,
+        consent=Consent(site.documents, SqlUnsubscribes(site.database)),
+    )
 
 
 OFFER = Offer(
@@ -22,6 +30,7 @@ OFFER = Offer(
     tools=(*users.family.tools, *operations.family.tools),
     settings=BackendSettings,
     open=open_world,
+    schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,
     demo=demo.load_demo,
 )

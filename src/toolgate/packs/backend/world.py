@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.ports.documents import DocumentStore
 
 
@@ -13,3 +14,5 @@ class BackendWorld:
     documents: DocumentStore
     uuid_namespace: UUID
     """Of names whose UUID is asked for without one."""
+    consent: Consent
+    """Who may be sent marketing."""

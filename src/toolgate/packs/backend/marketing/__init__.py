@@ -1,0 +1,1 @@
+"""Contacts and campaigns, and who may be sent them."""

@@ -1,0 +1,1 @@
+"""The tables of pack `backend`, and what reads and writes them."""
