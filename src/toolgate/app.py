@@ -39,6 +39,8 @@ from toolgate.readiness import Readiness, ReadinessCheck
 from toolgate.sections import Settings
 from toolgate.tool_settings import RuleWarnings, limits_of, policy_of
 from toolgate.transports.address import Addresses, base_url
+from toolgate.workflows.declarations import Workflow
+from toolgate.workflows.runs import Runs
 
 if TYPE_CHECKING:
     from toolgate.extend.own_tools import OwnTools
@@ -137,9 +139,10 @@ async def opened(
             "epoch": epoch,
             "keys": KeysOfPacks(),
         }
+        runs = Runs(database, _workflows(offers))
         blobs = BlobStores(settings, existing=existing)
         sections = {offer.pack.name: offer.sections for offer in offers}
-        site_of = partial(_site, settings, documents, blobs, outbound, sections, shared)
+        site_of = partial(_site, settings, documents, blobs, outbound, sections, runs, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, blobs, outbound, site_of, offers, worlds, own, epoch)
         tools.fill(app.gate.visible, app.gate.is_off)
@@ -229,6 +232,11 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     )
 
 
+def _workflows(offers: Iterable[AnyOffer]) -> dict[str, Workflow[Any]]:
+    """The background work of the packs, by name."""
+    return {f"{offer.pack.name}/{one.name}": one for offer in offers for one in offer.workflows}
+
+
 def _own(settings: Settings) -> "OwnTools | None":
     if not settings.extend.tools:
         return None
@@ -265,6 +273,7 @@ def _site(  # noqa: PLR0917 (each is a part of the whole)
     blobs: BlobStores,
     outbound: Outbound,
     sections: Mapping[str, Iterable[str]],
+    runs: Runs,
     shared: Mapping[str, Any],
     pack: str,
 ) -> Site:
@@ -276,5 +285,6 @@ def _site(  # noqa: PLR0917 (each is a part of the whole)
         outbound=outbound,
         base_url=base_url(settings.server),
         sections={name: settings.section(name) for name in sections.get(pack, ())},
+        workflows=runs.of(pack),
         **shared,
     )

@@ -100,6 +100,15 @@ from toolgate.ports.transforms import (
     ServerTimestamp,
 )
 from toolgate.setting_types import BadSettings, Section
+from toolgate.workflows.declarations import (
+    Run,
+    RunFailed,
+    RunRecord,
+    RunStatus,
+    RunStopped,
+    Workflow,
+)
+from toolgate.workflows.runs import Workflows
 
 __all__ = [
     "ENVELOPE",
@@ -182,6 +191,11 @@ __all__ = [
     "ResultTooLarge",
     "Role",
     "Route",
+    "Run",
+    "RunFailed",
+    "RunRecord",
+    "RunStatus",
+    "RunStopped",
     "Schema",
     "Scoped",
     "Section",
@@ -203,6 +217,8 @@ __all__ = [
     "Unavailable",
     "Update",
     "Whole",
+    "Workflow",
+    "Workflows",
     "Write",
     "count_change",
     "delete_records",

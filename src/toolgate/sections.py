@@ -300,6 +300,23 @@ class ExtendSettings(Section):
     )
 
 
+class WorkflowSettings(Section):
+    """Background work."""
+
+    concurrency: int = Field(
+        default=8, ge=1, le=64, description="Concurrent runs per process; further ones wait."
+    )
+    lease_seconds: float = Field(
+        default=30.0,
+        ge=1,
+        le=3600,
+        description="So long after a process has died, another one goes on with its runs.",
+    )
+    days: int = Field(
+        default=30, ge=1, le=36500, description="How long runs that have ended are kept."
+    )
+
+
 class LogSettings(Section):
     """What servers write to standard error."""
 
@@ -347,6 +364,7 @@ class Settings(Section):
     oauth: OAuthSettings = OAuthSettings()
     outbound: OutboundSettings = OutboundSettings()
     extend: ExtendSettings = ExtendSettings()
+    workflows: WorkflowSettings = WorkflowSettings()
     google: GoogleSettings = GoogleSettings()
     log: LogSettings = LogSettings()
 

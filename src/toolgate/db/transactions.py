@@ -82,6 +82,7 @@ class Transaction:
         self._grouped = grouped
         self._row_store = row_store
         self._deferred: list[DeferredWork] = []
+        self._after_commit: list[Callable[[], object]] = []
         self._its_turn = False
         self._connection: Connection | None = None
         self._interrupt: Interrupt | None = None
@@ -133,6 +134,13 @@ class Transaction:
         stored `alone`, shares nothing; within a group (`in_group`) it may raise `NotShared`.
         """
         self._deferred.append(DeferredWork(work, rows, alone))
+
+    def after_commit(self, told: Callable[[], object]) -> None:
+        """Call a function once it is stored, on the event loop; what it raises, the block raises.
+
+        Where nobody knows whether it is stored, it is not called.
+        """
+        self._after_commit.append(told)
 
     def changed(self, connection: Connection, changes: Sequence[Change]) -> None:
         """Log what a store has just changed on this connection, in the same work.
@@ -205,6 +213,12 @@ class Transaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self._leave(kind)
+        if self.committed:
+            for told in self._after_commit:
+                told()
+
+    async def _leave(self, kind: type[BaseException] | None) -> None:
         with self._lock:
             self._left = self._busy
         commit = kind is None and not self._abandoned and self._failure is None

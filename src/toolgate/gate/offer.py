@@ -28,6 +28,8 @@ from toolgate.ports.documents import DocumentStore
 from toolgate.ports.keys import PackKeys
 from toolgate.sections import Settings as GateSettings
 from toolgate.setting_types import BadSettings, Section
+from toolgate.workflows.declarations import Workflow
+from toolgate.workflows.runs import Workflows
 
 Settings = TypeVar("Settings", bound=Section)
 
@@ -57,6 +59,8 @@ class Site:
     """Where people reach this server, without a slash at the end."""
     sections: Mapping[str, Section]
     """The settings in the sections that the pack brought along (`Offer.sections`)."""
+    workflows: Workflows
+    """Starts the pack's background work, and tells how far it has come."""
 
     def section(self, name: str, kind: type[Settings]) -> Settings:
         """The settings in one of these sections."""
@@ -108,6 +112,8 @@ class Offer(Generic[World, Settings]):
     """Cedar."""
     complete: bool = True
     """Whether every tool that its rules name is there; else a misspelled name goes unnoticed."""
+    workflows: tuple[Workflow[World], ...] = ()
+    """Its background work."""
     demo: LoadDemo[World] | None = None
     commands: str | None = None
     """`module:function` of its command group, imported only when it is typed."""
@@ -145,6 +151,7 @@ COMMANDS = frozenset(
         "switch",
         "tools",
         "why",
+        "workflows",
     ]
 )
 """What the command line has itself."""
