@@ -196,6 +196,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "limits.seconds": ("0.5", 0.5),
     "limits.slow_concurrency": ("3", 3),
     "limits.slow_seconds": ("90", 90.0),
+    "backend.products": ("products.toml", Path("products.toml")),
     "appdata.collections": ("own.toml", Path("own.toml")),
     "limits.head_bytes": ("8192", 8192),
     "limits.head_lines": ("50", 50),

@@ -3,6 +3,7 @@
 Applications write parts of it; what is missing has a default.
 """
 
+from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -26,34 +27,87 @@ def timestamp_record(now: datetime | None = None) -> Record:
     return {"timestamp": text, "timestampUNIX": int(now.timestamp())}
 
 
+NO_SUBSCRIPTION: Record = {
+    "product": {"id": "basic", "name": "Basic"},
+    "status": "active",
+    "expires": NEVER,
+    "trial": {"claimed": False, "expires": NEVER},
+    "cancellation": {"pending": False, "date": NEVER},
+    "payment": {
+        "processor": None,
+        "orderId": None,
+        "resourceId": None,
+        "frequency": None,
+        "price": 0,
+        "startDate": NEVER,
+        "updatedBy": {"event": None, "date": NEVER},
+    },
+}
+NOBODY_KNOWN: Record = {
+    "birthday": NEVER,
+    "gender": None,
+    "location": {"country": None, "region": None, "city": None},
+    "company": {"name": None, "position": None},
+    "telephone": {"countryCode": None, "national": None},
+}
+NOT_SEEN: Record = {
+    "geolocation": {
+        "ip": None,
+        "continent": None,
+        "country": None,
+        "region": None,
+        "city": None,
+        "latitude": None,
+        "longitude": None,
+    },
+    "client": {
+        "language": None,
+        "mobile": None,
+        "device": None,
+        "platform": None,
+        "browser": None,
+        "vendor": None,
+        "userAgent": None,
+        "url": None,
+    },
+}
+NOT_ASKED: Record = {"status": None, "source": None, "updated": NEVER}
+"""Consent that was neither given nor revoked."""
+NOT_USED: Record = {"monthly": 0, "daily": 0, "total": 0, "last": {"id": None, **NEVER}}
+"""How often a metric was used."""
+
+
 def new_record(
     uid: str, email: str | None = None, name: str | None = None, now: datetime | None = None
 ) -> Record:
-    """The record of a user who signs in for the first time."""
+    """The record of a user who signs in for the first time, with every field that one has."""
     created = timestamp_record(now)
-    return {
+    first, _, last = (name or "").strip().partition(" ")
+    record: Record = {
         "auth": {"uid": uid, "email": email, "temporary": False},
-        "roles": {"admin": False, "betaTester": False, "developer": False},
-        "subscription": {
-            "product": {"id": "basic", "name": "Basic"},
-            "status": "active",
-            "expires": NEVER,
-            "trial": {"claimed": False, "expires": NEVER},
-            "cancellation": {"pending": False, "date": NEVER},
-            "payment": {
-                "processor": None,
-                "orderId": None,
-                "resourceId": None,
-                "frequency": None,
-                "price": 0,
-                "startDate": NEVER,
-                "updatedBy": {"event": None, "date": NEVER},
-            },
+        "subscription": NO_SUBSCRIPTION,
+        "roles": {
+            "admin": False,
+            "betaTester": False,
+            "developer": False,
+            "vip": False,
+            "blogger": False,
         },
+        "flags": {"signupProcessed": False},
+        "affiliate": {"code": None, "referrals": []},
         "metadata": {"created": created, "updated": created},
-        "api": {},
-        "personal": {"name": name} if name else {},
+        "activity": NOT_SEEN,
+        "api": {"clientId": None},
+        "usage": {"requests": NOT_USED},
+        "personal": {
+            "name": {"first": first or None, "last": last.strip() or None},
+            **NOBODY_KNOWN,
+        },
+        "oauth2": {},
+        "attribution": {"affiliate": {"code": None, "date": NEVER}, "utm": {}},
+        "consent": {"legal": NOT_ASKED, "marketing": NOT_ASKED},
     }
+    return deepcopy(record)  # whoever gets it may change it
 
 
 def complete_record(uid: str, record: Record | None) -> Record:

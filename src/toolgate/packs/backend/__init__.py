@@ -8,10 +8,11 @@ from toolgate.gate.offer import Offer, Site
 from toolgate.packs.backend import demo
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.pack import BACKEND
+from toolgate.packs.backend.products import read_products
 from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
-from toolgate.packs.backend.tools import operations, users
+from toolgate.packs.backend.tools import operations, subscriptions, users
 from toolgate.packs.backend.world import BackendWorld
 
 
@@ -22,12 +23,13 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
         site.documents,
         settings.namespace,
         consent=Consent(site.documents, SqlUnsubscribes(site.database)),
+        products=read_products(settings.products),
     )
 
 
 OFFER = Offer(
     pack=BACKEND,
-    tools=(*users.family.tools, *operations.family.tools),
+    tools=(*users.family.tools, *subscriptions.family.tools, *operations.family.tools),
     settings=BackendSettings,
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),

@@ -1,6 +1,7 @@
 """Settings of pack `backend`."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 from uuid import NAMESPACE_URL, UUID
 
@@ -18,4 +19,9 @@ class BackendSettings(Section):
         default=NAMESPACE_URL,
         description="Default namespace of `generate_uuid`, a UUID; also BACKEND_MANAGER_NAMESPACE. "
         "Unless set, the namespace of URLs.",
+    )
+    products: Path | None = Field(
+        default=None,
+        description="TOML file with what is sold: names, prices, limits. If unset, the products of "
+        "the demo.",
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from toolgate.packs.backend.marketing.consent import Consent
+from toolgate.packs.backend.products import Products
 from toolgate.ports.documents import DocumentStore
 
 
@@ -16,3 +17,5 @@ class BackendWorld:
     """Of names whose UUID is asked for without one."""
     consent: Consent
     """Who may be sent marketing."""
+    products: Products
+    """What is sold, and how much of it each product allows."""

@@ -13,14 +13,19 @@ from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.users import USERS, complete_record
 
 family = Family("users", BACKEND)
+NO_USER = (
+    "These credentials belong to no user. Sign in, or make a key with "
+    "`toolgate keys create --role user --user UID`."
+)
 
 
 class User(Output):
     """Who is calling."""
 
     user: dict[str, Any] = Field(
-        description="The user's record: auth, roles, subscription, metadata and what the "
-        "application adds. Secrets are left out."
+        description="The user's record: auth, subscription, roles, flags, affiliate, metadata, "
+        "activity, api, usage, personal, oauth2, attribution, consent, and what the application "
+        "adds. What is not stored has its default. Secrets are left out."
     )
 
 
@@ -38,8 +43,5 @@ async def get_user(ctx: Context[BackendWorld], args: NoArguments) -> User:
     """
     uid = ctx.principal.user_id
     if uid is None:
-        raise NotFound(
-            "These credentials belong to no user. Sign in, or make a key with "
-            "`toolgate keys create --role user --user UID`."
-        )
+        raise NotFound(NO_USER)
     return User(user=complete_record(uid, await ctx.world.documents.get(USERS, uid)))
