@@ -15,7 +15,7 @@ from tests.patience import PATIENT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("data")]
 PUBLIC = {"list_collections", "describe_collection", "health_check"}
-USERS = PUBLIC | {"get_user"}
+USERS = PUBLIC | {"get_user", "get_subscription"}
 
 
 async def tools_seen(

@@ -19,7 +19,9 @@ from tests.servers import Server
 
 REDIRECT = "http://localhost:3030/callback"
 Mode = Literal["auto", "legacy"]
-USER_TOOLS = ["list_collections", "describe_collection", "get_user", "health_check"]
+USER_TOOLS = [
+    "list_collections", "describe_collection", "get_user", "get_subscription", "health_check",
+]  # fmt: skip
 """What a user sees: the tools for users, and those for everybody."""
 
 

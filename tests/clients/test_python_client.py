@@ -144,6 +144,7 @@ async def test_a_user_sees_and_calls_only_the_tools_of_users(server: Server, mod
             "list_collections",
             "describe_collection",
             "get_user",
+            "get_subscription",
             "health_check",
         ]
         with pytest.raises(MCPError, match="Unknown tool: get_document"):

@@ -119,6 +119,7 @@ def test_a_user_sees_and_calls_only_the_tools_of_users(server: Server, tmp_path:
             "list_collections",
             "describe_collection",
             "get_user",
+            "get_subscription",
             "health_check",
         ]
         fault = seen[mode]["results"]["get_document"]["error"]

@@ -21,7 +21,13 @@ def test_the_client_goes_the_whole_way(server: Server, path: str) -> None:
     done = find().run(SCRIPT, f"{server.url}{path}", cwd=home, timeout=PATIENT, env=typed)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
-        "tools": ["list_collections", "describe_collection", "get_user", "health_check"],
+        "tools": [
+            "list_collections",
+            "describe_collection",
+            "get_user",
+            "get_subscription",
+            "health_check",
+        ],
         "signIns": 1,
         "tokens": 1,
         "afterRefresh": True,

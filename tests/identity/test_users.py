@@ -49,7 +49,7 @@ def test_a_record_begins_with_plain_defaults() -> None:
     assert record["subscription"]["product"] == {"id": "basic", "name": "Basic"}
     assert record["subscription"]["status"] == "active"
     assert record["subscription"]["expires"]["timestampUNIX"] == 0
-    assert record["personal"] == {"name": "Jane Doe"}
+    assert record["personal"]["name"] == {"first": "Jane", "last": "Doe"}
     assert set(first_record(JANE)["api"]) == {"clientId"}, "no key is kept in plain text"
     assert first_record(JANE)["auth"] == record["auth"]
     assert broken_fields_rule(record) is None

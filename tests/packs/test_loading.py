@@ -39,7 +39,8 @@ def test_a_pack_that_is_not_enabled_is_not_imported(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ENABLED, str(tmp_path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = json.loads(done.stdout)
-    assert found["tools"] == ["get_user", "health_check", "generate_uuid"]
+    assert {"get_user", "health_check", "generate_uuid"} <= {*found["tools"]}
+    assert "get_document" not in found["tools"]
     assert {name.split(".")[2] for name in found["modules"]} == {"backend"}
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.servers import Server
 from tests.transports.conftest import opened_web
 
+from toolgate import packs
 from toolgate.gate.context import Context
 from toolgate.gate.dialects import SENTENCE
 from toolgate.gate.offer import AnyOffer, Offer
@@ -18,12 +19,14 @@ from toolgate.gate.tool import Effect, Family, NoArguments, Output, Pack
 ADMIN_TOOLS = [
     "get_document", "query_collection", "create_document", "check_permission",
     "list_user_permissions", "list_collections", "describe_collection",
-    "get_user", "health_check", "generate_uuid",
+    *(tool.name for offer in packs.offers(["backend"]) for tool in offer.tools),
     "list_projects", "search_entities", "get_entity", "get_entity_graph",
     "list_search_performance", "list_quotable_blocks",
 ]  # fmt: skip
 PUBLIC_TOOLS = ["list_collections", "describe_collection", "health_check"]
-USER_TOOLS = ["list_collections", "describe_collection", "get_user", "health_check"]
+USER_TOOLS = [
+    "list_collections", "describe_collection", "get_user", "get_subscription", "health_check",
+]  # fmt: skip
 MAX_BYTES = 4 * 1024 * 1024
 
 

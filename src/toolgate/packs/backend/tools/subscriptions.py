@@ -23,14 +23,14 @@ class Moment(Output):
 
 
 class SubscribedProduct(Output):
-    """What is subscribed to."""
+    """A product."""
 
     id: str = Field(description="Its id; `basic` for who bought nothing.")
     name: str = Field(description="What people call it.")
 
 
 class Trial(Output):
-    """A trial."""
+    """Whether there is, or was, a time without payment."""
 
     claimed: bool = Field(description="Whether the user has had one.")
     expires: Moment = Field(description="When it ends, or ended.")
@@ -44,7 +44,7 @@ class Cancellation(Output):
 
 
 class Payment(Output):
-    """How it is paid."""
+    """The payments of a subscription."""
 
     processor: str | None = Field(description="Through whom; null for who pays nothing.")
     frequency: str | None = Field(description="monthly, annually, weekly or daily.")
@@ -57,7 +57,7 @@ class SubscriptionDetails(Output):
     product: SubscribedProduct = Field(description="What is subscribed to.")
     status: str = Field(description="active, suspended or cancelled.")
     expires: Moment = Field(description="Until when it is paid.")
-    trial: Trial = Field(description="The trial.")
+    trial: Trial = Field(description="The trial, if there was one.")
     cancellation: Cancellation = Field(description="Whether it was cancelled.")
     payment: Payment = Field(description="How it is paid.")
 
