@@ -91,9 +91,7 @@ def counted(kit: Kit) -> str:
     )
 
 
-async def test_the_page_says_who_asks_for_what_where_and_for_how_long(
-    web: Web, flow: Flow
-) -> None:
+async def test_the_page_says_who_asks_for_what_where_and_for_how_long(web: Web, flow: Flow) -> None:
     page = shown((await flow.consent_page(ADMIN_KEY)).text)
     for told in (
         "toolgate 127.0.0.1 Allow Example ?",
