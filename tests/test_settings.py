@@ -28,6 +28,7 @@ SPACE = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 SECRETS = {
     "admin_key": "a-secret-admin-key",
     "google.service_account": '{"private_key": "a-secret-account"}',
+    "github.token": "a-secret-token",
     "database.url": "postgresql://u:a-secret-password@db/x",
     "limits.store": "async+redis://:a-secret-password@redis:6379",
 }
@@ -243,6 +244,8 @@ VALUES: dict[str, tuple[str, Any]] = {
     "workflows.concurrency": ("2", 2),
     "workflows.lease_seconds": ("5", 5.0),
     "workflows.days": ("7", 7),
+    "github.url": ("https://git.example/api/v3", "https://git.example/api/v3"),
+    "github.token": ("a-token", "a-token"),
     "google.credentials_file": ("/key.json", Path("/key.json")),
     "google.service_account": ("{}", "{}"),
     "google.emulator_host": ("localhost:8080", "localhost:8080"),

@@ -17,6 +17,7 @@ from toolgate.db.engine import Database
 from toolgate.db.health import DatabaseHealth
 from toolgate.db.schemas import Schema
 from toolgate.document_stores import DocumentStores
+from toolgate.forges import Forges
 from toolgate.gate.audit import AuditLog
 from toolgate.gate.catalogue import Catalogue, OpenPack
 from toolgate.gate.changes import Retention
@@ -286,5 +287,6 @@ def _site(  # noqa: PLR0917 (each is a part of the whole)
         base_url=base_url(settings.server),
         sections={name: settings.section(name) for name in sections.get(pack, ())},
         workflows=runs.of(pack),
+        forge=Forges(settings, outbound).of,
         **shared,
     )

@@ -12,6 +12,7 @@ from toolgate.storage_sections import (
     ChangeSettings,
     DatabaseSettings,
     DocumentSettings,
+    GitHubSettings,
     GoogleSettings,
 )
 
@@ -366,6 +367,7 @@ class Settings(Section):
     extend: ExtendSettings = ExtendSettings()
     workflows: WorkflowSettings = WorkflowSettings()
     google: GoogleSettings = GoogleSettings()
+    github: GitHubSettings = GitHubSettings()
     log: LogSettings = LogSettings()
 
     def section(self, of_pack: str) -> Section:

@@ -1,4 +1,4 @@
-"""Settings of where data is: the database, documents, blobs and Google Cloud."""
+"""Settings of where data is: the database, documents, blobs, Google Cloud and GitHub."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -116,4 +116,22 @@ class GoogleSettings(Section):
     )
     emulator_host: str | None = Field(
         default=None, description="HOST:PORT of a Firestore emulator; also FIRESTORE_EMULATOR_HOST."
+    )
+
+
+class GitHubSettings(Section):
+    """GitHub, for repositories whose URL begins with `github://`."""
+
+    borrowed: ClassVar[Mapping[str, str]] = {"GITHUB_TOKEN": "token"}
+
+    url: str = Field(
+        default="https://api.github.com",
+        pattern=r"^https?://[^/]+(/[^?#]*)?$",
+        examples=["https://HOST/api/v3"],
+        description="URL of the REST API; of GitHub Enterprise Server `https://HOST/api/v3`.",
+    )
+    token: str | None = Field(
+        default=None,
+        repr=False,
+        description="Token that may write the contents of these repositories; also GITHUB_TOKEN.",
     )

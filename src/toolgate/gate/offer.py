@@ -25,6 +25,7 @@ from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.outbound.client import Outbound
 from toolgate.ports.blobs import Blobs
 from toolgate.ports.documents import DocumentStore
+from toolgate.ports.forge import Forge
 from toolgate.ports.keys import PackKeys
 from toolgate.sections import Settings as GateSettings
 from toolgate.setting_types import BadSettings, Section
@@ -61,6 +62,8 @@ class Site:
     """The settings in the sections that the pack brought along (`Offer.sections`)."""
     workflows: Workflows
     """Starts the pack's background work, and tells how far it has come."""
+    forge: Callable[[str, str], Forge]
+    """Opens the Git repository at a URL; the embedded one has the name that is given, too."""
 
     def section(self, name: str, kind: type[Settings]) -> Settings:
         """The settings in one of these sections."""
