@@ -9,6 +9,7 @@ import typer
 
 from toolgate.cli import (
     audit,
+    backup,
     call,
     connect,
     db,
@@ -20,6 +21,7 @@ from toolgate.cli import (
     logs,
     packs,
     policy,
+    restore,
     serve,
     stdio,
     switch,
@@ -84,6 +86,8 @@ def commands() -> typer.Typer:
     app.command("connect")(connect.connect)
     app.command("doctor")(doctor.doctor)
     app.add_typer(db.group(), name="db")
+    app.command("backup")(backup.backup)
+    app.command("restore")(restore.restore)
     app.add_typer(extend.group(), name="extend")
     return app
 

@@ -1,7 +1,7 @@
 """How far a call has come, on the terminal of who made it."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -40,3 +40,28 @@ def progress_line(tool: str) -> "Generator[Report | None]":
         yield report
     finally:
         bar.stop()
+
+
+Bar = Callable[[int, int], None]
+"""Told how much is done of how much, from any thread."""
+
+
+@contextmanager
+def progress_bar(what: str) -> Generator[Bar]:
+    """Shows how far a command has come, on standard error; nothing without a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    # Imported here: only a person who waits needs it.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    shown = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    task = shown.add_task(what, total=None)
+
+    def move(done: int, total: int) -> None:
+        shown.update(task, completed=done, total=total)
+
+    with shown:
+        yield move

@@ -86,6 +86,21 @@ async def upgrade(database: Database, packs: Iterable[Schema] = ()) -> None:
     await database.write(lambda connection: _upgrade(connection, (GATE, *packs)))
 
 
+def upgrade_within(connection: Connection, packs: Sequence[Schema]) -> None:
+    """The same in a transaction that is open."""
+    _upgrade(connection, (GATE, *packs))
+
+
+def make_at(connection: Connection, schema: Schema, revision: str) -> None:
+    """Make tables as they were at a revision, where there are none, in an open transaction."""
+    if revision == schema.newest:
+        _run(connection, schema)
+        return
+    from alembic import command  # noqa: PLC0415
+
+    command.upgrade(_config(connection, schema), revision)
+
+
 def _revision(connection: Connection, schema: Schema) -> str | None:
     if not inspect(connection).has_table(schema.version_table):
         return None

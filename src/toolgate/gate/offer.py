@@ -139,6 +139,7 @@ OWN = "own"
 COMMANDS = frozenset(
     [
         "audit",
+        "backup",
         "call",
         "connect",
         "db",
@@ -150,6 +151,7 @@ COMMANDS = frozenset(
         "mcp",
         "packs",
         "policy",
+        "restore",
         "serve",
         "switch",
         "tools",

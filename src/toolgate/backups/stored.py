@@ -1,0 +1,172 @@
+"""Backups as blobs: parts of a few MiB, and a last blob without which they are no backup.
+
+A store takes a blob whole, so a backup of any size is put in parts; together, in the order of
+their names, they are its file. Whatever has no last blob was never finished, and is removed.
+"""
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolgate.backups.dump import Request, write_backup
+from toolgate.db.engine import Database
+from toolgate.db.threads import JobStopped, current_job
+from toolgate.ports.blobs import Blobs, Data
+
+FOLDER = "backups"
+COMPLETE = "complete"
+PART_BYTES = 8 * 1024**2
+LOOK_SECONDS = 0.5
+"""After which a thread that waits for the store looks whether anybody still waits for it."""
+NAME = re.compile(r"[0-9]{8}t[0-9]{6}z-[0-9a-f]{8}")
+
+
+class StoredBackup(NamedTuple):
+    """A whole backup."""
+
+    name: str
+    size: int
+    parts: int
+
+
+def new_name(now: datetime | None = None) -> str:
+    """A name that sorts by time."""
+    return f"{now or datetime.now(UTC):%Y%m%dt%H%M%Sz}-{secrets.token_hex(4)}"
+
+
+class StoredBackups:
+    """The backups among the blobs of a pack."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+
+    async def make(self, database: Database, name: str, request: Request) -> dict[str, Any]:
+        """Make one; what its first and its last line say."""
+        sink = PartSink(self._blobs, f"{FOLDER}/{name}")
+        told = await write_backup(database, sink.write, request)
+        await sink.finish()
+        last = told | {"parts": sink.parts, "bytes": sink.bytes}
+        await self._blobs.put(f"{FOLDER}/{name}/{COMPLETE}", orjson.dumps(last))
+        return last
+
+    async def whole(self) -> list[StoredBackup]:
+        """The whole ones, oldest first."""
+        found = await self._found()
+        named = {name: blobs for name, blobs in found.items() if COMPLETE in blobs}
+        return [
+            StoredBackup(name, sum(blobs.values()) - blobs[COMPLETE], len(blobs) - 1)
+            for name, blobs in sorted(named.items())
+        ]
+
+    async def remove_unfinished(self) -> list[str]:
+        """Remove what never became a backup; call it only while none is being made."""
+        found = await self._found()
+        names = [name for name, blobs in found.items() if COMPLETE not in blobs]
+        for name in names:
+            await self._remove(name, found[name])
+        return names
+
+    async def keep(self, many: int) -> list[str]:
+        """Remove all whole ones but the newest so many; which they were."""
+        found = await self._found()
+        whole = sorted(name for name, blobs in found.items() if COMPLETE in blobs)
+        old = whole[:-many] if many else []
+        for name in old:
+            await self._remove(name, found[name])
+        return old
+
+    async def read(self, name: str) -> AsyncGenerator[Data]:
+        """The bytes of one, piece by piece; nothing where there is none."""
+        blobs = (await self._found()).get(name, {})
+        if COMPLETE in blobs:
+            for part in sorted(blobs.keys() - {COMPLETE}):
+                async for piece in self._blobs.read(f"{FOLDER}/{name}/{part}"):
+                    yield piece
+
+    async def _remove(self, name: str, blobs: dict[str, int]) -> None:
+        # Its last blob first: what is left of it, should this be stopped, counts as unfinished.
+        for one in sorted(blobs, key=lambda one: one != COMPLETE):
+            await self._blobs.delete(f"{FOLDER}/{name}/{one}")
+
+    async def _found(self) -> dict[str, dict[str, int]]:
+        """The sizes of blobs, by backup and name."""
+        found: dict[str, dict[str, int]] = {}
+        async for page in self._blobs.pages():
+            for blob in page:
+                folder, _, rest = blob.name.partition("/")
+                name, _, part = rest.partition("/")
+                if folder == FOLDER and part and NAME.fullmatch(name):
+                    found.setdefault(name, {})[part] = blob.size
+        return found
+
+
+class PartSink:
+    """Puts what a thread writes into blobs, a part at a time; made on the event loop."""
+
+    def __init__(self, blobs: Blobs, folder: str) -> None:
+        self._blobs = blobs
+        self._folder = folder
+        self._loop = asyncio.get_running_loop()
+        self._waiting = bytearray()
+        self.parts = 0
+        self.bytes = 0
+
+    def write(self, data: bytes) -> None:
+        """Take the next bytes, in the thread that makes them."""
+        self._waiting += data
+        while len(self._waiting) >= PART_BYTES:
+            part = bytes(self._waiting[:PART_BYTES])
+            del self._waiting[:PART_BYTES]
+            _result_of(asyncio.run_coroutine_threadsafe(self._put(part), self._loop))
+
+    async def finish(self) -> None:
+        """Put the rest."""
+        await self._put(bytes(self._waiting))
+
+    async def _put(self, part: bytes) -> None:
+        self.parts += 1
+        self.bytes += len(part)
+        await self._blobs.put(f"{self._folder}/part-{self.parts:06}", part)
+
+
+def _result_of(future: "Future[None]") -> None:
+    job = current_job()
+    while True:
+        try:
+            return future.result(LOOK_SECONDS)
+        except TimeoutError:
+            if future.done():
+                raise
+            if job and job.stopped:
+                future.cancel()
+                raise JobStopped from None
+
+
+class PieceReader:
+    """A file for a thread whose bytes come from the event loop."""
+
+    def __init__(self, pieces: AsyncGenerator[Data], fetched: Callable[[int], None]) -> None:
+        self._pieces = pieces
+        self._fetched = fetched
+        self._loop = asyncio.get_running_loop()
+        self._waiting = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to so many bytes; none at the end."""
+        if not self._waiting:
+            coming = asyncio.run_coroutine_threadsafe(self._next(), self._loop)
+            self._waiting = coming.result()
+            self._fetched(len(self._waiting))
+        if size < 0:
+            size = len(self._waiting)
+        data, self._waiting = self._waiting[:size], self._waiting[size:]
+        return data
+
+    async def _next(self) -> bytes:
+        return bytes(await anext(self._pieces, b""))
