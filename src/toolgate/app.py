@@ -51,6 +51,7 @@ CLOSE_SECONDS = 3.0
 
 WRITTEN_SECONDS = 5.0
 """How long a write that succeeded, or an answer of a store that may cost money, is believed."""
+GOOGLE = "google"
 Work = Callable[[], Coroutine[Any, Any, None]]
 SiteOf = Callable[[str], Site]
 """What a pack of this name is given."""
@@ -285,7 +286,7 @@ def _site(  # noqa: PLR0917 (each is a part of the whole)
         data=settings.data,
         outbound=outbound,
         base_url=base_url(settings.server),
-        sections={name: settings.section(name) for name in sections.get(pack, ())},
+        sections={name: settings.section(name) for name in (GOOGLE, *sections.get(pack, ()))},
         workflows=runs.of(pack),
         forge=Forges(settings, outbound).of,
         **shared,

@@ -60,6 +60,7 @@ async def _examine(settings: "Settings", config: Path | None) -> list[CheckResul
         await stores.check_packs(settings),
         await stores.check_documents(settings),
         await check_blobs(settings),
+        *[one async for one in stores.check_services(settings)],
         checks.check_rules(settings),
         checks.check_own_tools(settings),
         checks.check_port(settings, server),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolgate.cli.checks import CheckResult, State, check_clock, failed_check
 from toolgate.cli.integrity import check_integrity
 from toolgate.cli.principals import IN_FORCE, key_state
+from toolgate.cli.problems import explain
 
 if TYPE_CHECKING:
     from toolgate.cli.running_server import RunningServer
@@ -240,3 +241,21 @@ def _keys(settings: "Settings", rows: list[dict[str, object]]) -> CheckResult:
     if good:
         return CheckResult("admin key", State.OK, f"{good} in force.")
     return CheckResult("admin key", State.WARN, "none; the next `toolgate serve` creates one.")
+
+
+async def check_services(settings: "Settings") -> AsyncIterator[CheckResult]:
+    """What packs reach outside, each as its pack looks at it."""
+    from toolgate.app import offers_of
+    from toolgate.outbound.client import Outbound
+
+    try:
+        offers = offers_of(settings)
+    except Exception:
+        return  # the check of packs says what is wrong
+    async with Outbound(settings.outbound.allow) as outbound:
+        for name, examine in [one for offer in offers for one in offer.checks.items()]:
+            try:
+                yield CheckResult(name, State.OK, await examine(settings, outbound))
+            except Exception as error:
+                told = explain(error)
+                yield CheckResult(name, State.FAIL, told[0] if told else str(error))

@@ -59,7 +59,8 @@ class Site:
     base_url: str
     """Where people reach this server, without a slash at the end."""
     sections: Mapping[str, Section]
-    """The settings in the sections that the pack brought along (`Offer.sections`)."""
+    """The settings in the sections that the pack brought along (`Offer.sections`), and `google`:
+    credentials are given once for all that is Google's."""
     workflows: Workflows
     """Starts the pack's background work, and tells how far it has come."""
     forge: Callable[[str, str], Forge]
@@ -88,6 +89,13 @@ KeyWarnings = Callable[[Connection, Mapping[str, str]], Sequence[str]]
 and on those that contradict one another.
 
 A name that says nothing to the pack is none of its business.
+"""
+
+
+Examine = Callable[[GateSettings, Outbound], Awaitable[str]]
+"""Looks whether something outside can be used, without changing it.
+
+Returns a sentence on it; raises with a message that says what is wrong, and what to do.
 """
 
 
@@ -126,6 +134,8 @@ class Offer(Generic[World, Settings]):
     """Its own say on a call of its tools, once the arguments are known."""
     access_rule: RuleDescription[World] | None = None
     """What one of the rules says that `access` names."""
+    checks: Mapping[str, Examine] = field(default_factory=dict[str, Examine])
+    """What `toolgate doctor` looks at besides, by the names it prints."""
     key_warnings: KeyWarnings | None = None
     """Asked about the ids of an agent's new key, so that whoever makes it can be warned."""
 

@@ -9,21 +9,34 @@ from toolgate.packs.backend import demo
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.products import read_products
+from toolgate.packs.backend.push.delivery import Deliveries
+from toolgate.packs.backend.push.opening import examine as examine_push
+from toolgate.packs.backend.push.opening import push_of
+from toolgate.packs.backend.push.settings import PushSettings
+from toolgate.packs.backend.push.workflow import SEND_NOTIFICATION
 from toolgate.packs.backend.settings import BackendSettings
+from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
 from toolgate.packs.backend.tools import operations, subscriptions, users
 from toolgate.packs.backend.world import BackendWorld
+from toolgate.storage_sections import GoogleSettings
 
 
 @asynccontextmanager
 async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[BackendWorld]:
     """The pack's ports."""
+    outbox = SqlPushOutbox(site.database)
+    google = site.section("google", GoogleSettings)
+    push = push_of(site.section("push", PushSettings), google, site.outbound) or outbox
     yield BackendWorld(
         site.documents,
         settings.namespace,
         consent=Consent(site.documents, SqlUnsubscribes(site.database)),
         products=read_products(settings.products),
+        deliveries=Deliveries(push, site.documents, site.database),
+        push_outbox=outbox,
+        workflows=site.workflows,
     )
 
 
@@ -31,8 +44,11 @@ OFFER = Offer(
     pack=BACKEND,
     tools=(*users.family.tools, *subscriptions.family.tools, *operations.family.tools),
     settings=BackendSettings,
+    sections={"push": PushSettings},
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,
+    checks={"push": examine_push},
+    workflows=(SEND_NOTIFICATION,),
     demo=demo.load_demo,
 )

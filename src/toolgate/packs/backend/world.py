@@ -5,7 +5,10 @@ from uuid import UUID
 
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.products import Products
+from toolgate.packs.backend.push.delivery import Deliveries
+from toolgate.packs.backend.push.outbox import PushOutbox
 from toolgate.ports.documents import DocumentStore
+from toolgate.workflows.runs import Workflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +22,7 @@ class BackendWorld:
     """Who may be sent marketing."""
     products: Products
     """What is sold, and how much of it each product allows."""
+    deliveries: Deliveries
+    """Push notifications, sent or kept; `deliveries.push` sends to tokens."""
+    push_outbox: PushOutbox
+    workflows: Workflows

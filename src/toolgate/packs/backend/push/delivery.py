@@ -5,6 +5,7 @@ sent: if the process dies meanwhile, nobody knows which of its messages went out
 process goes on behind it. No message is sent twice; those of that one batch are told as unknown.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -32,6 +33,7 @@ from toolgate.ports.documents import (
     Query,
     StoredDocument,
 )
+from toolgate.workflows.declarations import RunStopped
 
 TOKENS = "notifications"
 """The collection of tokens: a document's id is the token; fields `token`, `owner`, `tags`."""
@@ -129,8 +131,8 @@ class Progress(Protocol):
         self,
         state: dict[str, Any],
         *,
-        done: int | None = None,
-        total: int | None = None,
+        done: float | None = None,
+        total: float | None = None,
         message: str | None = None,
     ) -> None:
         """Store it."""
@@ -141,8 +143,8 @@ class Progress(Protocol):
         tx: Transaction,
         state: dict[str, Any],
         *,
-        done: int | None = None,
-        total: int | None = None,
+        done: float | None = None,
+        total: float | None = None,
         message: str | None = None,
     ) -> None:
         """Store it in a transaction."""
@@ -163,8 +165,7 @@ class Deliveries:
         """Send, from where an earlier attempt has come; `error` of the tally says why it ended."""
         tally = Tally.of(progress.state)
         while batch := await self._next_batch(audience, tally):
-            tally = tally.claim(batch)
-            await progress.checkpoint(tally.state(), done=tally.sent, message=_told(tally))
+            tally = await self._claim(tally, batch, progress)
             results, error = await self._send(notification, batch)
             gone = [one.token for one in results if one.delivery is Delivery.GONE]
             async with self.database.transaction() as tx:
@@ -176,6 +177,19 @@ class Deliveries:
             if error or audience.token is not None:
                 break
         return tally
+
+    async def _claim(
+        self, tally: Tally, batch: Sequence[StoredDocument], progress: Progress
+    ) -> Tally:
+        claimed = tally.claim(batch)
+        try:
+            await progress.checkpoint(claimed.state(), done=tally.sent, message=_told(claimed))
+        except RunStopped:
+            # It is stored all the same, and nothing was sent: who goes on has to send this batch.
+            with contextlib.suppress(RunStopped):
+                await progress.checkpoint(tally.state())
+            raise
+        return claimed
 
     async def _send(
         self, notification: Notification, batch: Sequence[StoredDocument]

@@ -43,7 +43,7 @@ class SqlPushOutbox:
 
     async def check(self) -> str:
         """Where notifications go."""
-        return "kept in the outbox, sent to nobody; push.url = fcm://PROJECT sends them."
+        return "Kept in the outbox, sent to nobody. push.url = fcm://PROJECT sends them."
 
     async def page(self, before: int | None, limit: int) -> list[KeptNotification]:
         """The newest ones, or those before a number; newest first."""
