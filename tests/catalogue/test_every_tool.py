@@ -22,10 +22,12 @@ from toolgate.testing import Kit, opened_kit
 OFFERS = packs.offers(packs.SHIPPED)
 CATALOGUE = Catalogue(OFFERS)
 TOOLS = list(CATALOGUE)
+INCOMPLETE = {offer.pack.name for offer in OFFERS if not offer.complete}
 CONTRACT: list[dict[str, Any]] = [
     one
     for one in json.loads((Path(__file__).parent / "contract.json").read_text(encoding="utf-8"))
     if one["pack"] in packs.SHIPPED
+    and (one["pack"] not in INCOMPLETE or CATALOGUE.find(one["name"]) is not None)
 ]
 GROWING = {"backend"}
 """Packs of which some agreed tools are still to come."""
@@ -65,6 +67,8 @@ AFTER = {
     "operator.job.finish": "operator.job.lease",
 }
 """Tools whose example does not fit the demo data, but what another tool leaves."""
+EMPTY = {"firestore_read"}
+"""Tools with an answer that may be an empty object."""
 CALLER = of_role(Role.ADMIN, "admin", "anna")
 
 
@@ -247,7 +251,7 @@ async def test_answers_after_another_tool_fit_the_output_schema(name: str, tmp_p
 @every_tool
 def test_an_answer_of_another_shape_would_not_fit(tool: AnyTool) -> None:
     validator = Draft202012Validator(tool.output_schema)
-    assert not validator.is_valid({})
+    assert validator.is_valid({}) is (tool.name in EMPTY)
     assert not validator.is_valid([])
 
 

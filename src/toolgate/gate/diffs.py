@@ -1,12 +1,12 @@
 """What a dry run would change, as its caller is told."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from toolgate.db.changes import DOCUMENTS, Change
 from toolgate.gate.principal import Principal, Role
-from toolgate.ports.users import SECRET, USERS
+from toolgate.ports.users import is_of_users, without_secrets
 
 
 class Diff(NamedTuple):
@@ -47,17 +47,7 @@ def joined(diffs: Sequence[Diff]) -> Diff:
 
 
 def _told(change: Change) -> dict[str, Any]:
-    is_user = change.store == DOCUMENTS and change.path.split("/")[0] == USERS
+    hides = change.store == DOCUMENTS and is_of_users(change.path)
     images = [change.before, change.after]
-    before, after = (_without_secrets(one) if is_user else one for one in images)
+    before, after = (without_secrets(one) if hides and one else one for one in images)
     return {"store": change.store, "path": change.path, "before": before, "after": after}
-
-
-def _without_secrets(user: Any) -> Any:
-    if not isinstance(user, Mapping):
-        return user
-    shown = dict(cast("Mapping[str, Any]", user))
-    for name, secrets in SECRET.items():
-        if isinstance(shown.get(name), dict):
-            shown[name] = {key: one for key, one in shown[name].items() if key not in secrets}
-    return shown

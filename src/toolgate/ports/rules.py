@@ -6,10 +6,20 @@ Each function returns what is wrong, as the end of a sentence, or None.
 import math
 from typing import Any, cast
 
-from toolgate.ports.documents import MAX_FIELD_BYTES, MAX_ID_BYTES, Fields, Json
+from toolgate.ports.documents import (
+    MAX_FIELD_BYTES,
+    MAX_ID_BYTES,
+    MAX_IN_VALUES,
+    Fields,
+    Json,
+    Operator,
+)
+from toolgate.ports.filters import BY_SIZE
 
 MAX_DEPTH = 20
 MAX_DOCUMENT_BYTES = 1_048_576
+OF_LISTS = {Operator.IN, Operator.NOT_IN, Operator.ARRAY_CONTAINS_ANY}
+"""Comparisons with a list of values."""
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
 
 
@@ -64,6 +74,31 @@ def broken_value_rule(value: Json, depth: int = 0) -> str | None:
             return broken_fields_rule(cast(Fields, value), depth)
         case _:
             return "must be JSON"
+
+
+def broken_operand_rule(operator: Operator, value: Json) -> str | None:
+    """The rule a value breaks that a filter compares with."""
+    if operator in OF_LISTS:
+        if not isinstance(value, list) or not 1 <= len(cast("list[Json]", value)) <= MAX_IN_VALUES:
+            return f"must be a list of 1 to {MAX_IN_VALUES} values for operator '{operator}'"
+        problems = map(broken_value_rule, cast("list[Json]", value))
+        return next((one for one in problems if one), None)
+    if value is None and operator in BY_SIZE:
+        return f"must not be null for operator '{operator}'"
+    return broken_value_rule(value)
+
+
+def broken_path_rule(path: str, *, of_document: bool) -> str | None:
+    """The rule a path breaks: of a document, an even number of segments; of a collection, odd."""
+    segments = path.split("/")
+    if not all(segments):
+        return "must be names joined by single slashes"
+    if of_document is bool(len(segments) % 2):
+        number, form = ("even", "users/UID") if of_document else ("odd", "users")
+        kind = "a document" if of_document else "a collection"
+        return f"must have an {number} number of segments, as {kind} has (such as {form})"
+    problems = map(broken_id_rule, segments)
+    return next((f"is not valid: a segment {problem}" for problem in problems if problem), None)
 
 
 def broken_fields_rule(fields: Fields, depth: int = 0) -> str | None:

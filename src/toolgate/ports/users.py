@@ -3,6 +3,7 @@
 Applications write parts of it; what is missing has a default.
 """
 
+from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -114,10 +115,30 @@ def complete_record(uid: str, record: Record | None) -> Record:
     """The whole record: what is stored over the defaults, without secrets."""
     complete = _merge(new_record(uid, now=EPOCH), record or {})
     _take_email_from_the_top(complete)
+    return without_secrets(complete)
+
+
+def without_secrets(record: Mapping[str, Any]) -> Record:
+    """The record as others may see it."""
+    shown = dict(record)
     for name, secrets in SECRET.items():
-        if isinstance(complete.get(name), dict):
-            complete[name] = {key: one for key, one in complete[name].items() if key not in secrets}
-    return complete
+        if isinstance(shown.get(name), dict):
+            shown[name] = {key: one for key, one in shown[name].items() if key not in secrets}
+    return shown
+
+
+def holds_secret(field: str) -> bool:
+    """Whether a dotted path is that of a secret, of what it is in, or of what is in it.
+
+    Who may compare or order by such a field finds out what is there, step by step.
+    """
+    name, _, rest = field.partition(".")
+    return name in SECRET and (not rest or rest.partition(".")[0] in SECRET[name])
+
+
+def is_of_users(path: str) -> bool:
+    """Whether a path, of a collection or a document, is that of users or of what is below them."""
+    return path.partition("/")[0] == USERS
 
 
 def _take_email_from_the_top(user: Record) -> None:

@@ -18,7 +18,7 @@ from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
-from toolgate.packs.backend.tools import operations, subscriptions, users
+from toolgate.packs.backend.tools import firestore, operations, subscriptions, users
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.storage_sections import GoogleSettings
 
@@ -42,7 +42,12 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
 
 OFFER = Offer(
     pack=BACKEND,
-    tools=(*users.family.tools, *subscriptions.family.tools, *operations.family.tools),
+    tools=(
+        *firestore.family.tools,
+        *users.family.tools,
+        *subscriptions.family.tools,
+        *operations.family.tools,
+    ),
     settings=BackendSettings,
     sections={"push": PushSettings},
     open=open_world,
@@ -50,5 +55,6 @@ OFFER = Offer(
     documents=True,
     checks={"push": examine_push},
     workflows=(SEND_NOTIFICATION,),
+    complete=False,
     demo=demo.load_demo,
 )
