@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-from datetime import UTC, datetime
 from typing import Annotated, Any, cast
 
 import orjson
@@ -164,7 +163,7 @@ class FoundDocuments(StoredOutput):
     role=Role.ADMIN,
     effect=Effect.READ,
     title="Query a collection with where/orderBy/limit",
-    route=Route(f"{ROUTES}/admin/firestore/query", method="POST"),
+    route=Route(f"{ROUTES}/admin/firestore/query", method="POST", body="results"),
     example={
         "queries": [
             {
@@ -213,5 +212,4 @@ def _stamped(document: Fields) -> Fields:
     """The fields and the time of the write, over what else they say about themselves."""
     given = document.get(METADATA)
     about: Fields = dict(cast(Fields, given)) if isinstance(given, dict) else {}
-    now = timestamp_record(datetime.now(UTC))
-    return {**document, METADATA: {**about, "updated": now, "tag": TAG}}
+    return {**document, METADATA: {**about, "updated": timestamp_record(), "tag": TAG}}
