@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ from toolgate.workflows.runs import Runs
 
 if TYPE_CHECKING:
     from toolgate.extend.own_tools import OwnTools
+    from toolgate.workflows.worker import Worker
 
 CLOSE_SECONDS = 3.0
 """How long the last audit rows may take; a database that is silent must not hold up the end."""
@@ -150,7 +152,12 @@ async def opened(
         tools.fill(app.gate.visible, app.gate.is_off)
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
-        async with run_in_background(*_work(app)):
+        work = _work(app)
+        if runs.declared:
+            worker = _worker(runs, app)
+            stack.push_async_callback(worker.close)
+            work.append(worker.run)
+        async with run_in_background(*work):
             yield app
     finally:
         with anyio.CancelScope(shield=True):
@@ -262,6 +269,23 @@ def _work(app: App) -> list[Work]:
     if app.own and app.gate.catalogue.changing:
         work.append(app.own.reloader(app.gate.catalogue).run)
     return work
+
+
+def _worker(runs: Runs, app: App) -> "Worker":
+    # Only who has background work pays for it.
+    from toolgate.gate.run_audit import note_run, words_of  # noqa: PLC0415
+    from toolgate.workflows.executor import WorkerOptions  # noqa: PLC0415
+    from toolgate.workflows.worker import Worker  # noqa: PLC0415
+
+    settings = app.settings.workflows
+    options = WorkerOptions(
+        concurrency=settings.concurrency,
+        lease=timedelta(seconds=settings.lease_seconds),
+        keep=timedelta(days=settings.days),
+        note=note_run,
+        describe=words_of,
+    )
+    return Worker(runs, {name: one.world for name, one in app.worlds.items()}, options)
 
 
 async def _close(app: App) -> None:

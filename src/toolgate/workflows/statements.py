@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, delete, func, select, update
+from sqlalchemy import Connection, Row, and_, case, delete, false, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from toolgate.db.prepared import PreparedStatement
@@ -11,7 +11,6 @@ from toolgate.db.workflow_tables import workflow_runs as runs
 from toolgate.workflows.declarations import RunRecord, RunStatus
 
 TOLD = tuple(runs.c[name] for name in RunRecord.__dataclass_fields__)
-NEXT_DUE = PreparedStatement(select(func.min(runs.c.due_at).label("due_at")))
 ENDED = {"due_at": None, "lease": None, "alone": None}
 """What a run has no more once it has ended."""
 INSERTS = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -30,8 +29,8 @@ def insert_run(connection: Connection, row: Mapping[str, Any]) -> str | None:
 
     None where the other one ended at this very moment.
     """
-    insert = INSERTS[connection.dialect.name](runs)
-    if connection.execute(insert.on_conflict_do_nothing(), row).rowcount:
+    insert = INSERTS[connection.dialect.name](runs).values(row).on_conflict_do_nothing()
+    if connection.execute(insert.returning(runs.c.id)).first():
         return row["id"]
     same = (runs.c.workflow == row["workflow"]) & (runs.c.key == row["key"])
     for joined in (same, runs.c.alone == row["alone"]):
@@ -62,13 +61,17 @@ def list_runs(
     return [record_of(row) for row in connection.execute(wanted).mappings()]
 
 
+def next_due(workflows: Collection[str]) -> PreparedStatement:
+    """Looks up when the first run of these workflows is due; it reads one row of an index."""
+    ours = or_(false(), *(runs.c.workflow == name for name in workflows))
+    due = select(runs.c.due_at).where(runs.c.due_at.is_not(None), ours)
+    return PreparedStatement(due.order_by(runs.c.due_at).limit(1))
+
+
 def take_run(
     connection: Connection, *, now: str, until: str, lease: str, workflows: Collection[str]
 ) -> AnyRow | None:
-    """Give the lease of the run that waits longest to who asks; None where nothing is due.
-
-    `was` is the status it had, `started_at` when it first began: None where this is the first time.
-    """
+    """Give the lease of the run that waits longest to who asks; None where nothing is due."""
     due = (
         select(runs.c.id)
         .where(runs.c.due_at <= now, runs.c.workflow.in_(workflows))
