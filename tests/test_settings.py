@@ -210,6 +210,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "policy.folder": ("rules", Path("rules")),
     "policy.read_only": ("true", True),
     "backend.namespace": (SPACE, UUID(SPACE)),
+    "backups.keep": ("3", 3),
     "content.default_project": ("garden", "garden"),
     "orchestrator.node_inactive_seconds": ("30", 30),
     "orchestrator.task_artifacts": ("5", 5),

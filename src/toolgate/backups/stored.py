@@ -7,10 +7,10 @@ their names, they are its file. Whatever has no last blob was never finished, an
 import asyncio
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from concurrent.futures import Future
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -20,10 +20,12 @@ from toolgate.db.threads import JobStopped, current_job
 from toolgate.ports.blobs import Blobs, Data
 
 FOLDER = "backups"
-COMPLETE = "complete"
+COMPLETE = "complete-"
+"""How the last blob begins; how many parts there are follows."""
 PART_BYTES = 8 * 1024**2
 LOOK_SECONDS = 0.5
 """After which a thread that waits for the store looks whether anybody still waits for it."""
+T = TypeVar("T")
 NAME = re.compile(r"[0-9]{8}t[0-9]{6}z-[0-9a-f]{8}")
 
 
@@ -46,28 +48,36 @@ class StoredBackups:
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
 
-    async def make(self, database: Database, name: str, request: Request) -> dict[str, Any]:
-        """Make one; what its first and its last line say."""
+    async def make(
+        self,
+        database: Database,
+        name: str,
+        request: Request,
+        *,
+        before_end: Callable[[], Awaitable[None]],
+    ) -> dict[str, Any]:
+        """Make one; what its first and its last line say. Where `before_end` raises, none."""
         sink = PartSink(self._blobs, f"{FOLDER}/{name}")
         told = await write_backup(database, sink.write, request)
         await sink.finish()
-        last = told | {"parts": sink.parts, "bytes": sink.bytes}
-        await self._blobs.put(f"{FOLDER}/{name}/{COMPLETE}", orjson.dumps(last))
-        return last
+        await before_end()
+        last = f"{FOLDER}/{name}/{COMPLETE}{sink.parts:06}"
+        await self._blobs.put(last, orjson.dumps(told | {"bytes": sink.bytes}))
+        return told
 
     async def whole(self) -> list[StoredBackup]:
         """The whole ones, oldest first."""
         found = await self._found()
-        named = {name: blobs for name, blobs in found.items() if COMPLETE in blobs}
         return [
-            StoredBackup(name, sum(blobs.values()) - blobs[COMPLETE], len(blobs) - 1)
-            for name, blobs in sorted(named.items())
+            StoredBackup(name, sum(blobs[part] for part in parts), len(parts))
+            for name, blobs in sorted(found.items())
+            if (parts := parts_of(blobs))
         ]
 
     async def remove_unfinished(self) -> list[str]:
         """Remove what never became a backup; call it only while none is being made."""
         found = await self._found()
-        names = [name for name, blobs in found.items() if COMPLETE not in blobs]
+        names = [name for name, blobs in found.items() if not parts_of(blobs)]
         for name in names:
             await self._remove(name, found[name])
         return names
@@ -75,7 +85,7 @@ class StoredBackups:
     async def keep(self, many: int) -> list[str]:
         """Remove all whole ones but the newest so many; which they were."""
         found = await self._found()
-        whole = sorted(name for name, blobs in found.items() if COMPLETE in blobs)
+        whole = sorted(name for name, blobs in found.items() if parts_of(blobs))
         old = whole[:-many] if many else []
         for name in old:
             await self._remove(name, found[name])
@@ -84,14 +94,13 @@ class StoredBackups:
     async def read(self, name: str) -> AsyncGenerator[Data]:
         """The bytes of one, piece by piece; nothing where there is none."""
         blobs = (await self._found()).get(name, {})
-        if COMPLETE in blobs:
-            for part in sorted(blobs.keys() - {COMPLETE}):
-                async for piece in self._blobs.read(f"{FOLDER}/{name}/{part}"):
-                    yield piece
+        for part in parts_of(blobs):
+            async for piece in self._blobs.read(f"{FOLDER}/{name}/{part}"):
+                yield piece
 
     async def _remove(self, name: str, blobs: dict[str, int]) -> None:
         # Its last blob first: what is left of it, should this be stopped, counts as unfinished.
-        for one in sorted(blobs, key=lambda one: one != COMPLETE):
+        for one in sorted(blobs, key=lambda one: not one.startswith(COMPLETE)):
             await self._blobs.delete(f"{FOLDER}/{name}/{one}")
 
     async def _found(self) -> dict[str, dict[str, int]]:
@@ -104,6 +113,12 @@ class StoredBackups:
                 if folder == FOLDER and part and NAME.fullmatch(name):
                     found.setdefault(name, {})[part] = blob.size
         return found
+
+
+def parts_of(blobs: Collection[str]) -> list[str]:
+    """The parts of a backup, in order; none of one that is not whole."""
+    parts = sorted(one for one in blobs if not one.startswith(COMPLETE))
+    return parts if f"{COMPLETE}{len(parts):06}" in blobs else []
 
 
 class PartSink:
@@ -123,7 +138,7 @@ class PartSink:
         while len(self._waiting) >= PART_BYTES:
             part = bytes(self._waiting[:PART_BYTES])
             del self._waiting[:PART_BYTES]
-            _result_of(asyncio.run_coroutine_threadsafe(self._put(part), self._loop))
+            result_of(asyncio.run_coroutine_threadsafe(self._put(part), self._loop))
 
     async def finish(self) -> None:
         """Put the rest."""
@@ -135,7 +150,8 @@ class PartSink:
         await self._blobs.put(f"{self._folder}/part-{self.parts:06}", part)
 
 
-def _result_of(future: "Future[None]") -> None:
+def result_of(future: "Future[T]") -> T:
+    """What the event loop has made, for a thread of the database, which may be stopped."""
     job = current_job()
     while True:
         try:

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.backend import demo
+from toolgate.packs.backend.backup import backups
+from toolgate.packs.backend.backup.settings import BackupSettings
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.products import read_products
@@ -37,6 +39,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
         deliveries=Deliveries(push, site.documents, site.database),
         push_outbox=outbox,
         workflows=site.workflows,
+        backups=backups.Backups(site, site.section("backups", BackupSettings)),
     )
 
 
@@ -49,12 +52,12 @@ OFFER = Offer(
         *operations.family.tools,
     ),
     settings=BackendSettings,
-    sections={"push": PushSettings},
+    sections={"backups": BackupSettings, "push": PushSettings},
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,
     checks={"push": examine_push},
-    workflows=(SEND_NOTIFICATION,),
+    workflows=(SEND_NOTIFICATION, backups.WORKFLOW),
     complete=False,
     demo=demo.load_demo,
 )

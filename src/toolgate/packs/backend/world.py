@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from toolgate.packs.backend.backup.backups import Backups
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.products import Products
 from toolgate.packs.backend.push.delivery import Deliveries
@@ -20,6 +21,7 @@ class BackendWorld:
     """Of names whose UUID is asked for without one."""
     consent: Consent
     """Who may be sent marketing."""
+    backups: Backups
     products: Products
     """What is sold, and how much of it each product allows."""
     deliveries: Deliveries

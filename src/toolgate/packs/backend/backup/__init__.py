@@ -1,0 +1,1 @@
+"""Backups of the gate's database among the pack's blobs."""
