@@ -211,6 +211,13 @@ VALUES: dict[str, tuple[str, Any]] = {
     "policy.read_only": ("true", True),
     "backend.namespace": (SPACE, UUID(SPACE)),
     "backups.keep": ("3", 3),
+    "payments.url": ("stripe:", "stripe:"),
+    "payments.stripe_secret_key": ("sk_test_1", "sk_test_1"),
+    "payments.stripe_webhook_secret": ("whsec_1", "whsec_1"),
+    "payments.stripe_url": ("http://127.0.0.1:1", "http://127.0.0.1:1"),
+    "payments.return_hosts": ("a.example,b.example", ("a.example", "b.example")),
+    "payments.portal_minutes": ("5", 5),
+    "payments.seconds": ("2.5", 2.5),
     "content.default_project": ("garden", "garden"),
     "orchestrator.node_inactive_seconds": ("30", 30),
     "orchestrator.task_artifacts": ("5", 5),
@@ -283,6 +290,8 @@ def test_every_setting_says_what_it_is_for(name: str) -> None:
         ("DEFAULT_PROJECT_ID", "content.default_project", "p1", "p1"),
         ("BACKEND_MANAGER_KEY", "admin_key", "0123456789abcdef", "0123456789abcdef"),
         ("BACKEND_MANAGER_NAMESPACE", "backend.namespace", SPACE, UUID(SPACE)),
+        ("STRIPE_SECRET_KEY", "payments.stripe_secret_key", "sk_test_1", "sk_test_1"),
+        ("STRIPE_WEBHOOK_SECRET", "payments.stripe_webhook_secret", "whsec_1", "whsec_1"),
     ],
 )
 def test_a_variable_of_another_document_means_what_it_means_there(

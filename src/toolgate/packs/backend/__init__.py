@@ -10,6 +10,8 @@ from toolgate.packs.backend.backup import backups
 from toolgate.packs.backend.backup.settings import BackupSettings
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.pack import BACKEND
+from toolgate.packs.backend.payments.opening import payments_of
+from toolgate.packs.backend.payments.settings import PaymentsSettings
 from toolgate.packs.backend.products import read_products
 from toolgate.packs.backend.push.delivery import Deliveries
 from toolgate.packs.backend.push.opening import examine as examine_push
@@ -20,7 +22,7 @@ from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
-from toolgate.packs.backend.tools import firestore, operations, subscriptions, users
+from toolgate.packs.backend.tools import firestore, operations, payments, subscriptions, users
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.storage_sections import GoogleSettings
 
@@ -31,15 +33,17 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
     outbox = SqlPushOutbox(site.database)
     google = site.section("google", GoogleSettings)
     push = push_of(site.section("push", PushSettings), google, site.outbound) or outbox
+    products = read_products(settings.products)
     yield BackendWorld(
         site.documents,
         settings.namespace,
         consent=Consent(site.documents, SqlUnsubscribes(site.database)),
-        products=read_products(settings.products),
         deliveries=Deliveries(push, site.documents, site.database),
         push_outbox=outbox,
         workflows=site.workflows,
         backups=backups.Backups(site, site.section("backups", BackupSettings)),
+        products=products,
+        payments=payments_of(site, products),
     )
 
 
@@ -49,10 +53,15 @@ OFFER = Offer(
         *firestore.family.tools,
         *users.family.tools,
         *subscriptions.family.tools,
+        *payments.family.tools,
         *operations.family.tools,
     ),
     settings=BackendSettings,
-    sections={"backups": BackupSettings, "push": PushSettings},
+    sections={
+        "backups": BackupSettings,
+        "push": PushSettings,
+        "payments": PaymentsSettings,
+    },
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,

@@ -6,6 +6,7 @@ from typing import Any
 from toolgate.gate.demo_documents import Document, store_demo
 from toolgate.gate.offer import Site
 from toolgate.packs.backend.pack import BACKEND
+from toolgate.packs.backend.payments.payments import account_of
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.users import USERS, new_record, timestamp_record
 
@@ -19,12 +20,12 @@ def _user(uid: str, name: str, email: str | None = None, **parts: Record) -> Doc
     return USERS, uid, record | parts
 
 
-def _premium(status: str, expires: datetime, *, cancelling: bool = False) -> Record:
+def _premium(number: int, status: str, expires: datetime, *, cancelling: bool = False) -> Record:
     usual = new_record("")["subscription"]
     payment = {
         "processor": "test",
-        "orderId": "0000-0000-0001",
-        "resourceId": f"sub-{status}-{expires:%Y}",
+        "orderId": f"0000-0000-000{number}",
+        "resourceId": f"sub-demo-{number}",
         "frequency": "monthly",
         "price": 4.99,
         "startDate": timestamp_record(JOINED),
@@ -41,17 +42,21 @@ def _premium(status: str, expires: datetime, *, cancelling: bool = False) -> Rec
 
 
 def _users() -> tuple[Document, ...]:
-    active = _premium("active", FAR_AWAY)
-    cancelling = _premium("active", FAR_AWAY, cancelling=True)
+    active = _premium(1, "active", FAR_AWAY)
+    cancelling = _premium(4, "active", FAR_AWAY, cancelling=True)
     admin = new_record("")["roles"] | {"admin": True}
     return (
         _user("abc123", "Jane Doe", "jane@example.com"),
         _user("_test-admin", "Ada Admin", roles=admin),
         _user("_test-basic", "Alex Basic"),
         _user("_test-premium-active", "Pat Premium", subscription=active),
-        _user("_test-premium-expired", "Eli Expired", subscription=_premium("cancelled", LONG_AGO)),
         _user(
-            "_test-premium-suspended", "Sue Spended", subscription=_premium("suspended", FAR_AWAY)
+            "_test-premium-expired", "Eli Expired", subscription=_premium(2, "cancelled", LONG_AGO)
+        ),
+        _user(
+            "_test-premium-suspended",
+            "Sue Spended",
+            subscription=_premium(3, "suspended", FAR_AWAY),
         ),
         _user("_test-premium-cancelling", "Cam Celling", subscription=cancelling),
         _user("_test-referrer", "Rae Ferrer", affiliate={"code": "TESTREF", "referrals": []}),
@@ -62,5 +67,13 @@ DEMO = _users()
 
 
 async def load_demo(world: BackendWorld, site: Site) -> int:
-    """Store the demo users that are not there yet; return how many were stored."""
-    return await store_demo(BACKEND, site, DEMO)
+    """Store the demo users that are not there yet; return how many were stored.
+
+    The ledger has a payment of today for each who pays, so that there is something to refund.
+    """
+    stored = await store_demo(BACKEND, site, DEMO)
+    for _, uid, record in DEMO:
+        account = account_of(uid, record, world.products)
+        if account.resource_id:
+            await world.payments.ledger.take_over(account, int(datetime.now(UTC).timestamp()))
+    return stored

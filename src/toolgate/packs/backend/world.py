@@ -5,6 +5,7 @@ from uuid import UUID
 
 from toolgate.packs.backend.backup.backups import Backups
 from toolgate.packs.backend.marketing.consent import Consent
+from toolgate.packs.backend.payments.payments import Payments
 from toolgate.packs.backend.products import Products
 from toolgate.packs.backend.push.delivery import Deliveries
 from toolgate.packs.backend.push.outbox import PushOutbox
@@ -28,3 +29,5 @@ class BackendWorld:
     """Push notifications, sent or kept; `deliveries.push` sends to tokens."""
     push_outbox: PushOutbox
     workflows: Workflows
+    payments: Payments
+    """Who pays for what, and through whom."""

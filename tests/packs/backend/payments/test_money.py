@@ -1,0 +1,75 @@
+"""Minor units of currencies, and how much of a payment goes back."""
+
+import pytest
+
+from toolgate.packs.backend.payments.money import major, minor, payable, written
+from toolgate.packs.backend.payments.periods import next_end
+from toolgate.packs.backend.payments.processor import Payment, Subscription
+from toolgate.packs.backend.payments.refund_amounts import amount_to_refund
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    ("price", "currency", "units", "text"),
+    [
+        (4.99, "usd", 499, "4.99 USD"),
+        (19.99, "EUR", 1999, "19.99 EUR"),
+        (1.1, "usd", 110, "1.10 USD"),
+        (500, "jpy", 500, "500 JPY"),
+        (1.5, "kwd", 1500, "1.500 KWD"),
+        (0.07, "usd", 7, "0.07 USD"),
+        (1000, "isk", 100000, "1000.00 ISK"),
+        (7, "xof", 7, "7 XOF"),
+    ],
+)
+def test_minor_units(price: float, currency: str, units: int, text: str) -> None:
+    assert minor(price, currency) == units
+    assert major(units, currency) == price
+    assert written(units, currency) == text
+
+
+def test_three_decimals_end_with_0() -> None:
+    assert payable(1234, "kwd") == 1230
+    assert payable(1234, "usd") == 1234
+
+
+def _of(amount: int, refunded: int, currency: str, age: float) -> int:
+    now = 1_800_000_000
+    paid = int(now - age * DAY)
+    payment = Payment(id="ch", amount=amount, refunded=refunded, currency=currency, paid_at=paid)
+    subscription = Subscription(
+        id="sub",
+        status="active",
+        started_at=paid,
+        period_start=paid,
+        period_end=paid + 30 * DAY,
+    )
+    return amount_to_refund(payment, subscription, now)
+
+
+@pytest.mark.parametrize(
+    ("amount", "refunded", "currency", "age", "wanted"),
+    [
+        (3000, 0, "usd", 7, 3000),
+        (3000, 0, "usd", 10, 2000),
+        (3000, 1500, "usd", 10, 1500),
+        (3000, 3000, "usd", 1, 0),
+        (3000, 0, "usd", 31, 0),
+        (500, 0, "jpy", 10, 333),
+        (1000, 0, "kwd", 10, 660),
+    ],
+)
+def test_never_more_than_is_left(
+    amount: int, refunded: int, currency: str, age: float, wanted: int
+) -> None:
+    assert _of(amount, refunded, currency, age) == wanted
+
+
+def test_months_end_on_the_day_they_began() -> None:
+    january = 1_738_324_800  # 2025-01-31
+    february = next_end(january, "monthly", january)
+    march = next_end(february, "monthly", january)
+    assert [(one - january) // DAY for one in (february, march)] == [28, 59]
+    assert (next_end(january, "annually", january) - january) // DAY == 365
+    assert (next_end(january, "weekly", january) - january) // DAY == 7
