@@ -31,6 +31,8 @@ SECRETS = {
     "github.token": "a-secret-token",
     "database.url": "postgresql://u:a-secret-password@db/x",
     "limits.store": "async+redis://:a-secret-password@redis:6379",
+    "mail.url": "smtp://u:a-secret-password@mail.example",
+    "mail.sendgrid_key": "SG.a-secret-key",
 }
 
 
@@ -181,6 +183,20 @@ VALUES: dict[str, tuple[str, Any]] = {
     "blobs.access_key_id": ("id", "id"),
     "blobs.secret_access_key": ("secret", "secret"),
     "blobs.session_token": ("token", "token"),
+    "brand.name": ("Acme", "Acme"),
+    "brand.url": ("https://acme.example", "https://acme.example"),
+    "brand.contact": ("hello@acme.example", "hello@acme.example"),
+    "brand.address": ("1 Main Street", "1 Main Street"),
+    "brand.logo": ("https://acme.example/logo.png", "https://acme.example/logo.png"),
+    "mail.url": ("smtp://u:p%40@mail.example:25", "smtp://u:p%40@mail.example:25"),
+    "mail.starttls": ("never", "never"),
+    "mail.ca_file": ("ca.pem", Path("ca.pem")),
+    "mail.domain": ("acme.example", "acme.example"),
+    "mail.connections": ("8", 8),
+    "mail.seconds": ("2.5", 2.5),
+    "mail.sendgrid_key": ("SG.x", "SG.x"),
+    "mail.sendgrid_url": ("http://127.0.0.1:9", "http://127.0.0.1:9"),
+    "mail.groups": ('{"marketing": 5}', {"marketing": 5}),
     "limits.calls_per_minute": ("0", 0),
     "limits.refusals_per_minute": ("5", 5),
     "limits.guesses_per_minute": ("5", 5),
@@ -292,6 +308,7 @@ def test_every_setting_says_what_it_is_for(name: str) -> None:
         ("BACKEND_MANAGER_NAMESPACE", "backend.namespace", SPACE, UUID(SPACE)),
         ("STRIPE_SECRET_KEY", "payments.stripe_secret_key", "sk_test_1", "sk_test_1"),
         ("STRIPE_WEBHOOK_SECRET", "payments.stripe_webhook_secret", "whsec_1", "whsec_1"),
+        ("SENDGRID_API_KEY", "mail.sendgrid_key", "SG.x", "SG.x"),
     ],
 )
 def test_a_variable_of_another_document_means_what_it_means_there(

@@ -8,6 +8,12 @@ from toolgate.gate.offer import Offer, Site
 from toolgate.packs.backend import demo
 from toolgate.packs.backend.backup import backups
 from toolgate.packs.backend.backup.settings import BackupSettings
+from toolgate.packs.backend.brand import BrandSettings
+from toolgate.packs.backend.mail.opening import examine as examine_mail
+from toolgate.packs.backend.mail.page import UNSUBSCRIBE_PAGE
+from toolgate.packs.backend.mail.service import opened_mail
+from toolgate.packs.backend.mail.settings import MailSettings
+from toolgate.packs.backend.mail.workflow import EMAIL_QUEUE
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.payments.opening import payments_of
@@ -22,9 +28,25 @@ from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
-from toolgate.packs.backend.tools import firestore, operations, payments, subscriptions, users
+from toolgate.packs.backend.tools import (
+    email,
+    firestore,
+    operations,
+    payments,
+    subscriptions,
+    users,
+)
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.storage_sections import GoogleSettings
+
+FAMILIES = (
+    firestore.family,
+    users.family,
+    subscriptions.family,
+    payments.family,
+    operations.family,
+    email.family,
+)
 
 
 @asynccontextmanager
@@ -34,39 +56,45 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
     google = site.section("google", GoogleSettings)
     push = push_of(site.section("push", PushSettings), google, site.outbound) or outbox
     products = read_products(settings.products)
-    yield BackendWorld(
-        site.documents,
-        settings.namespace,
-        consent=Consent(site.documents, SqlUnsubscribes(site.database)),
-        deliveries=Deliveries(push, site.documents, site.database),
-        push_outbox=outbox,
-        workflows=site.workflows,
-        backups=backups.Backups(site, site.section("backups", BackupSettings)),
-        products=products,
-        payments=payments_of(site, products),
-    )
+    async with opened_mail(site) as mail:
+        yield BackendWorld(
+            site.documents,
+            settings.namespace,
+            consent=Consent(site.documents, SqlUnsubscribes(site.database)),
+            deliveries=Deliveries(push, site.documents, site.database),
+            push_outbox=outbox,
+            workflows=site.workflows,
+            backups=backups.Backups(site, site.section("backups", BackupSettings)),
+            products=products,
+            payments=payments_of(site, products),
+            mail=mail,
+        )
 
 
 OFFER = Offer(
     pack=BACKEND,
-    tools=(
-        *firestore.family.tools,
-        *users.family.tools,
-        *subscriptions.family.tools,
-        *payments.family.tools,
-        *operations.family.tools,
-    ),
+    tools=tuple(tool for family in FAMILIES for tool in family.tools),
     settings=BackendSettings,
     sections={
         "backups": BackupSettings,
+        "brand": BrandSettings,
+        "mail": MailSettings,
         "push": PushSettings,
         "payments": PaymentsSettings,
     },
+    pages=(UNSUBSCRIBE_PAGE,),
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,
-    checks={"push": examine_push},
-    workflows=(SEND_NOTIFICATION, backups.WORKFLOW),
-    complete=False,
+    checks={
+        "mail": examine_mail,
+        "push": examine_push,
+    },
+    workflows=(
+        EMAIL_QUEUE,
+        SEND_NOTIFICATION,
+        backups.WORKFLOW,
+    ),
     demo=demo.load_demo,
+    complete=False,
 )

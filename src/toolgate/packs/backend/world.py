@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from toolgate.packs.backend.backup.backups import Backups
+from toolgate.packs.backend.mail.service import Mail
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.payments.payments import Payments
 from toolgate.packs.backend.products import Products
@@ -31,3 +32,5 @@ class BackendWorld:
     workflows: Workflows
     payments: Payments
     """Who pays for what, and through whom."""
+    mail: Mail
+    """Sends mail."""

@@ -1,0 +1,1 @@
+"""Mail: the port `Mailer`, its adapters, messages, templates and the queue."""

@@ -1,0 +1,53 @@
+"""The mailer that the settings ask for; what it needs is imported only then."""
+
+from toolgate.outbound.client import Outbound
+from toolgate.packs.backend.mail.outbox import OutboxMailer
+from toolgate.packs.backend.mail.port import Mailer, MailUnavailable
+from toolgate.packs.backend.mail.settings import OUTBOX, SENDGRID, MailSettings
+from toolgate.sections import Settings
+from toolgate.setting_types import BadSettings
+
+
+def mailer_of(settings: MailSettings, outbound: Outbound) -> Mailer:
+    """The mailer; nothing is connected yet."""
+    if settings.url == OUTBOX:
+        return OutboxMailer()
+    if settings.url == SENDGRID:
+        from toolgate.packs.backend.mail.sendgrid import SendGridMailer  # noqa: PLC0415
+
+        return SendGridMailer(
+            outbound,
+            settings.sendgrid_url,
+            settings.sendgrid_key,
+            groups=settings.groups,
+            seconds=settings.seconds,
+        )
+    try:
+        from toolgate.packs.backend.mail.smtp import SmtpMailer, SmtpServer  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise BadSettings("mail.url needs aiosmtplib. Install toolgate[mail].") from missing
+    host, port, username, password = settings.server
+    server = SmtpServer(
+        host=host,
+        port=port,
+        username=username,
+        password=password,
+        tls=settings.url.startswith("smtps:"),
+        starttls=settings.requires_starttls,
+        ca_file=settings.ca_file,
+        seconds=settings.seconds,
+    )
+    return SmtpMailer(server, settings.connections)
+
+
+async def examine(settings: Settings, outbound: Outbound) -> str:
+    """For `toolgate doctor`: where mail goes, and whether the server takes it; none is sent."""
+    section = settings.section("mail")
+    assert isinstance(section, MailSettings)
+    mailer = mailer_of(section, outbound)
+    try:
+        return f"{await mailer.check()}."
+    except MailUnavailable as problem:
+        raise BadSettings(f"{problem} Check the settings mail.*.") from None
+    finally:
+        await mailer.close()
