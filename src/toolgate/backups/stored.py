@@ -26,7 +26,7 @@ PART_BYTES = 8 * 1024**2
 LOOK_SECONDS = 0.5
 """After which a thread that waits for the store looks whether anybody still waits for it."""
 T = TypeVar("T")
-NAME = re.compile(r"[0-9]{8}t[0-9]{6}z-[0-9a-f]{8}")
+NAME = re.compile(r"[0-9]{8}t[0-9]{9}z-[0-9a-f]{8}")
 
 
 class StoredBackup(NamedTuple):
@@ -39,7 +39,8 @@ class StoredBackup(NamedTuple):
 
 def new_name(now: datetime | None = None) -> str:
     """A name that sorts by time."""
-    return f"{now or datetime.now(UTC):%Y%m%dt%H%M%Sz}-{secrets.token_hex(4)}"
+    now = now or datetime.now(UTC)
+    return f"{now:%Y%m%dt%H%M%S}{now.microsecond // 1000:03}z-{secrets.token_hex(4)}"
 
 
 class StoredBackups:

@@ -28,6 +28,7 @@ from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
+from toolgate.packs.backend.tools import backups as backup_tools
 from toolgate.packs.backend.tools import (
     email,
     firestore,
@@ -46,6 +47,7 @@ FAMILIES = (
     payments.family,
     operations.family,
     email.family,
+    backup_tools.family,
 )
 
 
