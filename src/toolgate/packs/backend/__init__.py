@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
-from toolgate.packs.backend import demo
+from toolgate.packs.backend import demo, scheduled
 from toolgate.packs.backend.backup import backups
 from toolgate.packs.backend.backup.settings import BackupSettings
 from toolgate.packs.backend.brand import BrandSettings
@@ -28,6 +28,7 @@ from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
+<<<<<<< HEAD
 from toolgate.packs.backend.tools import backups as backup_tools
 from toolgate.packs.backend.tools import (
     email,
@@ -37,6 +38,9 @@ from toolgate.packs.backend.tools import (
     subscriptions,
     users,
 )
+=======
+from toolgate.packs.backend.tools import cron, firestore, operations, subscriptions, users
+>>>>>>> f4d0448 (run_cron: ids are names of workflows, each run once whoever asks; daily and frequent start their parts)
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.storage_sections import GoogleSettings
 
@@ -75,7 +79,17 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
 
 OFFER = Offer(
     pack=BACKEND,
+<<<<<<< HEAD
     tools=tuple(tool for family in FAMILIES for tool in family.tools),
+=======
+    tools=(
+        *cron.family.tools,
+        *firestore.family.tools,
+        *users.family.tools,
+        *subscriptions.family.tools,
+        *operations.family.tools,
+    ),
+>>>>>>> f4d0448 (run_cron: ids are names of workflows, each run once whoever asks; daily and frequent start their parts)
     settings=BackendSettings,
     sections={
         "backups": BackupSettings,
@@ -88,6 +102,7 @@ OFFER = Offer(
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,
+<<<<<<< HEAD
     checks={
         "mail": examine_mail,
         "push": examine_push,
@@ -97,6 +112,11 @@ OFFER = Offer(
         SEND_NOTIFICATION,
         backups.WORKFLOW,
     ),
+=======
+    checks={"push": examine_push},
+    workflows=(SEND_NOTIFICATION, backups.WORKFLOW, *scheduled.WORKFLOWS),
+    complete=False,
+>>>>>>> f4d0448 (run_cron: ids are names of workflows, each run once whoever asks; daily and frequent start their parts)
     demo=demo.load_demo,
     complete=False,
 )
