@@ -14,7 +14,10 @@ from toolgate.packs.backend.mail.page import UNSUBSCRIBE_PAGE
 from toolgate.packs.backend.mail.service import opened_mail
 from toolgate.packs.backend.mail.settings import MailSettings
 from toolgate.packs.backend.mail.workflow import EMAIL_QUEUE
+from toolgate.packs.backend.marketing.campaigns import Campaigns
 from toolgate.packs.backend.marketing.consent import Consent
+from toolgate.packs.backend.marketing.marketing import Marketing
+from toolgate.packs.backend.marketing.workflows import WORKFLOWS as OF_MARKETING
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.payments.opening import payments_of
 from toolgate.packs.backend.payments.settings import PaymentsSettings
@@ -25,12 +28,14 @@ from toolgate.packs.backend.push.opening import push_of
 from toolgate.packs.backend.push.settings import PushSettings
 from toolgate.packs.backend.push.workflow import SEND_NOTIFICATION
 from toolgate.packs.backend.settings import BackendSettings
+from toolgate.packs.backend.sql.deliveries import SqlDeliveries
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
 <<<<<<< HEAD
 from toolgate.packs.backend.tools import backups as backup_tools
 from toolgate.packs.backend.tools import (
+    campaigns,
     email,
     firestore,
     operations,
@@ -45,6 +50,7 @@ from toolgate.packs.backend.world import BackendWorld
 from toolgate.storage_sections import GoogleSettings
 
 FAMILIES = (
+    campaigns.family,
     firestore.family,
     users.family,
     subscriptions.family,
@@ -62,11 +68,12 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
     google = site.section("google", GoogleSettings)
     push = push_of(site.section("push", PushSettings), google, site.outbound) or outbox
     products = read_products(settings.products)
+    consent = Consent(site.documents, SqlUnsubscribes(site.database))
     async with opened_mail(site) as mail:
         yield BackendWorld(
             site.documents,
             settings.namespace,
-            consent=Consent(site.documents, SqlUnsubscribes(site.database)),
+            consent=consent,
             deliveries=Deliveries(push, site.documents, site.database),
             push_outbox=outbox,
             workflows=site.workflows,
@@ -74,6 +81,17 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
             products=products,
             payments=payments_of(site, products),
             mail=mail,
+            marketing=Marketing(
+                documents=site.documents,
+                campaigns=Campaigns(site.documents),
+                deliveries=SqlDeliveries(site.database),
+                consent=consent,
+                mail=mail,
+                push=push,
+                push_provider="outbox" if push is outbox else "fcm",
+                workflows=site.workflows,
+                journals=site.data / "campaigns",
+            ),
         )
 
 
@@ -111,6 +129,7 @@ OFFER = Offer(
         EMAIL_QUEUE,
         SEND_NOTIFICATION,
         backups.WORKFLOW,
+        *OF_MARKETING,
     ),
 =======
     checks={"push": examine_push},

@@ -5,6 +5,7 @@ from typing import Any
 
 from toolgate.gate.demo_documents import Document, store_demo
 from toolgate.gate.offer import Site
+from toolgate.packs.backend.marketing.demo import demo_campaigns
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.payments.payments import account_of
 from toolgate.packs.backend.world import BackendWorld
@@ -67,11 +68,12 @@ DEMO = _users()
 
 
 async def load_demo(world: BackendWorld, site: Site) -> int:
-    """Store the demo users that are not there yet; return how many were stored.
+    """Store the demo records that are not there yet; return how many were stored.
 
     The ledger has a payment of today for each who pays, so that there is something to refund.
     """
-    stored = await store_demo(BACKEND, site, DEMO)
+    every = (*DEMO, *demo_campaigns(datetime.now(UTC)))
+    stored = await store_demo(BACKEND, site, every)
     for _, uid, record in DEMO:
         account = account_of(uid, record, world.products)
         if account.resource_id:

@@ -6,6 +6,7 @@ from uuid import UUID
 from toolgate.packs.backend.backup.backups import Backups
 from toolgate.packs.backend.mail.service import Mail
 from toolgate.packs.backend.marketing.consent import Consent
+from toolgate.packs.backend.marketing.marketing import Marketing
 from toolgate.packs.backend.payments.payments import Payments
 from toolgate.packs.backend.products import Products
 from toolgate.packs.backend.push.delivery import Deliveries
@@ -34,3 +35,5 @@ class BackendWorld:
     """Who pays for what, and through whom."""
     mail: Mail
     """Sends mail."""
+    marketing: Marketing
+    """Campaigns."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from toolgate.packs.backend.mail.message import Message, Recipient
-from toolgate.packs.backend.mail.port import Delivery, Outcome, Settled
+from toolgate.packs.backend.mail.port import Delivery, HandingOver, Outcome, Settled
 
 KEPT = "kept in the outbox: the setting mail.url names no server, so nobody has got it yet"
 
@@ -16,7 +16,11 @@ class OutboxMailer:
     delivers = False
 
     async def send(
-        self, message: Message, recipients: Sequence[Recipient], settled: Settled | None = None
+        self,
+        message: Message,
+        recipients: Sequence[Recipient],
+        settled: Settled | None = None,
+        handing_over: HandingOver | None = None,
     ) -> Sequence[Delivery]:
         """Nothing leaves."""
         return [Delivery(one.address.email, Outcome.ACCEPTED, KEPT) for one in recipients]

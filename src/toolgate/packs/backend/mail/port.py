@@ -31,11 +31,17 @@ class Delivery:
     words: str
     temporary: bool = False
     """Of a refusal: the same may be taken later."""
+    unreachable: bool = False
+    """Of a refusal: the server takes nothing at all at present."""
 
 
 Settled = Callable[[Delivery], Awaitable[None]]
 """Told of each recipient before the next one's turn, so that a crash leaves little unknown; a
 mailer that hands all of them over at once tells nothing."""
+
+
+HandingOver = Callable[[], None]
+"""Called at the last moment before the server can take a mail: without it, it surely did not."""
 
 
 class Mailer(Protocol):
@@ -53,7 +59,11 @@ class Mailer(Protocol):
     """Whether mails leave; the outbox keeps them."""
 
     async def send(
-        self, message: Message, recipients: Sequence[Recipient], settled: Settled | None = None
+        self,
+        message: Message,
+        recipients: Sequence[Recipient],
+        settled: Settled | None = None,
+        handing_over: HandingOver | None = None,
     ) -> Sequence[Delivery]:
         """Hand a message over for each recipient; what went wrong is in the answer, each one's own.
 

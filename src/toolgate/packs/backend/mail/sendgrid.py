@@ -17,6 +17,7 @@ from toolgate.packs.backend.mail.message import (
 )
 from toolgate.packs.backend.mail.port import (
     Delivery,
+    HandingOver,
     MailUnavailable,
     Outcome,
     Settled,
@@ -55,14 +56,24 @@ class SendGridMailer:
         self._limits = ResponseLimits(seconds=seconds, statuses=None)
 
     async def send(
-        self, message: Message, recipients: Sequence[Recipient], settled: Settled | None = None
+        self,
+        message: Message,
+        recipients: Sequence[Recipient],
+        settled: Settled | None = None,
+        handing_over: HandingOver | None = None,
     ) -> Sequence[Delivery]:
         """One request for all recipients: SendGrid takes them all, or none.
 
         Raises `MailUnavailable` where there is no key.
         """
+        if handing_over is not None:
+            handing_over()
         outcome, words, temporary = await self._post(self._body(message, recipients))
-        return [Delivery(one.address.email, outcome, words, temporary) for one in recipients]
+        away = outcome is Outcome.REFUSED and temporary
+        return [
+            Delivery(one.address.email, outcome, words, temporary, unreachable=away)
+            for one in recipients
+        ]
 
     async def check(self) -> str:
         """Ask what the key may do."""

@@ -6,7 +6,8 @@ its own: a refusal of one says nothing about the others.
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from aiosmtplib import (
 from toolgate.packs.backend.mail.message import Message, Recipient, mime_bytes
 from toolgate.packs.backend.mail.port import (
     Delivery,
+    HandingOver,
     MailUnavailable,
     Outcome,
     Settled,
@@ -71,7 +73,11 @@ class SmtpMailer:
         self._pool = Pool(self._connect, connections)
 
     async def send(
-        self, message: Message, recipients: Sequence[Recipient], settled: Settled | None = None
+        self,
+        message: Message,
+        recipients: Sequence[Recipient],
+        settled: Settled | None = None,
+        handing_over: HandingOver | None = None,
     ) -> Sequence[Delivery]:
         """Hand a message over for each recipient, one after the other."""
         deliveries: list[Delivery] = []
@@ -80,10 +86,11 @@ class SmtpMailer:
             try:
                 if unreachable is not None:
                     raise MailUnavailable(unreachable)
-                done = await self._deliver(message, one)
+                done = await self._deliver(message, one, handing_over)
             except MailUnavailable as problem:
                 unreachable = str(problem)
-                done = Delivery(one.address.email, Outcome.REFUSED, unreachable, temporary=True)
+                email = one.address.email
+                done = Delivery(email, Outcome.REFUSED, unreachable, True, unreachable=True)
             deliveries.append(done)
             if settled is not None:
                 await settled(done)
@@ -101,13 +108,16 @@ class SmtpMailer:
         """Close the connections that are kept."""
         await self._pool.close()
 
-    async def _deliver(self, message: Message, recipient: Recipient) -> Delivery:
+    async def _deliver(
+        self, message: Message, recipient: Recipient, handing_over: HandingOver | None
+    ) -> Delivery:
         content = mime_bytes(message, recipient)
         sender, email = message.sender.email, recipient.address.email
         async with self._pool.connection() as connection:
             if refusal := await self._envelope(connection, sender, email):
                 return refusal
-            return await self._data(connection, email, content)
+            with _watched(connection.client, handing_over):
+                return await self._data(connection, email, content)
 
     async def _envelope(self, connection: Connection, sender: str, email: str) -> Delivery | None:
         """Name sender and recipient; nothing is taken by that, so it may be tried again."""
@@ -204,6 +214,30 @@ def _tls_problem(problem: BaseException) -> ssl.SSLError | None:
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__ or cause.__context__
     return cause
+
+
+@contextmanager
+def _watched(client: SMTP, handing_over: HandingOver | None) -> Generator[None]:
+    """Tell when the content is written, which the library does in one go after the server's `354`.
+
+    Its own methods tell only afterwards.
+    """
+    protocol = client.protocol
+    if handing_over is None or protocol is None:
+        yield
+        return
+    write = protocol.write
+
+    def write_and_tell(data: bytes) -> None:
+        if data != b"DATA\r\n":
+            handing_over()
+        write(data)
+
+    vars(protocol)["write"] = write_and_tell
+    try:
+        yield
+    finally:
+        del vars(protocol)["write"]
 
 
 def _refusal(email: str, refused: SMTPResponseException) -> Delivery:

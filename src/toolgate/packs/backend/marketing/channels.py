@@ -1,0 +1,203 @@
+"""The two ways of a campaign to people: mail and push."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+from toolgate.packs.backend.mail.addresses import BadAddress, checked_address
+from toolgate.packs.backend.mail.composing import Wish
+from toolgate.packs.backend.mail.message import Message, Recipient
+from toolgate.packs.backend.mail.port import Outcome
+from toolgate.packs.backend.mail.recipients import Recipients
+from toolgate.packs.backend.mail.rendering import DEFAULT
+from toolgate.packs.backend.marketing import consent
+from toolgate.packs.backend.marketing.deliveries import Addressee, Queued, Settled, State
+from toolgate.packs.backend.marketing.marketing import PUSH, Marketing
+from toolgate.packs.backend.marketing.segments import PAGE, is_wanted, users_after
+from toolgate.packs.backend.marketing.sending import Channel, Page, ServerAway, fill_in
+from toolgate.packs.backend.push.port import Delivery, Notification, PushUnavailable
+from toolgate.ports.documents import (
+    DOCUMENT_ID,
+    MAX_IN_VALUES,
+    Cursor,
+    Fields,
+    Filter,
+    Operator,
+    Order,
+    Query,
+)
+from toolgate.ports.users import USERS
+
+TOKENS = "notifications"
+AT_ONCE = 64
+"""Messages under way; the mailer bounds its connections itself."""
+STATES = {
+    Outcome.ACCEPTED: State.ACCEPTED,
+    Outcome.REFUSED: State.REFUSED,
+    Outcome.UNKNOWN: State.UNKNOWN,
+}
+PUSHED = {
+    Delivery.SENT: State.ACCEPTED,
+    Delivery.GONE: State.REFUSED,
+    Delivery.FAILED: State.REFUSED,
+}
+
+
+def channel_of(marketing: Marketing, id: str, campaign: Fields) -> Channel:
+    """How a campaign gets to people."""
+    settings = campaign["settings"]
+    if campaign["type"] == PUSH:
+        return PushChannel(marketing, settings).channel()
+    return MailChannel(marketing, id, settings).channel()
+
+
+class MailChannel:
+    """One mail a person, with a link of their own to unsubscribe."""
+
+    def __init__(self, marketing: Marketing, id: str, settings: Fields) -> None:
+        self._marketing = marketing
+        self._settings = settings
+        self._group: str = settings["sender"]
+        self._now = marketing.clock()
+        self._message = _message(marketing, id, settings, self._now)
+
+    def channel(self) -> Channel:
+        """What the sending needs."""
+        return Channel(self._page, self._refused, self._send, AT_ONCE)
+
+    async def _page(self, after: Any) -> Page:
+        tester = self._settings.get("test")
+        if tester:
+            return Page([Addressee(tester["email"].lower())], None)
+        users = await users_after(self._marketing.documents, after or None)
+        wanted = [
+            Addressee(consent.normalised(emails[0]), one.id, _first_name(one.fields))
+            for one in users
+            if _is_wanted(self._settings, one.fields, self._now)
+            and (emails := consent.emails_of(one.fields))
+        ]
+        return Page(wanted, users[-1].id if len(users) == PAGE else None)
+
+    async def _refused(self, addressees: Sequence[Addressee]) -> set[str]:
+        if self._settings.get("test"):
+            return set()
+        people = [consent.Recipient(one.address, one.uid) for one in addressees]
+        return await self._marketing.consent.refused(people, self._group)
+
+    async def _send(self, one: Queued, handing_over: Callable[[], None]) -> Settled:
+        try:
+            address = checked_address(one.to.address, one.to.name)
+        except BadAddress as problem:
+            return one.number, State.REFUSED, f"{problem}"
+        link = self._marketing.mail.links.link(one.to.address, self._group)
+        message = replace(self._message, id=f"{self._message.id}.{one.number}", to=(address,))
+        recipient = Recipient(address, unsubscribe=link)
+        (done,) = await self._marketing.mail.mailer.send(
+            message, [recipient], handing_over=handing_over
+        )
+        if done.outcome is Outcome.REFUSED and done.unreachable:
+            raise ServerAway(done.words)
+        return one.number, STATES[done.outcome], done.words
+
+
+class PushChannel:
+    """One notification to each device of a person."""
+
+    def __init__(self, marketing: Marketing, settings: Fields) -> None:
+        self._marketing = marketing
+        self._settings = settings
+        self._now = marketing.clock()
+        brand = marketing.mail.brand.name
+        self._notification = Notification(
+            title=fill_in(settings["name"], brand, settings, self._now),
+            body=fill_in(settings["subject"], brand, settings, self._now),
+        )
+
+    def channel(self) -> Channel:
+        """What the sending needs."""
+        return Channel(self._page, self._refused, self._send, AT_ONCE)
+
+    async def _page(self, after: Any) -> Page:
+        settings, tester = self._settings, self._settings.get("test")
+        if tester:
+            return Page(await self._devices([tester["uid"]]), None)
+        if settings.get("all") and not settings.get("excludeSegments"):
+            return await self._every_device(after or None)
+        users = await users_after(self._marketing.documents, after or None)
+        wanted = [one.id for one in users if _is_wanted(settings, one.fields, self._now)]
+        return Page(await self._devices(wanted), users[-1].id if len(users) == PAGE else None)
+
+    async def _every_device(self, after: str | None) -> Page:
+        """Also those of people who are no users."""
+        start = Cursor((after,), inclusive=False) if after else None
+        query = Query(TOKENS, order=[Order(DOCUMENT_ID)], limit=PAGE, start=start)
+        found = await self._marketing.documents.query(query)
+        devices = [Addressee(one.id, one.fields.get("owner")) for one in found]
+        return Page(devices, found[-1].id if len(found) == PAGE else None)
+
+    async def _devices(self, uids: Sequence[str]) -> list[Addressee]:
+        found: list[Addressee] = []
+        for first in range(0, len(uids), MAX_IN_VALUES):
+            owners = list(uids[first : first + MAX_IN_VALUES])
+            query = Query(TOKENS, [Filter("owner", Operator.IN, owners)])
+            for one in await self._marketing.documents.query(query):
+                found.append(Addressee(one.id, one.fields.get("owner")))
+        return found
+
+    async def _refused(self, addressees: Sequence[Addressee]) -> set[str]:
+        if self._settings.get("test"):
+            return set()
+        owners = sorted({one.uid for one in addressees if one.uid})
+        records = await self._marketing.documents.get_many([(USERS, uid) for uid in owners])
+        revoked = {
+            uid for uid, record in zip(owners, records, strict=True) if consent.is_revoked(record)
+        }
+        return {one.address for one in addressees if one.uid in revoked}
+
+    async def _send(self, one: Queued, handing_over: Callable[[], None]) -> Settled:
+        handing_over()
+        try:
+            (done,) = await self._marketing.push.send(self._notification, [one.to.address])
+        except PushUnavailable as problem:
+            return one.number, State.UNKNOWN, problem.message
+        return one.number, PUSHED[done.delivery], done.reason
+
+
+def _is_wanted(settings: Fields, record: Fields, now: datetime) -> bool:
+    excluded = settings.get("excludeSegments") or ()
+    every = bool(settings.get("all"))
+    return is_wanted(record, now, settings.get("segments") or (), excluded, all=every)
+
+
+def _first_name(record: Fields) -> str | None:
+    personal: Any = record.get("personal")
+    name: Any = cast("Fields", personal).get("name") if isinstance(personal, dict) else None
+    if isinstance(name, dict):
+        name = cast("Fields", name).get("first")
+    return name if isinstance(name, str) and name else None
+
+
+def _message(marketing: Marketing, id: str, settings: Fields, now: datetime) -> Message:
+    """What everybody gets; a recipient's own address and link are filled in later."""
+    brand = marketing.mail.brand
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, str):
+            return fill_in(value, brand.name, settings, now)
+        if isinstance(value, dict):
+            return {name: filled(one) for name, one in cast("Fields", value).items()}
+        if isinstance(value, list):
+            return [filled(one) for one in cast("list[Any]", value)]
+        return value
+
+    wish = Wish(
+        id=id,
+        subject=filled(settings["subject"]),
+        sender=settings["sender"],
+        group=settings["sender"],
+        template=settings.get("template", DEFAULT),
+        data={"preheader": settings.get("preheader"), **filled(settings.get("data") or {})},
+        categories=("campaign",),
+    )
+    return marketing.mail.composer.compose(wish, Recipients(), now).message

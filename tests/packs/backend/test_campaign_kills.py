@@ -1,0 +1,32 @@
+"""A campaign through the real SMTP client to a real SMTP server, killed with -9 on the way."""
+
+from pathlib import Path
+
+import pytest
+from tests.effort import effort
+from tests.packs.backend.large_campaign import Campaign, address, send_with_kills, store_users
+from tests.smtp_counter import counting_server
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(3600)]
+
+COUNT = effort(600, 100_000)
+KILLS = effort(1, 3)
+MORE_MEGABYTES = 60
+
+
+async def test_everybody_gets_exactly_one(tmp_path: Path, database_url: str) -> None:
+    await store_users(tmp_path / "data", database_url, COUNT)
+    revoked = COUNT - 5
+    with counting_server(tmp_path) as mail:
+        campaign = Campaign(tmp_path / "data", database_url, mail)
+        ended = send_with_kills(campaign, KILLS, COUNT, revoke=revoked)
+        taken = mail.taken()
+    print(ended["delivery"], f"{campaign.rest:.0f} to {campaign.peak:.0f} MB")
+    assert ended["status"] == "sent"
+    assert max(taken.values()) == 1
+    assert address(revoked) not in taken
+    missing = {address(one) for one in range(COUNT)} - taken.keys() - {address(revoked)}
+    assert missing == set()
+    assert sum(ended["delivery"].values()) == COUNT
+    assert ended["delivery"]["skipped"] == 1
+    assert campaign.peak - campaign.rest < MORE_MEGABYTES
