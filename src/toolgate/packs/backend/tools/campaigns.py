@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from toolgate.gate.arguments import TOLD_MISSING
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
 from toolgate.packs.backend.dates import BadDate, read_date
@@ -60,9 +61,15 @@ class ListCampaigns(Input):
         default=None, description="Sent at this time or later: ISO 8601 or unix seconds."
     )
     end: Date | None = Field(default=None, description="Sent at this time or earlier.")
-    status: Literal["pending", "processing", "sent", "failed"] | None = None
-    type: Literal["email", "push"] | None = None
-    limit: int = Field(default=100, ge=1, le=MAX_LIMIT, description="Most campaigns to list.")
+    status: Literal["pending", "processing", "sent", "failed"] | None = Field(
+        default=None, description="Only those that are there."
+    )
+    type: Literal["email", "push"] | None = Field(
+        default=None, description="Only those by mail, or by push."
+    )
+    limit: Annotated[int, Between(1, MAX_LIMIT)] = Field(
+        default=100, description="Most campaigns to list."
+    )
 
 
 class CreateCampaign(Input):
@@ -70,7 +77,7 @@ class CreateCampaign(Input):
 
     name: Text = Field(description="What it is called; the title of a push notification.")
     subject: Text = Field(description="Subject of the mail; the text of a push notification.")
-    type: Literal["email", "push"] = "email"
+    type: Literal["email", "push"] = Field(default="email", description="By mail or push.")
     preheader: str | None = Field(
         default=None, max_length=MAX_TEXT, description="What mail clients show after the subject."
     )
@@ -114,16 +121,24 @@ class CampaignId(Input):
 class UpdateCampaign(CampaignId):
     """What to change; what is not given stays."""
 
-    name: Text | None = None
-    subject: Text | None = None
-    preheader: str | None = Field(default=None, max_length=MAX_TEXT)
-    template: str | None = Field(default=None, max_length=100)
-    data: dict[str, Any] | None = None
-    segments: Segments | None = None
-    excludeSegments: Segments | None = None  # noqa: N815
-    all: bool | None = None
-    sendAt: Date | None = None  # noqa: N815
-    sender: str | None = None
+    name: Text | None = Field(default=None, description="Another name.")
+    subject: Text | None = Field(default=None, description="Another subject.")
+    preheader: str | None = Field(
+        default=None, max_length=MAX_TEXT, description="What is shown after the subject."
+    )
+    template: str | None = Field(default=None, max_length=100, description="Another template.")
+    data: dict[str, Any] | None = Field(
+        default=None, description="What templates show, in place of all that was there."
+    )
+    segments: Segments | None = Field(default=None, description="Who gets it: any of these.")
+    excludeSegments: Segments | None = Field(  # noqa: N815
+        default=None, description="Who does not, whatever else they are in."
+    )
+    all: bool | None = Field(default=None, description="Everybody who agreed to marketing.")
+    sendAt: Date | None = Field(  # noqa: N815
+        default=None, description="Another time: ISO 8601 or unix seconds."
+    )
+    sender: str | None = Field(default=None, description=f"One of: {', '.join(PRESETS)}.")
 
 
 Campaign = Annotated[
@@ -134,10 +149,13 @@ Campaign = Annotated[
             "description": "A campaign as it is kept; `delivery` counts messages by what became "
             "of them.",
             "properties": {
-                "id": {"type": "string"},
-                "settings": {"type": "object"},
-                "type": {"type": "string"},
-                "status": {"type": "string"},
+                "id": {"type": "string", "description": "Its id."},
+                "settings": {"type": "object", "description": "What was asked for."},
+                "type": {"type": "string", "description": "`email` or `push`."},
+                "status": {
+                    "type": "string",
+                    "description": "`pending`, `processing`, `sent` or `failed`.",
+                },
                 "sendAt": {"type": "integer", "description": "When it is due, in unix seconds."},
             },
             "required": ["id"],
@@ -149,19 +167,19 @@ Campaign = Annotated[
 class Campaigns(Output):
     """One campaign, or those that were found."""
 
-    success: bool
+    success: bool = Field(description="Always true.")
     campaign: Campaign | None = Field(default=None, description="With `id`.")
     campaigns: list[Campaign] | None = Field(
         default=None, description="Without `id`: the earliest first."
     )
-    count: int | None = None
+    count: int | None = Field(default=None, description="How many are listed.")
 
 
 class CreatedCampaign(Output):
     """What was stored, and whether it is being sent."""
 
-    success: bool
-    id: str
+    success: bool = Field(description="Always true.")
+    id: str = Field(description="The campaign's id.")
     status: str = Field(description="`pending` until it is due, `processing` while it is sent.")
     sendAt: int = Field(description="When it is due, in unix seconds.")  # noqa: N815
     providers: dict[str, Any] = Field(description="Who delivers it.")
@@ -170,15 +188,15 @@ class CreatedCampaign(Output):
 class UpdatedCampaign(Output):
     """The campaign after the change."""
 
-    success: bool
-    campaign: Campaign
+    success: bool = Field(description="Always true.")
+    campaign: Campaign = Field(description="The campaign after the change.")
 
 
 class DeletedCampaign(Output):
     """What was deleted."""
 
-    success: bool
-    deleted: str
+    success: bool = Field(description="Always true.")
+    deleted: str = Field(description="The id of the campaign.")
 
 
 @family.tool(
