@@ -32,10 +32,10 @@ from toolgate.packs.backend.sql.deliveries import SqlDeliveries
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
-<<<<<<< HEAD
 from toolgate.packs.backend.tools import backups as backup_tools
 from toolgate.packs.backend.tools import (
     campaigns,
+    cron,
     email,
     firestore,
     operations,
@@ -43,14 +43,12 @@ from toolgate.packs.backend.tools import (
     subscriptions,
     users,
 )
-=======
-from toolgate.packs.backend.tools import cron, firestore, operations, subscriptions, users
->>>>>>> f4d0448 (run_cron: ids are names of workflows, each run once whoever asks; daily and frequent start their parts)
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.storage_sections import GoogleSettings
 
 FAMILIES = (
     campaigns.family,
+    cron.family,
     firestore.family,
     users.family,
     subscriptions.family,
@@ -97,17 +95,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
 
 OFFER = Offer(
     pack=BACKEND,
-<<<<<<< HEAD
     tools=tuple(tool for family in FAMILIES for tool in family.tools),
-=======
-    tools=(
-        *cron.family.tools,
-        *firestore.family.tools,
-        *users.family.tools,
-        *subscriptions.family.tools,
-        *operations.family.tools,
-    ),
->>>>>>> f4d0448 (run_cron: ids are names of workflows, each run once whoever asks; daily and frequent start their parts)
     settings=BackendSettings,
     sections={
         "backups": BackupSettings,
@@ -120,7 +108,6 @@ OFFER = Offer(
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,
-<<<<<<< HEAD
     checks={
         "mail": examine_mail,
         "push": examine_push,
@@ -130,12 +117,8 @@ OFFER = Offer(
         SEND_NOTIFICATION,
         backups.WORKFLOW,
         *OF_MARKETING,
+        *scheduled.WORKFLOWS,
     ),
-=======
-    checks={"push": examine_push},
-    workflows=(SEND_NOTIFICATION, backups.WORKFLOW, *scheduled.WORKFLOWS),
-    complete=False,
->>>>>>> f4d0448 (run_cron: ids are names of workflows, each run once whoever asks; daily and frequent start their parts)
     demo=demo.load_demo,
     complete=False,
 )
