@@ -36,7 +36,6 @@ from toolgate.identity.keys import Keys, KeysOfPacks
 from toolgate.identity.upstreams import check as check_sign_in
 from toolgate.identity.users import Users
 from toolgate.outbound.client import Outbound
-from toolgate.ports import users
 from toolgate.readiness import Readiness, ReadinessCheck
 from toolgate.sections import Settings
 from toolgate.tool_settings import RuleWarnings, limits_of, policy_of
@@ -230,7 +229,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
         settings=settings,
         gate=gate,
         keys=keys,
-        credentials=Credentials(database, keys, Users(documents.of(users.NAMESPACE), database)),
+        credentials=Credentials(database, keys, Users(documents.of_users(), database)),
         sealer=Sealer(database),
         documents=documents,
         blobs=blobs,

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolgate.adapters.sql.documents import IndexBuild, Progress, SqlDocuments
+from toolgate.adapters.sql.documents.index import unindexed_paths
+from toolgate.adapters.user_documents import UserDocuments
 from toolgate.db.engine import Database
 from toolgate.db.upgrades import OtherSchema
 from toolgate.ports import users
 from toolgate.ports.documents import DocumentStore
 from toolgate.sections import Settings
+from toolgate.setting_types import BadSettings
 
 SCHEME = "firestore://"
 DEFAULT_DATABASE = "(default)"
@@ -92,6 +95,7 @@ class DocumentStores:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings
+        _check_index(settings)
         self.database = database
         self._of: dict[str, DocumentStore] = {}
         self._in: dict[Firestore | None, DocumentStore] = {}
@@ -132,7 +136,24 @@ class DocumentStores:
         for store in self._in.values():
             await store.close()
 
+    def of_users(self) -> DocumentStore:
+        """The records of users with their private keys, for who checks credentials alone."""
+        return self._place_of(users.NAMESPACE)
+
     def _opened(self, namespace: str) -> DocumentStore:
+        store = self._place_of(namespace)
+        if namespace == users.NAMESPACE:
+            return UserDocuments(store)
+        place, of_users = (
+            firestore_of(self._settings, one) for one in (namespace, users.NAMESPACE)
+        )
+        if place is None or not place.may_be(of_users):
+            return store
+        from toolgate.adapters.shared_documents import SharedDocuments  # noqa: PLC0415
+
+        return SharedDocuments(UserDocuments(store))
+
+    def _place_of(self, namespace: str) -> DocumentStore:
         place = firestore_of(self._settings, namespace)
         if place is None:
             unindexed = self._settings.database.unindexed
@@ -141,13 +162,17 @@ class DocumentStores:
             return store
         if place not in self._in:
             self._in[place] = _firestore(place, self._settings)
-        store = self._in[place]
-        of_users = firestore_of(self._settings, users.NAMESPACE)
-        if namespace == users.NAMESPACE or not place.may_be(of_users):
-            return store
-        from toolgate.adapters.shared_documents import SharedDocuments  # noqa: PLC0415
+        return self._in[place]
 
-        return SharedDocuments(store)
+
+def _check_index(settings: Settings) -> None:
+    """Raise `BadSettings` where users could not be found by their private keys."""
+    exempt = unindexed_paths(settings.database.unindexed, users.USERS)
+    if exempt & {("api",), ("api", "privateKey")}:
+        raise BadSettings(
+            "Setting database.unindexed exempts api of users, by which private keys are looked up. "
+            "Name other fields."
+        )
 
 
 def _firestore(place: Firestore, settings: Settings) -> DocumentStore:

@@ -5,7 +5,8 @@ from typing import TypeVar
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Forbidden
-from toolgate.ports.documents import DocumentStore, DocumentTransaction, Update, Write
+from toolgate.ports.documents import DocumentStore, DocumentTransaction, Json, Update, Write
+from toolgate.ports.private_keys import API, FIELD, PRIVATE_KEY
 from toolgate.ports.users import ROLES, USERS
 
 T = TypeVar("T")
@@ -13,6 +14,11 @@ REFUSED = (
     f"The field {ROLES} of a document in {USERS} decides who is an admin, so this tool cannot "
     "write it. Leave it out, or keep the documents of this pack in a database of their own "
     "(setting documents.PACK)."
+)
+
+NO_KEYS = (
+    f"The field {FIELD} of a document in {USERS} is a credential of that user, so this tool cannot "
+    "write it. Leave it out."
 )
 
 
@@ -61,6 +67,16 @@ class _SharedTransaction:
 
 def _check(writes: tuple[Write, ...]) -> None:
     for one in writes:
+        if one.collection != USERS:
+            continue
         fields = one.changes if isinstance(one, Update) else one.fields
-        if one.collection == USERS and any(path.split(".")[0] == ROLES for path in fields):
+        if any(path.split(".")[0] == ROLES for path in fields):
             raise Forbidden(REFUSED, rule="users-roles")
+        if any(_gives_key(path, value) for path, value in fields.items()):
+            raise Forbidden(NO_KEYS, rule="users-private-keys")
+
+
+def _gives_key(path: str, value: Json) -> bool:
+    if path == API:
+        return isinstance(value, dict) and PRIVATE_KEY in value
+    return path == FIELD or path.startswith(f"{FIELD}.")

@@ -26,6 +26,7 @@ from toolgate.cli import (
     stdio,
     switch,
     tools,
+    users,
     why,
 )
 from toolgate.cli.options import help_when_alone
@@ -80,6 +81,7 @@ def commands() -> typer.Typer:
     app.command("why")(why.why)
     app.add_typer(policy.group(), name="policy")
     app.add_typer(keys.group(), name="keys")
+    app.add_typer(users.group(), name="users")
     app.add_typer(grants.group(), name="grants")
     app.add_typer(switch.group(), name="switch")
     app.add_typer(audit.group(), name="audit")

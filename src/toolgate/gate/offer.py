@@ -165,6 +165,7 @@ COMMANDS = frozenset(
         "serve",
         "switch",
         "tools",
+        "users",
         "why",
         "workflows",
     ]

@@ -1,4 +1,4 @@
-"""Every credential at one door: API keys, the admin key, access tokens.
+"""Every credential at one door: API keys, the admin key, access tokens, users' private keys.
 
 A good one is remembered for a second, so its end takes effect everywhere within that time.
 """
@@ -22,10 +22,13 @@ from toolgate.identity.keys import SETTING_KEY_ID, Keys, is_row_in_force, princi
 from toolgate.identity.oauth import opaque, scopes
 from toolgate.identity.users import Users
 from toolgate.ports import users as user_records
+from toolgate.ports.private_keys import may_be_private_key
 
 REMEMBERED_SECONDS = 1.0
 MAX_REMEMBERED = 10_000
 SCOPE = scopes.TOOLS
+PRIVATE_KEY = "private-key"
+"""How the audit names what acts for a user whose private key is used."""
 
 OF_TOKEN: tuple[Any, ...] = (
     tokens.c.hash.label("token_hash"),
@@ -152,12 +155,26 @@ class Credentials:
             return ValidCredential(of_role(Role.ADMIN, SETTING_KEY_ID), until=until)
         together = self.users.in_database
         row: Any = await self.keys.row(credential, digest, KEY_AND_USER if together else KEY)
-        if row is None or not is_row_in_force(row):
+        if row is None:
+            return await self._private_key(credential, until)
+        if not is_row_in_force(row):
             return None
         principal = principal_of_key(row)
         if not together:
             principal = await self.with_admin_role(principal)
         elif row.user_record is not None and user_records.is_admin(row.user_record):
+            principal = _promoted(principal)
+        return ValidCredential(principal, until=until)
+
+    async def _private_key(self, credential: str, until: float) -> ValidCredential | None:
+        """The user whose record has this key; raises `StoreUnavailable` where nobody knows."""
+        if not may_be_private_key(credential):
+            return None
+        user = await self.users.holder_of(credential)
+        if user is None:
+            return None
+        principal = replace(of_person(user.id), client_id=PRIVATE_KEY)
+        if user_records.is_admin(user.fields):
             principal = _promoted(principal)
         return ValidCredential(principal, until=until)
 

@@ -1,16 +1,42 @@
 """The application's record of a person: made at the first sign-in, asked for the admin role."""
 
 import logging
-import secrets
+from collections.abc import Callable
+
+from sqlalchemy import Connection
 
 from toolgate.db.engine import Database
 from toolgate.identity.providers import Profile, SignInFailed
-from toolgate.ports.documents import Create, DocumentExists, DocumentStore, StoreUnavailable
+from toolgate.ports import private_keys
+from toolgate.ports.documents import (
+    Create,
+    DocumentExists,
+    DocumentStore,
+    DocumentTransaction,
+    Filter,
+    Merge,
+    Operator,
+    Query,
+    StoredDocument,
+    StoreUnavailable,
+)
 from toolgate.ports.rules import broken_id_rule
-from toolgate.ports.users import USERS, Record, new_record
+from toolgate.ports.users import USERS, Record
+from toolgate.ports.users import first_record as new_user
 from toolgate.ports.users import is_admin as says_admin
 
 logger = logging.getLogger(__name__)
+
+Note = Callable[[Connection], None]
+"""Stores, beside a change, who made it."""
+
+
+class NoSuchUser(ValueError):
+    """There is no such record, or none with a private key."""
+
+
+class HasPrivateKey(ValueError):
+    """The user has a private key already."""
 
 
 class Users:
@@ -46,12 +72,54 @@ class Users:
             return False
         return says_admin(record)
 
+    async def holder_of(self, private_key: str) -> StoredDocument | None:
+        """The one user whose private key this is, found by the index.
+
+        Raises `StoreUnavailable` where the store does not answer: nobody is let in on a guess.
+        """
+        kept = [private_keys.stored_form(private_key), private_key]
+        holds = Filter(private_keys.FIELD, Operator.IN, kept)
+        found = await self._documents.query(Query(USERS, [holds], limit=2))
+        holders = [one for one in found if private_keys.holds(one.fields, private_key)]
+        return holders[0] if len(holders) == 1 else None
+
+    async def give_private_key(self, uid: str, note: Note, *, replacing: bool) -> str:
+        """A new private key of this user; an older one is good no more.
+
+        Raises `NoSuchUser`, or `HasPrivateKey` where there is one that is not to be replaced.
+        """
+        key = private_keys.new_private_key()
+        await self._set_private_key(uid, private_keys.stored_form(key), note, replacing=replacing)
+        return key
+
+    async def end_private_key(self, uid: str, note: Note) -> None:
+        """The user has no private key any more; raises `NoSuchUser` where there was none."""
+        await self._set_private_key(uid, None, note, replacing=True)
+
+    async def _set_private_key(
+        self, uid: str, stored: str | None, note: Note, *, replacing: bool
+    ) -> None:
+        if not uid or broken_id_rule(uid):
+            raise NoSuchUser(uid)
+
+        async def work(documents: DocumentTransaction) -> None:
+            record = await documents.get(USERS, uid)
+            before = private_keys.stored_key(record)
+            if record is None or (stored is None and before is None):
+                raise NoSuchUser(uid)
+            if before is not None and not replacing:
+                raise HasPrivateKey(uid)
+            documents.write(Merge(USERS, uid, {"api": {"privateKey": stored}}))
+
+        async with self._database.transaction() as tx:
+            await self._documents.transact(tx, work)
+            await tx.run(note)
+
 
 def first_record(profile: Profile) -> Record:
     """A person's record as it begins.
 
-    It has no `api.privateKey`: toolgate keeps no key in plain text. `toolgate keys create
-    --role user --user UID` makes one that is kept as a hash.
+    It has no `api.privateKey`: toolgate keeps no key in plain text, so one is made when somebody is
+    there to see it (`toolgate users key UID`).
     """
-    record = new_record(profile.uid, profile.email, profile.name)
-    return record | {"api": {"clientId": secrets.token_hex(16)}}
+    return new_user(profile.uid, profile.email, profile.name)

@@ -3,6 +3,7 @@
 Applications write parts of it; what is missing has a default.
 """
 
+import secrets
 from collections.abc import Mapping
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -121,9 +122,9 @@ def complete_record(uid: str, record: Record | None) -> Record:
 def without_secrets(record: Mapping[str, Any]) -> Record:
     """The record as others may see it."""
     shown = dict(record)
-    for name, secrets in SECRET.items():
+    for name, secret in SECRET.items():
         if isinstance(shown.get(name), dict):
-            shown[name] = {key: one for key, one in shown[name].items() if key not in secrets}
+            shown[name] = {key: one for key, one in shown[name].items() if key not in secret}
     return shown
 
 
@@ -139,6 +140,16 @@ def holds_secret(field: str) -> bool:
 def is_of_users(path: str) -> bool:
     """Whether a path, of a collection or a document, is that of users or of what is below them."""
     return path.partition("/")[0] == USERS
+
+
+def first_record(
+    uid: str, email: str | None = None, name: str | None = None, now: datetime | None = None
+) -> Record:
+    """A new user's record with the ids that are made once. It has no private key yet."""
+    record = new_record(uid, email, name, now)
+    record["api"]["clientId"] = secrets.token_hex(16)
+    record["affiliate"]["code"] = secrets.token_hex(4)
+    return record
 
 
 def _take_email_from_the_top(user: Record) -> None:

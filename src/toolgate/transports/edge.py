@@ -19,6 +19,7 @@ from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
 from toolgate.identity.credentials import SCOPE, Credentials, InsufficientScope, ValidCredential
 from toolgate.identity.guesses import Guesses, Unusable
 from toolgate.identity.oauth import opaque
+from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.address import ADDRESS, Address, Addresses, Told
 from toolgate.transports.asgi import (
     CHECK_CREDENTIAL,
@@ -122,7 +123,7 @@ class Edge:
             good = await validity_check(self._credentials, scope)()
         except InsufficientScope:
             good = False
-        except SQLAlchemyError:
+        except (SQLAlchemyError, StoreUnavailable):
             raise Unavailable(UNCHECKED) from None
         if not good:
             raise CredentialEnded
@@ -153,7 +154,7 @@ class Edge:
             limited = isinstance(refused, RateLimited)
             rule = GUESS_LIMIT if limited else COUNTERS_UNAVAILABLE
             await self._refuse(scope, send, refused, rule)
-        except SQLAlchemyError:
+        except (SQLAlchemyError, StoreUnavailable):
             logger.debug("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
             await send_json(send, 503, {"error": UNCHECKED})
         return False
@@ -197,7 +198,7 @@ class Edge:
         pattern = unknown.pattern
         try:
             known = await self._identify(unknown.credential, pattern.address, pattern.peer)
-        except (Unusable, InsufficientScope, GateError, SQLAlchemyError):
+        except (Unusable, InsufficientScope, GateError, SQLAlchemyError, StoreUnavailable):
             return None
         if known is None:
             return None

@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from toolgate.gate.errors import Unauthenticated
 from toolgate.identity.credentials import Credentials, InsufficientScope
+from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.address import ADDRESS, Address
 from toolgate.transports.asgi import Message, Scope, Send, credential_of
 
@@ -53,7 +54,11 @@ async def run_while_valid(good: Good | None, work: Callable[[], Awaitable[Any]])
 async def _is_good(good: Good) -> bool:
     try:
         return await good()
-    except (InsufficientScope, SQLAlchemyError):  # what cannot be checked does not go on
+    except (
+        InsufficientScope,
+        SQLAlchemyError,
+        StoreUnavailable,
+    ):  # what cannot be checked does not go on
         return False
 
 

@@ -16,6 +16,7 @@ from toolgate.testing import Kit, opened_kit
 pytestmark = pytest.mark.anyio
 
 ANNA = of_role(Role.USER, "key:1", "anna")
+PRIVATE_KEY = "pk_0123456789abcdef0123456789abcdef"
 
 
 @pytest.fixture
@@ -66,10 +67,10 @@ async def test_the_address_may_stand_at_the_top_of_a_record(
 
 
 async def test_a_private_key_never_leaves_the_store(kit: Kit) -> None:
-    await keep(kit, "anna", {"api": {"clientId": "c1", "privateKey": "pk_secret"}})
+    await keep(kit, "anna", {"api": {"clientId": "c1", "privateKey": PRIVATE_KEY}})
     outcome = await kit.call("get_user", as_=ANNA)
     assert outcome.body["user"]["api"] == {"clientId": "c1"}
-    assert "pk_secret" not in outcome.text
+    assert PRIVATE_KEY not in outcome.text
 
 
 async def test_credentials_of_no_user_are_told_what_to_do(kit: Kit) -> None:

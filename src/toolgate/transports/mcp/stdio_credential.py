@@ -15,6 +15,7 @@ from toolgate.gate.errors import GateError, Unauthenticated, Unavailable
 from toolgate.gate.ids import Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import ANONYMOUS, Principal
+from toolgate.ports.documents import StoreUnavailable
 from toolgate.throttled_log import ThrottledLog
 from toolgate.transports.jsonrpc import Id, failure_line
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED
@@ -64,7 +65,7 @@ class CredentialHolder:
             if await self.good():
                 return None
             problem = Unauthenticated(ENDED)
-        except SQLAlchemyError:
+        except (SQLAlchemyError, StoreUnavailable):
             self._silent.record("the key cannot be looked up", exc_info=True)
             problem = Unavailable("Keys cannot be checked now. Try again.")
         what = audited_name(tool) if tool else method
