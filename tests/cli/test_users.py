@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.cli.test_stdio import USERS, tools_seen
 from tests.servers import Server
@@ -21,8 +22,7 @@ def made_key(capsys: pytest.CaptureFixture[str], server: Server, uid: str, *more
     return made["key"]
 
 
-@pytest.mark.anyio
-async def test_a_private_key_opens_http_and_mcp_until_it_is_revoked(
+def test_a_private_key_opens_http_and_mcp_until_it_is_revoked(
     server: Server,
     tmp_path: Path,
     environment: dict[str, str],
@@ -41,7 +41,7 @@ async def test_a_private_key_opens_http_and_mcp_until_it_is_revoked(
         assert answer.json()["subscription"]["product"]["id"] == "premium"
         row = server.audit_rows(answer.headers["x-request-id"])[0]
         assert (row["subject_id"], row["client_id"]) == (f"user:{DEMO}", "private-key")
-        seen, said = await tools_seen(tmp_path, environment, "--token", key, *data)
+        seen, said = anyio.run(tools_seen, tmp_path, environment, "--token", key, *data)
         assert seen == USERS
         assert key not in said
         assert run(["users", "revoke", DEMO, *data]) == 0
