@@ -32,7 +32,7 @@ from toolgate.ports.private_keys import (
     stored_form,
 )
 from toolgate.ports.transforms import DeleteField
-from toolgate.ports.users import USERS, without_secrets
+from toolgate.ports.users import USERS, holds_secret, without_secrets
 
 T = TypeVar("T")
 NOT_SEARCHED = f"{FIELD} of {USERS} is a secret: nothing can be searched or ordered by it."
@@ -62,7 +62,7 @@ class _Reader:
         """Return the documents that pass."""
         if query.collection != USERS:
             return await self._reader.query(query)
-        if any(_tells_key(one.path) for one in (*query.filters, *query.order)):
+        if any(holds_secret(one.field) for one in (*query.filters, *query.order)):
             raise Forbidden(NOT_SEARCHED, rule="users-private-keys")
         found = await self._reader.query(query)
         return [replace(one, fields=without_secrets(one.fields)) for one in found]
@@ -100,11 +100,6 @@ class _UserTransaction(_Reader):
     def write(self, *writes: Write) -> None:
         """Store these when the work is done."""
         self._transaction.write(*map(_hashed, writes))
-
-
-def _tells_key(path: Sequence[str]) -> bool:
-    """Whether a field is the key, in it, or the map around it: maps are compared too."""
-    return path[0] == API and (len(path) == 1 or path[1] == PRIVATE_KEY)
 
 
 def _hashed(write: Write) -> Write:
