@@ -137,23 +137,30 @@ async def test_documents_of_another_pack_are_not_seen(tmp_path: Path) -> None:
 
 
 async def test_a_dry_run_tells_the_change_without_the_secret(kit: Kit) -> None:
-    await write(kit, "users/anna", {"api": {"privateKey": "pk_secret", "clientId": "c"}})
+    await write(
+        kit,
+        "users/anna",
+        {"api": {"privateKey": "pk_0123456789abcdef0123456789abcdef", "clientId": "c"}},
+    )
     outcome = await kit.call(
         "firestore_write", path="users/anna", document={"team": "blue"}, dry_run=True
     )
     assert outcome.diff is not None
-    assert "pk_secret" not in repr(outcome.diff)
+    assert "pk_0123456789abcdef0123456789abcdef" not in repr(outcome.diff)
     assert "team" not in await read(kit, "users/anna")
 
 
 async def test_a_private_key_is_not_read(kit: Kit) -> None:
-    document = {"api": {"privateKey": "pk_secret", "clientId": "c"}, "roles": {"admin": True}}
+    document = {
+        "api": {"privateKey": "pk_0123456789abcdef0123456789abcdef", "clientId": "c"},
+        "roles": {"admin": True},
+    }
     await write(kit, "users/anna", document)
     shown = await read(kit, "users/anna")
     assert shown["api"] == {"clientId": "c"}
     assert shown["roles"] == {"admin": True}, "an admin may make another one"
     found = await kit.call("firestore_query", queries=[{"collection": "users"}])
-    assert "pk_secret" not in found.raw.decode() + found.text
+    assert "pk_0123456789abcdef0123456789abcdef" not in found.raw.decode() + found.text
 
 
 async def test_the_write_and_its_audit_row_are_one(kit: Kit) -> None:
