@@ -19,8 +19,11 @@ from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.marketing.marketing import Marketing
 from toolgate.packs.backend.marketing.workflows import WORKFLOWS as OF_MARKETING
 from toolgate.packs.backend.pack import BACKEND
+from toolgate.packs.backend.payments.opening import examine as examine_payments
 from toolgate.packs.backend.payments.opening import payments_of
+from toolgate.packs.backend.payments.pages import PAGES as PAYMENT_PAGES
 from toolgate.packs.backend.payments.settings import PaymentsSettings
+from toolgate.packs.backend.payments.workflow import RECONCILE_PAYMENTS
 from toolgate.packs.backend.products import read_products
 from toolgate.packs.backend.push.delivery import Deliveries
 from toolgate.packs.backend.push.opening import examine as examine_push
@@ -104,13 +107,17 @@ OFFER = Offer(
         "push": PushSettings,
         "payments": PaymentsSettings,
     },
-    pages=(UNSUBSCRIBE_PAGE,),
+    pages=(
+        UNSUBSCRIBE_PAGE,
+        *PAYMENT_PAGES,
+    ),
     open=open_world,
     schema=Schema(metadata, "toolgate.packs.backend.migrations", version_table="backend_version"),
     documents=True,
     checks={
         "mail": examine_mail,
         "push": examine_push,
+        "payments": examine_payments,
     },
     workflows=(
         EMAIL_QUEUE,
@@ -118,6 +125,7 @@ OFFER = Offer(
         backups.WORKFLOW,
         *OF_MARKETING,
         *scheduled.WORKFLOWS,
+        RECONCILE_PAYMENTS,
     ),
     demo=demo.load_demo,
     complete=False,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from toolgate.db.engine import Database
@@ -12,6 +12,7 @@ from toolgate.packs.backend.payments.intents import REFUSED, Intent, Intents
 from toolgate.packs.backend.payments.preconditions import refusal
 from toolgate.packs.backend.payments.processor import (
     Account,
+    EventSource,
     Ledger,
     Processor,
     ProcessorBusy,
@@ -54,6 +55,9 @@ class Payments:
     products: Products
     return_urls: ReturnUrls
     ledger: Ledger
+    events: EventSource | None = None
+    """Whoever sends events, and signs them with the secret."""
+    webhook_secret: str | None = field(default=None, repr=False)
 
     async def account(self, uid: str) -> Account:
         """A user who has a record."""

@@ -138,3 +138,15 @@ class Ledger(Processor, Protocol):
     async def book_due(self, now: int) -> list[str]:
         """Renew or end what is due, a few at a time; return the users it is about."""
         ...
+
+
+class EventSource(Protocol):
+    """A processor that tells of events; what they are about is asked for anew."""
+
+    async def find(self, id: str) -> Subscription:
+        """A subscription by its id."""
+        ...
+
+    async def subscription_of_charge(self, charge: dict[str, Any]) -> str | None:
+        """The id of the subscription that a charge was for."""
+        ...

@@ -1,0 +1,180 @@
+"""Stripe, through its own client library. Imported only where it is configured."""
+
+import time
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import anyio
+import stripe
+
+from toolgate.outbound.client import Outbound
+from toolgate.packs.backend.payments.processor import (
+    Account,
+    Payment,
+    ProcessorBusy,
+    ProcessorRefused,
+    ProcessorSilent,
+    Refund,
+    Subscription,
+)
+from toolgate.packs.backend.payments.settings import PaymentsSettings
+from toolgate.packs.backend.payments.stripe_http import StripeHttp
+from toolgate.packs.backend.payments.stripe_objects import (
+    KEY,
+    Json,
+    id_of,
+    invoice_subscription,
+    payment_of,
+    refund_of,
+    subscription_of,
+)
+from toolgate.packs.backend.products import Products
+
+RETRIES = 2
+MANY = 100
+T = TypeVar("T")
+
+
+class StripeProcessor:
+    """Asks Stripe. Money and time are as Stripe says, not as our records do."""
+
+    name = "stripe"
+
+    def __init__(
+        self, settings: PaymentsSettings, key: str, outbound: Outbound, products: Products
+    ) -> None:
+        # Nothing of ours is told to Stripe beyond its requests.
+        stripe.enable_telemetry = False
+        client = stripe.StripeClient(
+            key,
+            base_addresses={"api": settings.stripe_url},
+            http_client=StripeHttp(outbound, settings.seconds),
+            max_network_retries=RETRIES,
+        )
+        self._v1 = client.v1
+        self._seconds = settings.seconds
+        self._products = products
+
+    async def subscription(self, account: Account) -> Subscription:
+        """The user's subscription as Stripe has it now."""
+        return await self.find(account.resource_id)
+
+    async def find(self, id: str) -> Subscription:
+        """A subscription by its id."""
+        read_at = time.time_ns() // 1000
+        told = await self._read(self._v1.subscriptions.retrieve_async(id))
+        return subscription_of(told.to_dict(), self._products, read_at)
+
+    async def cancel(self, subscription: Subscription, *, at_once: bool, key: str) -> Subscription:
+        """End it, at once or with its period."""
+        read_at = time.time_ns() // 1000
+        options: Any = {"idempotency_key": key}
+        subscriptions, id = self._v1.subscriptions, subscription.id
+        try:
+            if at_once:
+                told = await self._write(subscriptions.cancel_async(id, {}, options))
+            else:
+                later: Any = {"cancel_at_period_end": True}
+                told = await self._write(subscriptions.update_async(id, later, options))
+        except ProcessorRefused:
+            found = await self.find(id)  # somebody else may have ended it meanwhile
+            if found.ended:
+                return found
+            raise
+        return subscription_of(told.to_dict(), self._products, read_at)
+
+    async def payment(self, account: Account) -> Payment | None:
+        """The charge of the newest invoice that was paid."""
+        paid: Any = {"subscription": account.resource_id, "status": "paid", "limit": MANY}
+        invoices = await self._read(self._v1.invoices.list_async(paid))
+        for invoice in invoices.to_dict()["data"]:
+            if invoice["amount_paid"] > 0 and (charge := await self._charge(invoice["id"])):
+                of_charge: Any = {"charge": charge["id"], "limit": MANY}
+                back = await self._read(self._v1.refunds.list_async(of_charge))
+                return payment_of(charge, back.to_dict()["data"])
+        return None
+
+    async def _charge(self, invoice: str) -> Json | None:
+        of_invoice: Any = {"invoice": invoice, "status": "paid", "limit": 1}
+        listed = await self._read(self._v1.invoice_payments.list_async(of_invoice))
+        for one in listed.to_dict()["data"]:
+            payment: Json = one["payment"]
+            charge = id_of(payment.get("charge"))
+            if intent := id_of(payment.get("payment_intent")):
+                found = await self._read(self._v1.payment_intents.retrieve_async(intent))
+                charge = id_of(found.to_dict().get("latest_charge"))
+            if charge:
+                told = await self._read(self._v1.charges.retrieve_async(charge))
+                return told.to_dict()
+        return None
+
+    async def refund(self, payment: Payment, amount: int, key: str) -> Refund:
+        """Give money back; Stripe itself refuses more than is left."""
+        wanted: Any = {
+            "charge": payment.id,
+            "amount": amount,
+            "reason": "requested_by_customer",
+            "metadata": {KEY: key},
+        }
+        options: Any = {"idempotency_key": key}
+        told = (await self._write(self._v1.refunds.create_async(wanted, options))).to_dict()
+        if told.get("status") in {"failed", "canceled"}:
+            raise ProcessorRefused("Stripe could not pay the money back.")
+        return refund_of(told)
+
+    async def portal(self, account: Account, return_url: str) -> str:
+        """A new session of Stripe's billing portal."""
+        subscription = await self.find(account.resource_id)
+        wanted: Any = {"customer": subscription.customer, "return_url": return_url}
+        made = await self._write(self._v1.billing_portal.sessions.create_async(wanted))
+        return str(made.url)
+
+    async def subscription_of_charge(self, charge: Json) -> str | None:
+        """The id of the subscription that a charge was for."""
+        intent = id_of(charge.get("payment_intent"))
+        if intent is None:
+            return None
+        of_intent: Any = {"payment": {"type": "payment_intent", "payment_intent": intent}}
+        listed = await self._read(self._v1.invoice_payments.list_async(of_intent))
+        for one in listed.to_dict()["data"]:
+            invoice = await self._read(self._v1.invoices.retrieve_async(str(id_of(one["invoice"]))))
+            if found := invoice_subscription(invoice.to_dict()):
+                return found
+        return None
+
+    async def check(self) -> str:
+        """For `toolgate doctor`: whether Stripe takes the key."""
+        balance = (await self._read(self._v1.balance.retrieve_async())).to_dict()
+        return "live" if balance.get("livemode") else "test"
+
+    async def _read(self, request: Awaitable[T]) -> T:
+        """What fails while reading has done nothing."""
+        try:
+            return await self._write(request)
+        except ProcessorSilent as problem:
+            raise ProcessorBusy(str(problem)) from problem
+
+    async def _write(self, request: Awaitable[T]) -> T:
+        """The answer; errors are told without Stripe's own words for defects and keys."""
+        try:
+            with anyio.fail_after(self._seconds):
+                return await request
+        except TimeoutError as problem:
+            raise ProcessorSilent(f"Stripe did not answer within {self._seconds:g} s.") from problem
+        except (stripe.InvalidRequestError, stripe.CardError) as problem:
+            raise ProcessorRefused(_sentence(problem)) from problem
+        except stripe.RateLimitError as problem:
+            raise ProcessorBusy("Stripe takes no more requests now.") from problem
+        except (stripe.AuthenticationError, stripe.PermissionError) as problem:
+            message = "Stripe refuses our key. An admin must check STRIPE_SECRET_KEY."
+            raise ProcessorBusy(message) from problem
+        except stripe.APIConnectionError as problem:
+            raise ProcessorSilent("Stripe could not be reached, or did not answer.") from problem
+        except stripe.StripeError as problem:
+            raise ProcessorSilent("Stripe failed.") from problem
+
+
+def _sentence(problem: stripe.StripeError) -> str:
+    """Stripe's own sentence, which is meant for people; kept short."""
+    text = problem.user_message or "Stripe refused it."
+    return text if len(text) <= 300 and text.isprintable() else "Stripe refused it."
