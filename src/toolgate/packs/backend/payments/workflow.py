@@ -30,5 +30,4 @@ RECONCILE_PAYMENTS = Workflow(
     name="daily/reconcile-payments",
     summary="Compares the records of subscriptions with the payment processor, and repairs them.",
     run=reconcile,
-    schedule="15 3 * * *",
 )
