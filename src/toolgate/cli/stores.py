@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from toolgate.cli.problems import explain
 if TYPE_CHECKING:
     from toolgate.cli.running_server import RunningServer
     from toolgate.db.engine import Database
+    from toolgate.gate.offer import FindRepository
     from toolgate.settings import Settings
 
 STORE_SECONDS = 15
@@ -246,6 +248,7 @@ def _keys(settings: "Settings", rows: list[dict[str, object]]) -> CheckResult:
 async def check_services(settings: "Settings") -> AsyncIterator[CheckResult]:
     """What packs reach outside, each as its pack looks at it."""
     from toolgate.app import offers_of
+    from toolgate.forges import Forges
     from toolgate.outbound.client import Outbound
 
     try:
@@ -253,9 +256,23 @@ async def check_services(settings: "Settings") -> AsyncIterator[CheckResult]:
     except Exception:
         return  # the check of packs says what is wrong
     async with Outbound(settings.outbound.allow) as outbound:
-        for name, examine in [one for offer in offers for one in offer.checks.items()]:
+
+        async def look(name: str, find: "FindRepository") -> str:
+            url, branch = find(settings)
+            return await Forges(settings, outbound).of(url, name).check(branch)
+
+        checks = [
+            (name, partial(examine, settings, outbound))
+            for offer in offers
+            for name, examine in offer.checks.items()
+        ] + [
+            (name, partial(look, name, find))
+            for offer in offers
+            for name, find in offer.repositories.items()
+        ]
+        for name, check in checks:
             try:
-                yield CheckResult(name, State.OK, await examine(settings, outbound))
+                yield CheckResult(name, State.OK, await check())
             except Exception as error:
                 told = explain(error)
                 yield CheckResult(name, State.FAIL, told[0] if told else str(error))

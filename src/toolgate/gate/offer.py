@@ -98,6 +98,9 @@ Examine = Callable[[GateSettings, Outbound], Awaitable[str]]
 Returns a sentence on it; raises with a message that says what is wrong, and what to do.
 """
 
+FindRepository = Callable[[GateSettings], tuple[str, str]]
+"""The URL and the branch of a Git repository that the settings name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Offer(Generic[World, Settings]):
@@ -136,6 +139,8 @@ class Offer(Generic[World, Settings]):
     """What one of the rules says that `access` names."""
     checks: Mapping[str, Examine] = field(default_factory=dict[str, Examine])
     """What `toolgate doctor` looks at besides, by the names it prints."""
+    repositories: Mapping[str, FindRepository] = field(default_factory=dict[str, FindRepository])
+    """Git repositories that it commits to, by the same names; they are looked at, too."""
     key_warnings: KeyWarnings | None = None
     """Asked about the ids of an agent's new key, so that whoever makes it can be warned."""
 

@@ -25,6 +25,9 @@ from toolgate.packs.backend.payments.pages import PAGES as PAYMENT_PAGES
 from toolgate.packs.backend.payments.settings import PaymentsSettings
 from toolgate.packs.backend.payments.workflow import RECONCILE_PAYMENTS
 from toolgate.packs.backend.products import read_products
+from toolgate.packs.backend.publishing.opening import posts_of, repository_of
+from toolgate.packs.backend.publishing.settings import PostSettings
+from toolgate.packs.backend.publishing.workflow import RECONCILE_POSTS
 from toolgate.packs.backend.push.delivery import Deliveries
 from toolgate.packs.backend.push.opening import examine as examine_push
 from toolgate.packs.backend.push.opening import push_of
@@ -32,6 +35,7 @@ from toolgate.packs.backend.push.settings import PushSettings
 from toolgate.packs.backend.push.workflow import SEND_NOTIFICATION
 from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.sql.deliveries import SqlDeliveries
+from toolgate.packs.backend.sql.post_intents import SqlPostIntents
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
@@ -43,6 +47,7 @@ from toolgate.packs.backend.tools import (
     firestore,
     operations,
     payments,
+    publishing,
     subscriptions,
     users,
 )
@@ -59,6 +64,7 @@ FAMILIES = (
     operations.family,
     email.family,
     backup_tools.family,
+    publishing.family,
 )
 
 
@@ -93,6 +99,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
                 workflows=site.workflows,
                 journals=site.data / "campaigns",
             ),
+            posts=posts_of(site, SqlPostIntents(site.database)),
         )
 
 
@@ -106,6 +113,7 @@ OFFER = Offer(
         "mail": MailSettings,
         "push": PushSettings,
         "payments": PaymentsSettings,
+        "posts": PostSettings,
     },
     pages=(
         UNSUBSCRIBE_PAGE,
@@ -119,9 +127,11 @@ OFFER = Offer(
         "push": examine_push,
         "payments": examine_payments,
     },
+    repositories={"posts": repository_of},
     workflows=(
         EMAIL_QUEUE,
         SEND_NOTIFICATION,
+        RECONCILE_POSTS,
         backups.WORKFLOW,
         *OF_MARKETING,
         *scheduled.WORKFLOWS,

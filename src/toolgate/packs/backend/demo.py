@@ -8,6 +8,7 @@ from toolgate.gate.offer import Site
 from toolgate.packs.backend.marketing.demo import demo_campaigns
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.payments.payments import account_of
+from toolgate.packs.backend.publishing.demo import store_demo_post
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.users import USERS, new_record, timestamp_record
 
@@ -78,4 +79,6 @@ async def load_demo(world: BackendWorld, site: Site) -> int:
         account = account_of(uid, record, world.products)
         if account.resource_id:
             await world.payments.ledger.take_over(account, int(datetime.now(UTC).timestamp()))
+    if stored:
+        await store_demo_post(world.posts)
     return stored

@@ -9,6 +9,7 @@ from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.marketing.marketing import Marketing
 from toolgate.packs.backend.payments.payments import Payments
 from toolgate.packs.backend.products import Products
+from toolgate.packs.backend.publishing.posts import Posts
 from toolgate.packs.backend.push.delivery import Deliveries
 from toolgate.packs.backend.push.outbox import PushOutbox
 from toolgate.ports.documents import DocumentStore
@@ -37,3 +38,5 @@ class BackendWorld:
     """Sends mail."""
     marketing: Marketing
     """Campaigns."""
+    posts: Posts
+    """The posts of the application's site."""

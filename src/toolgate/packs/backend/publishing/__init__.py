@@ -1,0 +1,1 @@
+"""Posts: files with front matter, and images, in a Git repository."""
