@@ -15,6 +15,8 @@ class State(StrEnum):
     SENDING = "sending"
     """About to be handed over; the journal says whether it was."""
     ACCEPTED = "accepted"
+    KEPT = "kept"
+    """Not sent: there is only the outbox, as long as `mail.url` or `push.url` name no service."""
     REFUSED = "refused"
     SKIPPED = "skipped"
     """Not sent: consent was revoked."""

@@ -171,7 +171,7 @@ def told(counts: dict[State, int]) -> str:
 
 def has_succeeded(counts: dict[State, int]) -> bool:
     """Whether a campaign counts as sent: somebody got it, or nobody was to."""
-    good = counts.get(State.ACCEPTED, 0) + counts.get(State.UNKNOWN, 0)
+    good = sum(counts.get(one, 0) for one in (State.ACCEPTED, State.KEPT, State.UNKNOWN))
     return bool(good) or not counts.get(State.REFUSED, 0)
 
 

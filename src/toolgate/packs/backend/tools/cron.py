@@ -14,7 +14,7 @@ from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.scheduled import cron_ids
 from toolgate.packs.backend.world import BackendWorld
 
-family = Family("cron", BACKEND)
+family = Family("operations", BACKEND)
 
 WAIT_SECONDS = 20.0
 """Then the answer is that it goes on."""

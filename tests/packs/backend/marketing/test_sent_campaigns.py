@@ -1,0 +1,133 @@
+"""Campaigns that are sent: to whom, with what in them, and what is told of it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.patience import PATIENT
+from tests.smtp_server import smtp_server
+
+from toolgate.gate.principal import Principal, Role, of_person
+from toolgate.testing import Kit, opened_kit
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def opened(folder: Path, **settings: Any) -> AsyncGenerator[Kit]:
+    settings = {"packs__enabled": ["backend"], "brand__contact": "hello@brand.example", **settings}
+    async with opened_kit(folder, writes=True, demo_data=True, **settings) as kit:
+        yield kit
+
+
+async def sent(kit: Kit, **given: Any) -> dict[str, Any]:
+    """Send a campaign now; what is kept of it when that is over."""
+    given = {"name": "News", "subject": "News of {brand.name}", **given}
+    as_ = given.pop("as_", None)
+    made = await (kit.call("create_campaign", as_, **given) if as_ else
+                  kit.call("create_campaign", **given))  # fmt: skip
+    assert made.body["status"] == "processing", made.body
+    campaign = (await kit.call("list_campaigns", id=made.body["id"])).body["campaign"]
+    world: Any = kit.app.worlds["backend"].world
+    run = await world.workflows.wait(campaign["run"], seconds=PATIENT)
+    assert run.error is None
+    return (await kit.call("list_campaigns", id=made.body["id"])).body["campaign"]
+
+
+async def test_the_outbox_says_that_nobody_got_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as kit:
+        campaign = await sent(kit, segments=["subscription_paid"])
+    assert campaign["status"] == "sent"
+    assert campaign["delivery"] == {"kept": 2}
+
+
+async def test_a_segment_gets_it_and_nobody_else(tmp_path: Path) -> None:
+    with smtp_server() as inbox:
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            content = {"title": "Hello <b>", "discountCode": "X15", "message": "{date.month}"}
+            campaign = await sent(
+                kit,
+                segments=["subscription_paid"],
+                excludeSegments=["subscription_cancelling"],
+                preheader="Look",
+                data={"content": content},
+            )
+    assert campaign["delivery"] == {"accepted": 1}
+    (mail,) = inbox.mails
+    assert mail.recipients == ["test-premium-active@example.com"]
+    assert mail.message["Subject"] == "News of toolgate"
+    assert mail.message["From"] == "toolgate Offers <offers@brand.example>"
+    assert "Pat" in mail.message["To"]
+    assert "List-Unsubscribe=One-Click" in mail.message["List-Unsubscribe-Post"]
+    assert "Hello &lt;b&gt;" in mail.part("html")
+    assert "X15" in mail.part("plain")
+
+
+async def test_consent_is_heeded(tmp_path: Path) -> None:
+    with smtp_server() as inbox:
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            revoked = {"consent": {"marketing": {"status": "revoked"}}}
+            path = "users/_test-premium-active"
+            await kit.call("firestore_write", path=path, document=revoked)
+            campaign = await sent(kit, segments=["subscription_paid"])
+    assert campaign["delivery"] == {"accepted": 1, "skipped": 1}
+    assert inbox.everyone == ["test-premium-cancelling@example.com"]
+
+
+async def test_all_means_everybody_once(tmp_path: Path) -> None:
+    with smtp_server() as inbox:
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            twin = {"auth": {"email": "JANE@example.com"}}
+            await kit.call("firestore_write", path="users/twin", document=twin)
+            campaign = await sent(kit, all=True)
+    assert campaign["delivery"] == {"accepted": len(inbox.mails)}
+    assert len(inbox.everyone) == len(set(inbox.everyone))
+    assert inbox.everyone.count("jane@example.com") == 1
+
+
+async def test_a_test_goes_to_the_caller_alone(tmp_path: Path) -> None:
+    with smtp_server() as inbox:
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            await sent(kit, all=True, test=True)
+            assert inbox.everyone == ["hello@brand.example"]
+            campaign = await sent(kit, segments=["subscription_paid"], test=True)
+    assert campaign["delivery"] == {"accepted": 1}
+    assert len(inbox.mails) == 2
+
+
+async def test_refusals_are_counted_and_do_not_stop_the_others(tmp_path: Path) -> None:
+    with smtp_server() as inbox:
+        inbox.of_recipient["test-premium-active@example.com"] = "550 no such user"
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            campaign = await sent(kit, segments=["subscription_paid"])
+    assert campaign["status"] == "sent"
+    assert campaign["delivery"] == {"accepted": 1, "refused": 1}
+
+
+async def test_when_nobody_takes_it_the_campaign_has_failed(tmp_path: Path) -> None:
+    with smtp_server() as inbox:
+        for uid in ("active", "cancelling"):
+            inbox.of_recipient[f"test-premium-{uid}@example.com"] = "550 no"
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            campaign = await sent(kit, segments=["subscription_paid"])
+    assert (campaign["status"], campaign["delivery"]) == ("failed", {"refused": 2})
+
+
+async def test_a_campaign_by_push_reaches_the_devices_of_its_users(tmp_path: Path) -> None:
+    async with opened(tmp_path) as kit:
+        for number, owner in enumerate(("_test-premium-active", "_test-basic", None)):
+            fields = {"token": f"t{number}", "owner": owner, "tags": []}
+            await kit.call("firestore_write", path=f"notifications/t{number}", document=fields)
+        paid = await sent(kit, type="push", segments=["subscription_paid"])
+        every = await sent(kit, type="push", all=True)
+        me = await sent(kit, type="push", all=True, test=True, as_=of_admin("_test-basic"))
+    assert (paid["delivery"], every["delivery"]) == ({"kept": 1}, {"kept": 3})
+    assert me["delivery"] == {"kept": 1}
+
+
+def of_admin(uid: str) -> Principal:
+    person = of_person(uid)
+    return replace(person, roles=person.roles | {Role.ADMIN})
