@@ -12,6 +12,8 @@ VERSIONS = "_version"
 """How the table ends that notes the revision of a pack's tables."""
 DERIVED = frozenset(["document_index", "document_index_state", "write_checks"])
 """What is made anew from the rest, or is always empty."""
+OF_PACKS = "_derived"
+"""How the name of a pack's table ends that is made anew, too."""
 SEQUENCES = "SELECT name, seq FROM sqlite_sequence"
 
 
@@ -126,7 +128,7 @@ def _virtual(connection: Connection) -> set[str]:
 
 
 def _is_left_out(name: str) -> bool:
-    return name in DERIVED or name.endswith(VERSIONS) or name == GATE.version_table
+    return name in DERIVED or name.endswith((VERSIONS, OF_PACKS)) or name == GATE.version_table
 
 
 def _revision(connection: Connection, table: str) -> str:

@@ -2,6 +2,8 @@
 
 import uuid
 from collections.abc import AsyncIterator
+from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +90,9 @@ async def test_a_uuid_from_a_name_is_always_the_same(kit: Kit) -> None:
     assert other.body == {"uuid": str(uuid.uuid5(uuid.NAMESPACE_DNS, "ada"))}
 
 
-@pytest.mark.parametrize("version", ["4", "v4", "V4", 4, 4.0])
-async def test_a_random_uuid(kit: Kit, version: Any) -> None:
-    made = {(await kit.send("generate_uuid", {"version": version})).body["uuid"] for _ in "ab"}
+@pytest.mark.parametrize("number", ["4", "v4", "V4", 4, 4.0])
+async def test_a_random_uuid(kit: Kit, number: Any) -> None:
+    made = {(await kit.send("generate_uuid", {"version": number})).body["uuid"] for _ in "ab"}
     assert len(made) == 2
     assert {uuid.UUID(one).version for one in made} == {4}
 
@@ -119,8 +121,8 @@ async def test_the_schema_has_every_version_that_is_taken(kit: Kit) -> None:
     tool = kit.app.gate.catalogue.find("generate_uuid")
     assert tool is not None
     forms = tool.input_schema["properties"]["version"]["anyOf"]
-    for version in [one for form in forms for one in form["enum"]]:
-        given = {"name": "ada", "version": version}
+    for number in [one for form in forms for one in form["enum"]]:
+        given = {"name": "ada", "version": number}
         assert (await kit.send("generate_uuid", given)).status == 200
 
 
@@ -182,3 +184,25 @@ def test_nobody_without_credentials_gets_in(server: Server) -> None:
         for path in ("test/health", "user", "nothing"):
             answer = client.get(f"/backend-manager/{path}")
             assert answer.status_code == 401
+
+
+async def test_health_has_every_field(tmp_path: Path) -> None:
+    settings = {"environment": "testing", "project": "somiibo-app", "version": "1.2.3"}
+    flags = {f"backend__{name}": value for name, value in settings.items()}
+    async with opened_kit(tmp_path, **flags) as kit:
+        health = (await kit.call("health_check", as_=of_role(Role.PUBLIC, "p"))).body
+    assert datetime.fromisoformat(health.pop("timestamp")).tzinfo is not None
+    assert health == {
+        "status": "healthy",
+        "environment": "testing",
+        "projectId": "somiibo-app",
+        "version": "1.2.3",
+        "bemVersion": version("toolgate"),
+        "testExtendedMode": False,
+    }
+
+
+async def test_health_without_settings(kit: Kit) -> None:
+    health = (await kit.call("health_check")).body
+    assert (health["environment"], health["projectId"]) == ("production", "toolgate")
+    assert health["version"] == health["bemVersion"]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from toolgate.background import run_in_background
 from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.backend import demo, scheduled
@@ -34,11 +35,13 @@ from toolgate.packs.backend.push.opening import push_of
 from toolgate.packs.backend.push.settings import PushSettings
 from toolgate.packs.backend.push.workflow import SEND_NOTIFICATION
 from toolgate.packs.backend.settings import BackendSettings
+from toolgate.packs.backend.sql.counts import SqlCounters
 from toolgate.packs.backend.sql.deliveries import SqlDeliveries
 from toolgate.packs.backend.sql.post_intents import SqlPostIntents
 from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
+from toolgate.packs.backend.stats.counters import CountedDocuments
 from toolgate.packs.backend.tools import backups as backup_tools
 from toolgate.packs.backend.tools import (
     campaigns,
@@ -48,6 +51,7 @@ from toolgate.packs.backend.tools import (
     operations,
     payments,
     publishing,
+    stats,
     subscriptions,
     users,
 )
@@ -61,6 +65,7 @@ FAMILIES = (
     users.family,
     subscriptions.family,
     payments.family,
+    stats.family,
     operations.family,
     email.family,
     backup_tools.family,
@@ -76,7 +81,9 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
     push = push_of(site.section("push", PushSettings), google, site.outbound) or outbox
     products = read_products(settings.products)
     consent = Consent(site.documents, SqlUnsubscribes(site.database))
-    async with opened_mail(site) as mail:
+    in_database = site.documents.joins_transaction
+    counters = SqlCounters(site.database) if in_database else CountedDocuments(site.documents)
+    async with opened_mail(site) as mail, run_in_background(counters.follow):
         yield BackendWorld(
             site.documents,
             settings.namespace,
@@ -100,6 +107,9 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
                 journals=site.data / "campaigns",
             ),
             posts=posts_of(site, SqlPostIntents(site.database)),
+            counters=counters,
+            settings=settings,
+            brand=site.section("brand", BrandSettings),
         )
 
 

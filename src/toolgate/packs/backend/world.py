@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from toolgate.packs.backend.backup.backups import Backups
+from toolgate.packs.backend.brand import BrandSettings
 from toolgate.packs.backend.mail.service import Mail
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.marketing.marketing import Marketing
@@ -12,6 +13,8 @@ from toolgate.packs.backend.products import Products
 from toolgate.packs.backend.publishing.posts import Posts
 from toolgate.packs.backend.push.delivery import Deliveries
 from toolgate.packs.backend.push.outbox import PushOutbox
+from toolgate.packs.backend.settings import BackendSettings
+from toolgate.packs.backend.stats.counters import Counters
 from toolgate.ports.documents import DocumentStore
 from toolgate.workflows.runs import Workflows
 
@@ -40,3 +43,7 @@ class BackendWorld:
     """Campaigns."""
     posts: Posts
     """The posts of the application's site."""
+    counters: Counters
+    """How many users, subscriptions and notifications there are."""
+    settings: BackendSettings
+    brand: BrandSettings

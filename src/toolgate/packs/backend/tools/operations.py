@@ -1,7 +1,6 @@
 """Small services of the server itself."""
 
 import uuid
-from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, NoArguments, Output, Route
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.world import BackendWorld
+from toolgate.ports.users import timestamp_record
 
 family = Family("operations", BACKEND)
 
@@ -34,7 +34,13 @@ class Health(Output):
 
     status: str = Field(description="Always `healthy`: otherwise the server does not answer.")
     timestamp: str = Field(description="The server's time, ISO 8601.")
-    version: str = Field(description="The version of toolgate.")
+    environment: str = Field(description="`production`, `development` or `testing`.")
+    projectId: str = Field(description="The id of the application's project.")  # noqa: N815
+    version: str = Field(description="The application's version; toolgate's where none is set.")
+    bemVersion: str = Field(description="The version of toolgate.")  # noqa: N815
+    testExtendedMode: bool = Field(  # noqa: N815
+        description="Always false: no mode of toolgate is for tests alone."
+    )
 
 
 @family.tool(
@@ -46,8 +52,16 @@ class Health(Output):
 )
 async def health_check(ctx: Context[BackendWorld], args: NoArguments) -> Health:
     """Check that the server answers, and which version it is."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Health(status="healthy", timestamp=now, version=version("toolgate"))
+    settings, ours = ctx.world.settings, version("toolgate")
+    return Health(
+        status="healthy",
+        timestamp=timestamp_record()["timestamp"],
+        environment=settings.environment,
+        projectId=settings.project,
+        version=settings.version or ours,
+        bemVersion=ours,
+        testExtendedMode=False,
+    )
 
 
 def _version(value: object) -> object:
