@@ -48,7 +48,7 @@ async def test_the_form_cancels_once(web: Web) -> None:
         assert (sent.status_code, sent.headers["location"]) == (303, path)
         assert (await stored(web.kit, "_test-premium-active"))["cancellation"]["pending"] is True
         page = await stranger.get(path)
-        assert "ends soon" in page.text
+        assert "ends with its period" in page.text
         assert "<form" not in page.text
         again = await stranger.post(path)
         assert again.status_code == 400
@@ -89,3 +89,14 @@ async def test_what_a_record_says_is_text(web: Web) -> None:
 async def test_a_plan_that_costs_nothing_has_no_page(web: Web) -> None:
     refused = await web.kit.call("get_payment_portal", uid="_test-basic")
     assert (refused.status, refused.body["error"]) == (400, "No paid subscription found")
+
+
+async def test_a_trial_is_told_to_end_at_once(web: Web) -> None:
+    trial = {"claimed": True, "expires": moment(5)}
+    await keep(web.kit, "anna", subscription(trial=trial, expires=moment(5)))
+    path = await link(web, "anna")
+    async with web.client(None) as stranger:
+        assert "End the trial now" in (await stranger.get(path)).text
+        assert (await stranger.post(path)).status_code == 303
+        assert "cancelled" in (await stranger.get(path)).text
+    assert (await stored(web.kit, "anna"))["status"] == "cancelled"

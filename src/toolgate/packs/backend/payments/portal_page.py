@@ -1,11 +1,14 @@
 """The portal page of the embedded ledger."""
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
 from toolgate.packs.backend.payments.money import written
+from toolgate.packs.backend.payments.payments import unix_now
 from toolgate.packs.backend.payments.portal_links import PortalLink
-from toolgate.packs.backend.payments.preconditions import is_pending
+from toolgate.packs.backend.payments.preconditions import is_pending, unix_of
 from toolgate.packs.backend.payments.processor import Account, Payment
 
 STYLE = """
@@ -22,6 +25,7 @@ button { font: inherit; padding: .6rem 1.1rem; border-radius: .4rem; cursor: poi
          border: 1px solid #b3261e; background: #b3261e; }
 button:focus-visible, a:focus-visible { outline: 3px solid #4a90d9; outline-offset: 2px; }
 a { color: LinkText; }
+time { white-space: nowrap; }
 p.note { font-size: .875rem; color: color-mix(in srgb, CanvasText 65%, Canvas); margin-top: 2rem; }
 """
 FRAME = """<!doctype html>
@@ -43,9 +47,11 @@ NOTE = (
     "books; no money is moved here.</p>"
 )
 FORM = """<form method="post" action="{path}">
-<p>The subscription stays yours until {until}. Nothing is charged after that.</p>
-<button type="submit">Cancel at the end of the period</button>
+<p>{means}</p>
+<button type="submit">{button}</button>
 </form>"""
+AT_THE_END = "The subscription stays yours until <time>{}</time>. Nothing is charged after that."
+AT_ONCE = "A trial ends at once. Nothing is charged."
 
 
 def page_of(account: Account, payment: Payment | None, link: PortalLink, path: str) -> str:
@@ -54,7 +60,7 @@ def page_of(account: Account, payment: Payment | None, link: PortalLink, path: s
     pending = is_pending(account)
     rows = [
         ("Plan", str(told["product"].get("name"))),
-        ("Status", "ends soon" if pending else str(told["status"])),
+        ("Status", "ends with its period" if pending else str(told["status"])),
         ("Ends on" if pending or told["status"] == "cancelled" else "Paid until", _day(told)),
     ]
     if payment is not None:
@@ -64,9 +70,17 @@ def page_of(account: Account, payment: Payment | None, link: PortalLink, path: s
     listed = "\n".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     form = ""
     if not pending and told["status"] in {"active", "suspended"}:
-        form = FORM.format(path=escape(path), until=escape(_day(told)))
+        form = _form(account, path)
     back = f'<p><a href="{escape(link.return_url)}">Back</a></p>'
     return _framed("Your subscription", f"<dl>{listed}</dl>\n{form}\n{back}\n{NOTE}")
+
+
+def _form(account: Account, path: str) -> str:
+    """The form that cancels, and what that means."""
+    if unix_of(account.subscription["trial"].get("expires")) > unix_now():
+        return FORM.format(path=escape(path), means=AT_ONCE, button="End the trial now")
+    means = AT_THE_END.format(escape(_day(account.subscription)))
+    return FORM.format(path=escape(path), means=means, button="Cancel at the end of the period")
 
 
 def sentence_page(sentence: str, again: str | None = None) -> str:
@@ -79,7 +93,6 @@ def _framed(title: str, body: str) -> str:
     return FRAME.format(title=title, style=STYLE, body=f"<h1>{title}</h1>\n{body}")
 
 
-def _day(told: Any) -> str:
-    expires = told["expires"]
-    text = expires.get("timestamp") if isinstance(expires, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return str(text)[:10] if text else "not known"  # pyright: ignore[reportUnknownArgumentType]
+def _day(told: Mapping[str, Any]) -> str:
+    seconds = unix_of(told["expires"])
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}" if seconds else "not known"
