@@ -53,6 +53,7 @@ DocumentFields = Annotated[Words, AfterValidator(_document_fields)]
 HostPorts = Annotated[Words, AfterValidator(_host_ports)]
 Numbers = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_read_json)]
 
+Texts = Annotated[dict[str, str], BeforeValidator(_read_json)]
 TextLists = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_json)]
 
 

@@ -10,6 +10,7 @@ from toolgate.packs.backend import demo, scheduled
 from toolgate.packs.backend.backup import backups
 from toolgate.packs.backend.backup.settings import BackupSettings
 from toolgate.packs.backend.brand import BrandSettings
+from toolgate.packs.backend.directory.opening import directory_of
 from toolgate.packs.backend.mail.opening import examine as examine_mail
 from toolgate.packs.backend.mail.page import UNSUBSCRIBE_PAGE
 from toolgate.packs.backend.mail.service import opened_mail
@@ -42,6 +43,7 @@ from toolgate.packs.backend.sql.push_outbox import SqlPushOutbox
 from toolgate.packs.backend.sql.tables import metadata
 from toolgate.packs.backend.sql.unsubscribes import SqlUnsubscribes
 from toolgate.packs.backend.stats.counters import CountedDocuments
+from toolgate.packs.backend.sync import SYNC_USERS
 from toolgate.packs.backend.tools import backups as backup_tools
 from toolgate.packs.backend.tools import (
     campaigns,
@@ -55,6 +57,7 @@ from toolgate.packs.backend.tools import (
     subscriptions,
     users,
 )
+from toolgate.packs.backend.usage import RESET_USAGE, Usage, check_usage
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.storage_sections import GoogleSettings
 
@@ -94,6 +97,8 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
             backups=backups.Backups(site, site.section("backups", BackupSettings)),
             products=products,
             payments=payments_of(site, products),
+            directory=directory_of(site, settings),
+            usage=Usage(site.documents, site.database, products, settings.metered),
             mail=mail,
             marketing=Marketing(
                 documents=site.documents,
@@ -138,7 +143,10 @@ OFFER = Offer(
         "payments": examine_payments,
     },
     repositories={"posts": repository_of},
+    access=check_usage,
     workflows=(
+        SYNC_USERS,
+        RESET_USAGE,
         EMAIL_QUEUE,
         SEND_NOTIFICATION,
         RECONCILE_POSTS,

@@ -7,7 +7,7 @@ from uuid import NAMESPACE_URL, UUID
 
 from pydantic import Field
 
-from toolgate.setting_types import Section
+from toolgate.setting_types import Section, Texts
 
 
 class BackendSettings(Section):
@@ -38,4 +38,19 @@ class BackendSettings(Section):
         default=None,
         max_length=100,
         description="The application's version, which `health_check` tells. If unset, toolgate's.",
+    )
+    metered: Texts = Field(
+        default={},
+        description="Tools whose calls count as usage of a user: a table of tool and metric, such "
+        'as `get_user = "requests"`. Products limit metrics.',
+    )
+    directory: str | None = Field(
+        default=None,
+        pattern=r"^firebase://[a-z0-9][a-z0-9.:-]*$",
+        description="Where `sync_users` finds accounts: `firebase://PROJECT` for Firebase Auth. If "
+        "unset, everyone who has signed in or holds a key here.",
+    )
+    directory_url: str = Field(
+        default="https://identitytoolkit.googleapis.com",
+        description="Address of Firebase Auth's API.",
     )

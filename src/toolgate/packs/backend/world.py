@@ -5,6 +5,7 @@ from uuid import UUID
 
 from toolgate.packs.backend.backup.backups import Backups
 from toolgate.packs.backend.brand import BrandSettings
+from toolgate.packs.backend.directory.port import Directory
 from toolgate.packs.backend.mail.service import Mail
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.marketing.marketing import Marketing
@@ -15,6 +16,7 @@ from toolgate.packs.backend.push.delivery import Deliveries
 from toolgate.packs.backend.push.outbox import PushOutbox
 from toolgate.packs.backend.settings import BackendSettings
 from toolgate.packs.backend.stats.counters import Counters
+from toolgate.packs.backend.usage import Usage
 from toolgate.ports.documents import DocumentStore
 from toolgate.workflows.runs import Workflows
 
@@ -47,3 +49,7 @@ class BackendWorld:
     """How many users, subscriptions and notifications there are."""
     settings: BackendSettings
     brand: BrandSettings
+    directory: Directory
+    """Who has an account."""
+    usage: Usage
+    """How often users may use what they pay for."""

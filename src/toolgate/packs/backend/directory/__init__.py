@@ -1,0 +1,1 @@
+"""Who has an account, as far as somebody keeps a list of them."""
