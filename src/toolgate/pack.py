@@ -99,6 +99,7 @@ from toolgate.ports.transforms import (
     Increment,
     ServerTimestamp,
 )
+from toolgate.sections import Settings
 from toolgate.setting_types import BadSettings, Section
 from toolgate.workflows.declarations import (
     Run,
@@ -201,6 +202,7 @@ __all__ = [
     "Section",
     "ServerTimestamp",
     "Set",
+    "Settings",
     "Site",
     "StoreContended",
     "StoreUnavailable",
