@@ -124,17 +124,18 @@ def _check_same(before: str, after: str, title: str) -> None:
     try:
         old, new = _events(before), _events(after)
     except yaml.YAMLError:
-        old, new = [], [("", "")]
+        old, new = [], [("", "", "")]
     differing = [pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]]
     same = len(old) == len(new) and len(differing) <= 1
-    if not same or any(one[1][1] != title for one in differing):
+    # Where it has an anchor, others say the same by it.
+    if not same or any(new[1] != title or old[2] or new[2] for old, new in differing):
         raise BadFrontMatter("its title is written in a way that cannot be changed safely")
 
 
-def _events(text: str) -> list[tuple[str, str]]:
-    """What a YAML parser meets, without places and styles."""
-    found: list[tuple[str, str]] = []
+def _events(text: str) -> list[tuple[str, str, str]]:
+    """What a YAML parser meets, as kind, value and anchor, without places and styles."""
+    found: list[tuple[str, str, str]] = []
     for event in _YAML.parse(_inner(text)[0], Loader=yaml.SafeLoader):
-        value: Any = getattr(event, "value", None) or getattr(event, "anchor", None) or ""
-        found.append((type(event).__name__, str(value)))
+        value, anchor = (getattr(event, name, None) or "" for name in ("value", "anchor"))
+        found.append((type(event).__name__, value, anchor))
     return found
