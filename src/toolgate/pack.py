@@ -91,6 +91,7 @@ from toolgate.ports.documents import (
     Write,
     new_id,
 )
+from toolgate.ports.forge import Forge
 from toolgate.ports.keys import PackKeys
 from toolgate.ports.transforms import (
     ArrayRemove,
@@ -155,6 +156,7 @@ __all__ = [
     "FetchedResponse",
     "Filter",
     "Forbidden",
+    "Forge",
     "ForgeUnavailable",
     "FromRequest",
     "GateError",
