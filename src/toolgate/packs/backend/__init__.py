@@ -51,6 +51,7 @@ from toolgate.packs.backend.tools import (
     email,
     firestore,
     operations,
+    operator_email,
     payments,
     publishing,
     stats,
@@ -73,6 +74,7 @@ FAMILIES = (
     email.family,
     backup_tools.family,
     publishing.family,
+    operator_email.family,
 )
 
 
