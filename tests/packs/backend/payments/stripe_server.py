@@ -81,6 +81,10 @@ class StripeServer:
         self._keys: dict[str, tuple[Any, tuple[int, Json]]] = {}
         self.lock = threading.RLock()
 
+    def forget_keys(self) -> None:
+        """As Stripe does after a day."""
+        self._keys.clear()
+
     def put(self, kind: str, prefix: str, **fields: Any) -> Json:
         """Store an object."""
         made = {"id": f"{prefix}_{next(self._ids)}", "object": kind, **fields}
