@@ -1,6 +1,7 @@
 """Reading a backup into an empty database: all of it in one transaction, or nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -152,10 +153,25 @@ def _load_tables(
             columns = told.get(name, [])
             skipped = bool(left_out) and name.startswith(left_out)
             table = None if skipped else _target(database.has_table(name), name, columns, database)
-            for done in _load_rows(connection, archive, name, columns, table):
-                counts[name] = done
-                restore.progress(sum(counts.values()))
+            with _told(connection, name):
+                for done in _load_rows(connection, archive, name, columns, table):
+                    counts[name] = done
+                    restore.progress(sum(counts.values()))
     return {name: count for name, count in counts.items() if not name.startswith(left_out or "\0")}
+
+
+@contextmanager
+def _told(connection: Connection, table: str) -> Generator[None]:
+    """Say in which table the database refuses a row; its values are nobody's business."""
+    driver: Any = connection.dialect.loaded_dbapi
+    try:
+        yield
+    except (driver.IntegrityError, driver.DataError) as problem:
+        why = str(problem).partition("\n")[0].rstrip(".")
+        raise BadBackup(
+            f"The database refuses a row of {table} ({why}): the backup was altered, or holds what "
+            "this kind of database does not store."
+        ) from None
 
 
 def _target(there: bool, name: str, columns: list[Column], database: Any) -> Table:
@@ -172,7 +188,7 @@ def _load_rows(
     name: str,
     columns: list[Column],
     table: Table | None,
-) -> Any:
+) -> Iterator[int]:
     """Store the rows of a table; yields how many are stored so far."""
     done = 0
     batches = archive.rows(name, len(columns), BATCH)
