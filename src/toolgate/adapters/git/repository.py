@@ -114,7 +114,6 @@ class LocalForge:
             repo = Repo.init_bare(self._folder, default_branch=self._default_branch.encode())
             with contextlib.closing(repo):
                 config = repo.get_config()
-                config.set((b"core",), b"fsyncObjectFiles", True)
                 config.set((b"core",), b"sharedRepository", b"0600")
                 config.write_to_path()
             for path in self._folder.rglob("*"):
