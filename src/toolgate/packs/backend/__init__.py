@@ -18,7 +18,10 @@ from toolgate.packs.backend.mail.settings import MailSettings
 from toolgate.packs.backend.mail.workflow import EMAIL_QUEUE
 from toolgate.packs.backend.marketing.campaigns import Campaigns
 from toolgate.packs.backend.marketing.consent import Consent
+from toolgate.packs.backend.marketing.contact_workflow import SYNC_CONTACTS
 from toolgate.packs.backend.marketing.marketing import Marketing
+from toolgate.packs.backend.marketing.opening import contacts_of, validator_of
+from toolgate.packs.backend.marketing.settings import ContactSettings
 from toolgate.packs.backend.marketing.workflows import WORKFLOWS as OF_MARKETING
 from toolgate.packs.backend.pack import BACKEND
 from toolgate.packs.backend.payments.opening import examine as examine_payments
@@ -47,9 +50,11 @@ from toolgate.packs.backend.sync import SYNC_USERS
 from toolgate.packs.backend.tools import backups as backup_tools
 from toolgate.packs.backend.tools import (
     campaigns,
+    contacts,
     cron,
     email,
     firestore,
+    notifications,
     operations,
     operator_email,
     payments,
@@ -72,6 +77,8 @@ FAMILIES = (
     stats.family,
     operations.family,
     email.family,
+    notifications.family,
+    contacts.family,
     backup_tools.family,
     publishing.family,
     operator_email.family,
@@ -93,6 +100,9 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
             site.documents,
             settings.namespace,
             consent=consent,
+            contacts=contacts_of(site, consent),
+            validator=validator_of(site),
+            cursors=site.cursors,
             deliveries=Deliveries(push, site.documents, site.database),
             push_outbox=outbox,
             workflows=site.workflows,
@@ -127,6 +137,7 @@ OFFER = Offer(
     sections={
         "backups": BackupSettings,
         "brand": BrandSettings,
+        "contacts": ContactSettings,
         "mail": MailSettings,
         "push": PushSettings,
         "payments": PaymentsSettings,
@@ -151,6 +162,7 @@ OFFER = Offer(
         RESET_USAGE,
         EMAIL_QUEUE,
         SEND_NOTIFICATION,
+        SYNC_CONTACTS,
         RECONCILE_POSTS,
         backups.WORKFLOW,
         *OF_MARKETING,

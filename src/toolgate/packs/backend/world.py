@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from toolgate.gate.cursors import Cursors
 from toolgate.packs.backend.backup.backups import Backups
 from toolgate.packs.backend.brand import BrandSettings
 from toolgate.packs.backend.directory.port import Directory
 from toolgate.packs.backend.mail.service import Mail
 from toolgate.packs.backend.marketing.consent import Consent
+from toolgate.packs.backend.marketing.contacts import Contacts
 from toolgate.packs.backend.marketing.marketing import Marketing
+from toolgate.packs.backend.marketing.validation import Validator
 from toolgate.packs.backend.payments.payments import Payments
 from toolgate.packs.backend.products import Products
 from toolgate.packs.backend.publishing.posts import Posts
@@ -30,12 +33,16 @@ class BackendWorld:
     """Of names whose UUID is asked for without one."""
     consent: Consent
     """Who may be sent marketing."""
+    contacts: Contacts
+    validator: Validator
+    """Checks the addresses of new contacts."""
     backups: Backups
     products: Products
     """What is sold, and how much of it each product allows."""
     deliveries: Deliveries
     """Push notifications, sent or kept; `deliveries.push` sends to tokens."""
     push_outbox: PushOutbox
+    cursors: Cursors
     workflows: Workflows
     payments: Payments
     """Who pays for what, and through whom."""

@@ -5,11 +5,12 @@ from typing import Annotated, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import orjson
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD, TOLD_FORMAT, TOLD_MISSING
 from toolgate.gate.context import Context
+from toolgate.gate.cursors import MAX_CHARACTERS
 from toolgate.gate.errors import Unavailable
 from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Role
@@ -29,15 +30,18 @@ MAX_TOKEN = 1000
 MAX_BYTES = 3500
 """Of all that is shown: a message of Firebase has 4,096 bytes, the token among them."""
 MAX_LIMIT = 10_000_000
+SHOWN = 10
+LISTING = ("operator.notification.list",)
 
 
-def _web_address(value: str) -> str:
+def _web_address(value: str, info: ValidationInfo) -> str:
     try:
         parts = urlsplit(value)
     except ValueError:
         parts = None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise PydanticCustomError(TOLD_FORMAT, "must be an address such as https://example.com/")
+        message = "{field} must be an address such as https://example.com/"
+        raise PydanticCustomError(TOLD_FORMAT, message, {"field": info.field_name})
     return value
 
 
@@ -189,4 +193,69 @@ def _answer(tally: Tally) -> SentNotification:
         sent=tally.sent,
         deleted=tally.deleted,
         **failed,
+    )
+
+
+class OutboxPage(Input):
+    """Which part of the outbox."""
+
+    limit: Whole = Field(default=20, ge=1, le=100, description="Most entries, 1 to 100.")
+    cursor: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_CHARACTERS,
+        description="`next_cursor` of the page before; leave it out for the newest.",
+    )
+
+
+class KeptPush(Output):
+    """Notifications that were kept at once."""
+
+    number: int = Field(description="Counts up.")
+    notification: dict[str, Any] = Field(description="What would have been shown.")
+    recipients: int = Field(description="To how many tokens.")
+    tokens: list[str] = Field(description=f"These, or the first {SHOWN} of them.")
+    created_at: str = Field(description="When, ISO 8601.")
+
+
+class KeptPushes(Output):
+    """A page of the outbox."""
+
+    notifications: list[KeptPush] = Field(description="The newest first.")
+    next_cursor: str = Field(
+        default="", description="Where the next page begins; absent at the end."
+    )
+
+
+@family.tool(
+    "operator.notification.list",
+    role=Role.ADMIN,
+    effect=Effect.READ,
+    title="Look at the outbox of push notifications",
+    example={"limit": 5},
+)
+async def list_outbox(ctx: Context[BackendWorld], args: OutboxPage) -> KeptPushes:
+    """List push notifications that are kept in the outbox, the newest first.
+
+    It holds something only while `push.url` is `outbox:`.
+    """
+    cursors = ctx.world.cursors
+    after = cursors.read(LISTING, args.cursor)
+    rows = await ctx.world.push_outbox.page(after[0] if after else None, args.limit + 1)
+    shown = rows[: args.limit]
+    more = (
+        {"next_cursor": cursors.make(LISTING, [shown[-1].number])} if len(rows) > len(shown) else {}
+    )
+    return KeptPushes(
+        notifications=[
+            KeptPush(
+                number=one.number,
+                notification=one.notification,
+                recipients=one.recipients,
+                tokens=list(one.tokens[:SHOWN]),
+                created_at=one.created_at,
+            )
+            for one in shown
+        ],
+        **more,
     )
