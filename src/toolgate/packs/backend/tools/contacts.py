@@ -86,7 +86,7 @@ class AddedContact(Output):
 
     success: bool = Field(description="Whether every provider took it.")
     providers: Providers
-    validation: AddressValidation
+    validation: AddressValidation = Field(description="What the checks said of the address.")
     nameInferred: Name | None = Field(  # noqa: N815
         description="The name that was read out of the address, null where one was given or none "
         "could be read."
@@ -157,8 +157,8 @@ async def create_contact(ctx: Context[BackendWorld], args: NewContact) -> AddedC
 async def delete_contact(ctx: Context[BackendWorld], args: OldContact) -> RemovedContact:
     """Remove a marketing contact and revoke the consent of its address.
 
-    Users with this address get `consent.marketing.status` `revoked`; campaigns that run heed it
-    from now on. An address that is no contact is revoked all the same.
+    The records of users with this address say so, and campaigns that run heed it from now on. An
+    address that is no contact is revoked all the same.
     """
     world = ctx.world
     try:

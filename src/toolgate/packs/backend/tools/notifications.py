@@ -95,9 +95,13 @@ class NotificationFilters(Input):
 class NotificationRequest(Input):
     """A notification, and whom it is for."""
 
-    notification: NotificationContent = Field(description="What is shown.")
+    notification: NotificationContent = Field(
+        description="What is shown.", json_schema_extra={"type": "object"}
+    )
     filters: NotificationFilters = Field(
-        default=NotificationFilters(), description="Whom it is for; everybody unless given."
+        default=NotificationFilters(),
+        description="Whom it is for; everybody unless given.",
+        json_schema_extra={"type": "object"},
     )
 
     @model_validator(mode="before")
@@ -164,7 +168,7 @@ async def send_notification(
 
     Subscribers are the documents of the collection `notifications`: the id is the token, `owner`
     the user, `tags` a list. Sending goes on where the server stops meanwhile, and sends nothing
-    twice. With `push.url` at its default, notifications are kept in the outbox
+    twice. Unless settings name a service, notifications are kept in the outbox
     (`operator.notification.list`) and sent to nobody.
     """
     world, audience = ctx.world, args.audience()
@@ -237,7 +241,7 @@ class KeptPushes(Output):
 async def list_outbox(ctx: Context[BackendWorld], args: OutboxPage) -> KeptPushes:
     """List push notifications that are kept in the outbox, the newest first.
 
-    It holds something only while `push.url` is `outbox:`.
+    It gets something only while settings name no service that sends.
     """
     cursors = ctx.world.cursors
     after = cursors.read(LISTING, args.cursor)
