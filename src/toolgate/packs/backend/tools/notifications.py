@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import orjson
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD, TOLD_FORMAT, TOLD_MISSING
@@ -87,21 +87,22 @@ class NotificationFilters(Input):
     owner: Annotated[str, Field(min_length=1, max_length=MAX_TEXT)] | None = Field(
         default=None, description="Subscribers who belong to this user, by uid."
     )
-    limit: Whole | None = Field(
-        default=None, ge=1, le=MAX_LIMIT, description="Most subscribers to send to."
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] | None = Field(
+        default=None, description="Most subscribers to send to."
     )
 
 
 class NotificationRequest(Input):
     """A notification, and whom it is for."""
 
-    notification: NotificationContent = Field(
-        description="What is shown.", json_schema_extra={"type": "object"}
-    )
-    filters: NotificationFilters = Field(
+    notification: Annotated[
+        NotificationContent, WithJsonSchema(NotificationContent.model_json_schema())
+    ] = Field(description="What is shown.")
+    filters: Annotated[
+        NotificationFilters, WithJsonSchema(NotificationFilters.model_json_schema())
+    ] = Field(
         default=NotificationFilters(),
         description="Whom it is for; everybody unless given.",
-        json_schema_extra={"type": "object"},
     )
 
     @model_validator(mode="before")
