@@ -142,7 +142,7 @@ async def opened(
             "epoch": epoch,
             "keys": KeysOfPacks(),
         }
-        runs = Runs(database, _workflows(offers))
+        runs = Runs(database, workflows_of(offers))
         blobs = BlobStores(settings, existing=existing)
         sections = {offer.pack.name: offer.sections for offer in offers}
         site_of = partial(_site, settings, documents, blobs, outbound, sections, runs, shared)
@@ -240,7 +240,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     )
 
 
-def _workflows(offers: Iterable[AnyOffer]) -> dict[str, Workflow[Any]]:
+def workflows_of(offers: Iterable[AnyOffer]) -> dict[str, Workflow[Any]]:
     """The background work of the packs, by name."""
     return {f"{offer.pack.name}/{one.name}": one for offer in offers for one in offer.workflows}
 

@@ -28,6 +28,7 @@ from toolgate.cli import (
     tools,
     users,
     why,
+    workflows,
 )
 from toolgate.cli.options import help_when_alone
 from toolgate.cli.output import failure, note, on_terminal, say, say_json
@@ -90,6 +91,7 @@ def commands() -> typer.Typer:
     app.add_typer(db.group(), name="db")
     app.command("backup")(backup.backup)
     app.command("restore")(restore.restore)
+    app.add_typer(workflows.group(), name="workflows")
     app.add_typer(extend.group(), name="extend")
     return app
 

@@ -64,7 +64,9 @@ class Worker:
     async def run(self) -> None:
         """Look for work until cancelled."""
         while True:
-            await self._runs.wake.wait(POLL_SECONDS)
+            # While something is held, often enough to renew its lease well before it ends.
+            renewal = self._options.lease.total_seconds() / 3
+            await self._runs.wake.wait(min(POLL_SECONDS, renewal) if self._held else POLL_SECONDS)
             try:
                 await self.look()
                 self._log.end("background work goes on")
@@ -144,22 +146,23 @@ class Worker:
 
     async def _take_one(self) -> bool:
         lease = secrets.token_hex(16)
-        until = self._runs.clock() + self._options.lease
         async with self._database.time_limit(writes=True):
-            row = await self._database.write(lambda c: self._take(c, lease, until))
+            row, until = await self._database.write(lambda c: self._take(c, lease))
         if row is not None:
             self._begin(row, lease, until)
         return row is not None
 
-    def _take(self, connection: Connection, lease: str, until: datetime) -> AnyRow | None:
-        now = stamp(self._runs.clock())
+    def _take(self, connection: Connection, lease: str) -> tuple[AnyRow | None, datetime]:
+        # The lease begins now, not when a connection was asked for: it might have ended by now.
+        moment = self._runs.clock()
+        now, until = stamp(moment), moment + self._options.lease
         row = take_run(
             connection, now=now, until=stamp(until), lease=lease, workflows=self._runs.declared
         )
         if row is not None and row.started_at is None:
             update_leased(connection, row.id, lease, {"started_at": now})
             self._options.note(connection, row.id, row.workflow, RunStatus.RUNNING, 0.0)
-        return row
+        return row, until
 
     def _begin(self, row: AnyRow, lease: str, until: datetime) -> None:
         held = LeasedRun(
