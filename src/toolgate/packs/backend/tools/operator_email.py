@@ -6,6 +6,7 @@ from pydantic import Field
 
 from toolgate.gate.context import Context
 from toolgate.gate.errors import NotFound
+from toolgate.gate.fields import Whole
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Target
 from toolgate.packs.backend.mail.queue import QueuedMail, Status
@@ -31,7 +32,7 @@ class Listing(Input):
         description="Only these: waiting in the outbox, queued until their time, sending, or "
         "unknown; default: all.",
     )
-    limit: int = Field(default=20, ge=1, le=MAX_LISTED, description="Most mails on a page.")
+    limit: Whole = Field(default=20, ge=1, le=MAX_LISTED, description="Most mails on a page.")
     cursor: str | None = Field(default=None, description="next_cursor of the page before.")
 
 
