@@ -243,6 +243,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "payments.return_hosts": ("a.example,b.example", ("a.example", "b.example")),
     "payments.portal_minutes": ("5", 5),
     "payments.seconds": ("2.5", 2.5),
+    "backend.hooks": ("hooks.toml", Path("hooks.toml")),
     "backend.environment": ("testing", "testing"),
     "backend.project": ("somiibo-app", "somiibo-app"),
     "backend.version": ("1.2.3", "1.2.3"),

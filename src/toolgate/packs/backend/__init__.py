@@ -11,6 +11,8 @@ from toolgate.packs.backend.backup import backups
 from toolgate.packs.backend.backup.settings import BackupSettings
 from toolgate.packs.backend.brand import BrandSettings
 from toolgate.packs.backend.directory.opening import directory_of
+from toolgate.packs.backend.hooks.registry import read_hooks
+from toolgate.packs.backend.hooks.running import HookRunner
 from toolgate.packs.backend.mail.opening import examine as examine_mail
 from toolgate.packs.backend.mail.page import UNSUBSCRIBE_PAGE
 from toolgate.packs.backend.mail.service import opened_mail
@@ -54,6 +56,7 @@ from toolgate.packs.backend.tools import (
     cron,
     email,
     firestore,
+    hooks,
     notifications,
     operations,
     operator_email,
@@ -75,6 +78,7 @@ FAMILIES = (
     subscriptions.family,
     payments.family,
     stats.family,
+    hooks.family,
     operations.family,
     email.family,
     notifications.family,
@@ -125,6 +129,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
             ),
             posts=posts_of(site, SqlPostIntents(site.database)),
             counters=counters,
+            hooks=HookRunner(read_hooks(settings.hooks), site.outbound),
             settings=settings,
             brand=site.section("brand", BrandSettings),
         )

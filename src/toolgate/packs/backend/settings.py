@@ -25,6 +25,10 @@ class BackendSettings(Section):
         description="TOML file with what is sold: names, prices, limits. If unset, the products of "
         "the demo.",
     )
+    hooks: Path | None = Field(
+        default=None,
+        description="TOML file with the hooks that `run_hook` may run: functions and webhooks.",
+    )
     environment: Literal["production", "development", "testing"] = Field(
         default="production", description="Which of the application's servers this is."
     )

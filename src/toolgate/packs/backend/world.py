@@ -7,6 +7,7 @@ from toolgate.gate.cursors import Cursors
 from toolgate.packs.backend.backup.backups import Backups
 from toolgate.packs.backend.brand import BrandSettings
 from toolgate.packs.backend.directory.port import Directory
+from toolgate.packs.backend.hooks.running import HookRunner
 from toolgate.packs.backend.mail.service import Mail
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.marketing.contacts import Contacts
@@ -54,6 +55,8 @@ class BackendWorld:
     """The posts of the application's site."""
     counters: Counters
     """How many users, subscriptions and notifications there are."""
+    hooks: HookRunner
+    """What operators registered to be run by name."""
     settings: BackendSettings
     brand: BrandSettings
     directory: Directory

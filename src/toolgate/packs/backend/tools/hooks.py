@@ -1,0 +1,69 @@
+"""Hooks, run by hand."""
+
+from typing import Any, cast
+
+from pydantic import Field, RootModel
+
+from toolgate.gate.context import Context
+from toolgate.gate.errors import InvalidArguments, NotFound
+from toolgate.gate.principal import Role
+from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
+from toolgate.packs.backend.hooks.registry import HookContext
+from toolgate.packs.backend.hooks.running import HookMissing
+from toolgate.packs.backend.pack import BACKEND, ROUTES
+from toolgate.packs.backend.tools import cron
+from toolgate.packs.backend.world import BackendWorld
+
+family = Family("operations", BACKEND)
+
+CRON = "cron/"
+MAX_PATH = 200
+
+
+class HookRequest(Input):
+    """Which hook."""
+
+    path: str = Field(
+        min_length=1,
+        max_length=MAX_PATH,
+        description="Name of a hook in the file that the setting `backend.hooks` names; or `cron/` "
+        "and the id of scheduled work, such as `cron/daily/reset-usage`.",
+    )
+
+
+class HookResult(RootModel[dict[str, Any]], Output):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """What the hook answers; `success` where it answers nothing, `result` for what is no object."""
+
+
+@family.tool(
+    "run_hook",
+    role=Role.ADMIN,
+    effect=Effect.WRITE,
+    title="Execute a custom hook",
+    writes=[Target.OUTSIDE],
+    seconds=60,
+    slow=True,
+    route=Route(f"{ROUTES}/admin/hook", method="POST"),
+    example={"path": "cron/daily"},
+)
+async def run_hook(ctx: Context[BackendWorld], args: HookRequest) -> HookResult:
+    """Run a hook of the application: a function or a signed webhook that an operator registered.
+
+    Scheduled work is run with `cron/` before its id, as `run_cron` does.
+    """
+    not_found = NotFound(f"Hook not found: {args.path}")
+    if args.path.startswith(CRON):
+        id = args.path.removeprefix(CRON)
+        try:
+            done = await cast("Any", cron).run_cron.handler(ctx, cron.CronRequest(id=id or "-"))
+        except InvalidArguments:
+            raise not_found from None
+        return HookResult(done.body())
+    call = HookContext(ctx.world.documents, ctx.principal, ctx.tx.call or ctx.request_id)
+    try:
+        answer = await ctx.world.hooks.run(args.path, call)
+    except HookMissing:
+        raise not_found from None
+    if isinstance(answer, dict) and answer:
+        return HookResult.model_validate(answer)
+    return HookResult({"success": True} if answer in (None, {}) else {"result": answer})
