@@ -144,7 +144,7 @@ async def opened(
         }
         runs = Runs(database, workflows_of(offers))
         blobs = BlobStores(settings, existing=existing)
-        sections = {offer.pack.name: offer.sections for offer in offers}
+        sections = _section_names(offers)
         site_of = partial(_site, settings, documents, blobs, outbound, sections, runs, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, blobs, outbound, site_of, offers, worlds, own, epoch)
@@ -252,6 +252,14 @@ def _own(settings: Settings) -> "OwnTools | None":
     from toolgate.extend.own_tools import OwnTools  # noqa: PLC0415
 
     return OwnTools(settings.extend, settings.limits)
+
+
+def _section_names(offers: Iterable[AnyOffer]) -> dict[str, list[str]]:
+    """The further sections of settings of each pack; one may come in several offers."""
+    names: dict[str, list[str]] = {}
+    for offer in offers:
+        names.setdefault(offer.pack.name, []).extend(offer.sections)
+    return names
 
 
 def _work(app: App) -> list[Work]:

@@ -231,7 +231,9 @@ async def test_every_error_is_worded_as_its_pack_says(
 def test_no_error_class_is_forgotten_here() -> None:
     tried = {type(one.error) for one in EVERY_ERROR}
     direct = set(GateError.__subclasses__())
-    assert direct.union(*(one.__subclasses__() for one in direct)) == tried
+    every = direct.union(*(one.__subclasses__() for one in direct))
+    # Those of a pack are words for its own tools alone.
+    assert {one for one in every if one.__module__ == GateError.__module__} == tried
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
     {"toolgate_backup": 1, "moment": …, "revisions": {…}, "tables": [{"name": …, "columns": …}, …]}
     {"table": "documents"}
-    [1, "backend", "users", "abc123", "{…}"]          a row: its values, in the columns' order
+    [1, "appname", "users", "abc123", "{…}"]          a row: its values, in the columns' order
     {"rows": 1, "sha256": "…"}                        of the lines of these rows
     …
     {"end": true, "tables": {…}, "sequences": {…}, "sha256": "…"}

@@ -175,5 +175,4 @@ OFFER = Offer(
         RECONCILE_PAYMENTS,
     ),
     demo=demo.load_demo,
-    complete=False,
 )

@@ -17,6 +17,7 @@ from toolgate.ports.documents import (
     DOCUMENT_ID,
     Create,
     Delete,
+    DocumentReader,
     DocumentStore,
     DocumentTransaction,
     Fields,
@@ -26,6 +27,7 @@ from toolgate.ports.documents import (
     Query,
     Set,
 )
+from toolgate.ports.rules import broken_id_rule
 from toolgate.ports.users import timestamp_record
 
 COLLECTION = "marketing-campaigns"
@@ -82,10 +84,7 @@ class Campaigns:
 
     async def get(self, id: str) -> Fields:
         """One campaign; raises `NotFound`."""
-        found = await self._documents.get(COLLECTION, id)
-        if found is None:
-            raise NotFound(NOT_FOUND)
-        return found
+        return await _existing(self._documents, id)
 
     async def list(self, wanted: CampaignFilter) -> Sequence[tuple[str, Fields]]:
         """The campaigns of a kind, the earliest first."""
@@ -143,10 +142,15 @@ class Campaigns:
         await self._documents.transact(tx, transact)
 
 
-async def _pending(documents: DocumentTransaction, id: str, verb: str) -> Fields:
-    campaign = await documents.get(COLLECTION, id)
+async def _existing(documents: DocumentReader, id: str) -> Fields:
+    campaign = None if broken_id_rule(id) else await documents.get(COLLECTION, id)
     if campaign is None:
         raise NotFound(NOT_FOUND)
+    return campaign
+
+
+async def _pending(documents: DocumentTransaction, id: str, verb: str) -> Fields:
+    campaign = await _existing(documents, id)
     if campaign.get("status") != Status.PENDING:
         raise InvalidArguments(f'Cannot {verb} campaign with status "{campaign.get("status")}"')
     return campaign
