@@ -1,6 +1,7 @@
 """Schedules: each time once, whoever looks, and one run for times that went by."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -78,3 +79,31 @@ async def test_a_look_without_anything_to_do_is_one_statement(open_shop: OpenSho
             await worker.look()
     assert len(statements) == 5
     assert all("workflow_runs" in one for one in statements)
+
+
+async def test_without_work_there_is_no_run(open_shop: OpenShop) -> None:
+    there_is = False
+
+    async def when(world: Any) -> bool:
+        return there_is
+
+    shop = open_shop(replace(hourly(), when=when))
+    shop.worker()
+    await look(shop)
+    shop.clock.forward(hours=1)
+    assert await look(shop) == 0
+    there_is = True
+    assert await look(shop) == 0, "it is asked at its time, and not before the next"
+    shop.clock.forward(hours=1)
+    assert await look(shop) == 1
+
+
+async def test_who_cannot_say_whether_there_is_work_runs(open_shop: OpenShop) -> None:
+    async def when(world: Any) -> bool:
+        raise LookupError("the store is away")
+
+    shop = open_shop(replace(hourly(), when=when))
+    shop.worker()
+    await look(shop)
+    shop.clock.forward(hours=1)
+    assert await look(shop) == 1

@@ -167,6 +167,8 @@ class Workflow(Generic[World]):
     """Does it from `run.state` on, as often as it takes; returns its result, as JSON."""
     schedule: str | None = None
     """A cron expression, in UTC: when it starts by itself."""
+    when: Callable[[World], Coroutine[Any, Any, bool]] | None = None
+    """Asked then whether there is something to do: without it, no run, and no row in the audit."""
     alone: bool = True
     """At most one at a time; starting it again joins the one that is under way."""
     attempts: int = 5

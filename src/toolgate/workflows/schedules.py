@@ -1,11 +1,13 @@
 """Workflows that start by themselves: each time once, however many workers look at the clock."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from cronsim import CronSim, CronSimError
 from sqlalchemy import Connection, select, update
 
+from toolgate.db.outages import is_outage
 from toolgate.db.workflow_tables import workflow_schedules as schedules
 from toolgate.workflows.declarations import stamp
 from toolgate.workflows.runs import Runs, insert_or_join
@@ -23,8 +25,10 @@ class Schedules:
     commit; times that went by while no server ran are made up for by one run.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, worlds: Mapping[str, Any]) -> None:
+        """`worlds`: the open ports of each pack."""
         self._runs = runs
+        self._worlds = worlds
         self._expressions: Mapping[str, str] = {
             name: one.schedule for name, one in runs.declared.items() if one.schedule
         }
@@ -38,9 +42,21 @@ class Schedules:
         now = self._runs.clock()
         if not self._expressions or (self._next is not None and now < self._next):
             return
-        self._next = await self._runs.database.write(lambda c: self._start_due(c, now))
+        idle = [name for name in self._expressions if not await self._has_work(name)]
+        self._next = await self._runs.database.write(lambda c: self._start_due(c, now, idle))
 
-    def _start_due(self, connection: Connection, now: datetime) -> datetime:
+    async def _has_work(self, name: str) -> bool:
+        when = self._runs.declared[name].when
+        if when is None:
+            return True
+        try:
+            return await when(self._worlds.get(name.partition("/")[0]))
+        except Exception as problem:
+            if is_outage(problem):
+                raise
+            return True  # the run finds out what is wrong, and that is told
+
+    def _start_due(self, connection: Connection, now: datetime, idle: Sequence[str]) -> datetime:
         stored = {row.workflow: row for row in connection.execute(select(schedules))}
         upcoming: list[datetime] = []
         for name, expression in self._expressions.items():
@@ -50,7 +66,7 @@ class Schedules:
                 _store(connection, name, expression, following)
             elif row.next_at > stamp(now):
                 following = datetime.fromisoformat(row.next_at)
-            elif _move_on(connection, name, row.next_at, following):
+            elif _move_on(connection, name, row.next_at, following) and name not in idle:
                 new = self._runs.new_row(name, key=f"schedule {row.next_at}")
                 insert_or_join(connection, new)
             upcoming.append(following)

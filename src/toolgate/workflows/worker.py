@@ -54,7 +54,7 @@ class Worker:
         self._options = options
         self._executor = Executor(runs, worlds, options)
         self._database = runs.database
-        self._schedules = Schedules(runs)
+        self._schedules = Schedules(runs, worlds)
         self._next_due = next_due(runs.declared)
         self._held: dict[asyncio.Task[None], LeasedRun] = {}
         now = runs.clock()

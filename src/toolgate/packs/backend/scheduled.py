@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.workflows.declarations import Run, RunFailed, RunStatus, Workflow
 
-SCHEDULES: Mapping[str, str] = {"daily": "0 3 * * *", "frequent": "*/10 * * * *"}
-"""In UTC."""
+SCHEDULES: Mapping[str, str | None] = {"daily": "0 3 * * *", "frequent": None}
+"""In UTC. The parts of `frequent` have schedules of their own, and look before they run."""
 IDS = (
     "daily/reset-usage",
     "daily/marketing-prune",

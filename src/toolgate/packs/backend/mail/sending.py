@@ -96,6 +96,11 @@ class Sending:
             tx, Set(EMAILS, mail.id, self._record(mail, status)), Delete(EMAILS_QUEUE, mail.id)
         )
 
+    async def has_work(self) -> bool:
+        """Whether a mail is due, or was left behind."""
+        now = self.clock()
+        return bool(await self.queue.due(now, 1) or await self.queue.lost(now, 1))
+
     async def deliver_due(self) -> dict[str, int]:
         """Send what is due, once; and say of what was left behind that it is unknown."""
         counts = {"sent": 0, "retried": 0, "failed": 0, "unknown": await self.settle_lost()}

@@ -11,9 +11,15 @@ async def deliver_due(run: Run[BackendWorld]) -> dict[str, Any]:
     return await run.world.mail.sending.deliver_due()
 
 
+async def has_work(world: BackendWorld) -> bool:
+    """Whether a mail is due."""
+    return await world.mail.sending.has_work()
+
+
 EMAIL_QUEUE = Workflow(
     name="frequent/email-queue",
     summary="Sends mails whose time has come, and finds those that a killed server left behind.",
     run=deliver_due,
     schedule="* * * * *",
+    when=has_work,
 )

@@ -11,9 +11,15 @@ async def sync(run: Run[BackendWorld]) -> dict[str, Any]:
     return dict(await run.world.contacts.sync())
 
 
+async def has_work(world: BackendWorld) -> bool:
+    """Whether something waits."""
+    return await world.contacts.has_work()
+
+
 SYNC_CONTACTS = Workflow(
     name="sync-contacts",
     summary="Tells the provider of contacts what it did not take before.",
     run=sync,
     schedule="17 * * * *",
+    when=has_work,
 )

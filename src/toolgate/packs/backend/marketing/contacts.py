@@ -126,6 +126,10 @@ class Contacts:
             stored = await self.list.remove(tx, email, pending=self.provider is not None)
         return stored, await self._tell_removed(email)
 
+    async def has_work(self) -> bool:
+        """Whether the provider is to be told something."""
+        return bool(self.provider and await self.list.waiting(None, 1))
+
     async def sync(self) -> dict[str, int]:
         """Tell the provider of all that it does not know yet; how much it took, and did not."""
         told = failed = 0

@@ -80,6 +80,14 @@ class Marketing:
         lease = int((now + LEASE).timestamp())
         return changed(campaign, now, status=Status.PROCESSING.value, run=run, lease=lease)
 
+    async def has_due(self) -> bool:
+        """Whether a campaign waits to begin, or to be settled."""
+        now = int(self.clock().timestamp())
+        for status, end in ((Status.PENDING, now), (Status.PROCESSING, None)):
+            if await self.campaigns.list(CampaignFilter(status=status.value, end=end, limit=1)):
+                return True
+        return False
+
     async def begin_due(self) -> dict[str, int]:
         """Begin what is due, and settle what a run left behind; how many of each."""
         now = int(self.clock().timestamp())

@@ -36,6 +36,11 @@ async def send(run: "Run[BackendWorld]") -> dict[str, Any]:
     return {"campaign": id, "delivery": told(counts) or "nobody to send it to"}
 
 
+async def has_due(world: "BackendWorld") -> bool:
+    """Whether a campaign is due, or under way."""
+    return await world.marketing.has_due()
+
+
 async def begin_due(run: "Run[BackendWorld]") -> dict[str, Any]:
     """Begin the campaigns that are due."""
     return dict(await run.world.marketing.begin_due())
@@ -54,5 +59,6 @@ WORKFLOWS: "tuple[Workflow[BackendWorld], ...]" = (
         summary="Begins the campaigns that are due, every minute.",
         run=begin_due,
         schedule="* * * * *",
+        when=has_due,
     ),
 )

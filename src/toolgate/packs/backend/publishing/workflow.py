@@ -13,11 +13,20 @@ MOST = 100
 log = logging.getLogger(__name__)
 
 
+def _oldest(world: BackendWorld) -> str:
+    before = world.posts.now() - AGE
+    return before.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+async def has_work(world: BackendWorld) -> bool:
+    """Whether a call was interrupted."""
+    return bool(await world.posts.intents.before(_oldest(world), 1))
+
+
 async def reconcile(run: Run[BackendWorld]) -> dict[str, Any]:
     """Look each of them up in the history of the branch."""
     posts = run.world.posts
-    before = (posts.now() - AGE).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    left = await posts.intents.before(before, MOST)
+    left = await posts.intents.before(_oldest(run.world), MOST)
     if not left:
         return {"committed": {}, "not_committed": []}
     committed = await posts.committed(left)
@@ -36,4 +45,5 @@ RECONCILE_POSTS = Workflow(
     summary="Finds out whether posts of interrupted calls were committed.",
     run=reconcile,
     schedule="*/15 * * * *",
+    when=has_work,
 )
