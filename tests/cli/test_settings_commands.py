@@ -63,7 +63,7 @@ def test_doctor_looks_and_changes_nothing(cli: Any, tmp_path: Path) -> None:
     assert set(states) == {
         "settings", "data folder", "database", "database file", "database write", "admin key",
         "audit", "clock", "counters", "packs", "documents", "blobs", "port", "extras",
-        "own tools", "rules", "file modes",
+        "own tools", "rules", "file modes", "mail", "push", "payments", "posts",
     }  # fmt: skip
     assert "fail" not in states.values()
     assert "warn" not in {states[name] for name in ("admin key", "database", "audit", "clock")}

@@ -1,5 +1,6 @@
 """A server with every pack that ships, and the tools that the usual server does not have."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,11 @@ from toolgate import packs
 from toolgate.gate.catalogue import AnyTool, Catalogue
 
 EVERY_TOOL = list(Catalogue(packs.offers(packs.SHIPPED)))
-FURTHER = [tool for tool in EVERY_TOOL if tool.pack.name not in packs.DEFAULT]
+CALLED_FOR_REAL = ("appdata", "content")
+"""Packs whose examples can be called again and again, and are answered alike."""
+FURTHER = [tool for tool in EVERY_TOOL if tool.pack.name not in CALLED_FOR_REAL]
+TOLD_ANEW = {"health_check", "get_payment_portal", "get_stats", "get_user"}
+"""Tools that read, and tell another time or address each time."""
 DRY_RUN = {"X-Dry-Run": "true"}
 """Some of them change what the examples of others need."""
 
@@ -33,11 +38,15 @@ def kinds(value: Any) -> Any:
             return type(value).__name__
 
 
-def check_told(tool: AnyTool, told: Any, server: Server) -> None:
+def check_told(tool: AnyTool, text: str, server: Server) -> None:
     """A client was told of a tool's example what plain HTTP tells of it."""
+    try:
+        told = json.loads(text)
+    except ValueError:  # some packs word an error as a sentence
+        told = {"error": text}
     with server.client(**DRY_RUN) as plain:
         expected = plain.post(f"/v1/tools/{tool.name}", json=dict(tool.example)).json()
-    if tool.writes:
+    if tool.writes or tool.name in TOLD_ANEW:
         told, expected = kinds(told), kinds(expected)
     if tool.attachment_field:  # a link over MCP, with tests of its own
         told["result"].pop(tool.attachment_field, None)

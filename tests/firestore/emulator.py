@@ -143,7 +143,7 @@ def install() -> None:
         for name in ("package.json", "package-lock.json"):
             shutil.copyfile(HERE / name, INSTALLED / name)
         command = [NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        subprocess.run(command, cwd=INSTALLED, check=True, capture_output=True, timeout=100)
+        subprocess.run(command, cwd=INSTALLED, check=True, capture_output=True, timeout=300)
         stamp.write_text(wanted, encoding="utf-8")
 
 

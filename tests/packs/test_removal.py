@@ -11,11 +11,12 @@ from tests.servers import ROOT
 
 from toolgate import packs
 
+OF_BACKEND = ["packs/backend/test_tools.py", "packs/backend/marketing/test_campaign_tools.py"]
 TRIED = {
-    "appdata": ["packs/content/test_seed.py", "packs/backend"],
+    "appdata": ["packs/content/test_seed.py", *OF_BACKEND],
     "backend": ["packs/content/test_seed.py"],
-    "content": ["packs/appdata", "packs/backend"],
-    "orchestrator": ["gate/test_policy.py", "gate/test_rules.py", "packs/backend"],
+    "content": ["packs/appdata", *OF_BACKEND],
+    "orchestrator": ["gate/test_policy.py", "gate/test_rules.py", *OF_BACKEND],
 }
 
 
