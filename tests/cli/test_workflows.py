@@ -6,12 +6,17 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.needed_packs import needs_pack
 
+from toolgate import packs
 from toolgate.db.engine import Database
-from toolgate.packs import backend
 from toolgate.workflows.runs import Runs
 
-DECLARED = {f"backend/{one.name}": one for one in backend.OFFER.workflows}
+pytestmark = needs_pack("backend")
+
+DECLARED = {
+    f"{offer.pack.name}/{one.name}": one for offer in packs.offers() for one in offer.workflows
+}
 
 
 @pytest.fixture

@@ -295,6 +295,7 @@ def stored(kit: Kit, portal: Any) -> int:
     return portal.call(kit.app.gate.database.read, lambda c: c.scalar(many))
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # there are many tools
 @settings(max_examples=effort(40, 150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=anything | near | aimed.map(Aimed))
 def test_whatever_is_sent_the_answer_is_json_and_no_defect(
