@@ -291,7 +291,7 @@ def gate(
 
 
 def stored(kit: Kit, portal: Any) -> int:
-    many = select(func.count()).select_from(documents)
+    many = select(func.count()).where(documents.c.namespace == "appdata")
     return portal.call(kit.app.gate.database.read, lambda c: c.scalar(many))
 
 
