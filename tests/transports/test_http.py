@@ -16,13 +16,7 @@ from toolgate.gate.offer import AnyOffer, Offer
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, NoArguments, Output, Pack
 
-ADMIN_TOOLS = [
-    "get_document", "query_collection", "create_document", "check_permission",
-    "list_user_permissions", "list_collections", "describe_collection",
-    *(tool.name for offer in packs.offers(["backend"]) for tool in offer.tools),
-    "list_projects", "search_entities", "get_entity", "get_entity_graph",
-    "list_search_performance", "list_quotable_blocks",
-]  # fmt: skip
+ADMIN_TOOLS = [tool.name for offer in packs.offers() for tool in offer.tools]
 PUBLIC_TOOLS = ["list_collections", "describe_collection", "health_check"]
 USER_TOOLS = [
     "list_collections", "describe_collection", "get_user", "get_subscription", "health_check",
