@@ -73,6 +73,7 @@ async def test_a_date_nobody_can_read_is_refused(kit: Kit, date: Any) -> None:
         ({"excludeSegments": ["nobody"]}, "there is no segment 'nobody'"),
         ({"sender": "boss"}, "there is no sender of this name"),
         ({"data": {"content": {"button": {"url": "javascript:alert(1)"}}}}, "must be a URL"),
+        ({"subject": "hi\r\nBcc: evil@example.com"}, "must be one line"),
         ({"type": "fax"}, "type"),
         ({"name": ""}, "name"),
     ],

@@ -1,6 +1,7 @@
 """A mail that is ready to be sent, and its bytes for one recipient."""
 
 import binascii
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from toolgate.packs.backend.mail.addresses import Address
 UNSUBSCRIBE = "https://unsubscribe.invalid/"
 """Stands in texts for the recipient's own link."""
 LINE = "\r\n"
+LINE_BREAK = re.compile(r"[\r\n\x00]")
 MAX_HEADER_LINE = 76
 
 
@@ -72,6 +74,7 @@ def unsubscribe_headers(link: str | None) -> dict[str, str]:
 
 def mime_bytes(message: Message, recipient: Recipient) -> bytes:
     """The mail as SMTP takes it; made by hand, as campaigns send hundreds of thousands."""
+    assert not LINE_BREAK.search(message.subject), "a header is one line"
     html, text = personal_texts(message, recipient.unsubscribe)
     boundary = f"toolgate-{secrets.token_hex(12)}"
     headers = {

@@ -198,7 +198,7 @@ def _message(marketing: Marketing, id: str, settings: Fields, now: datetime) -> 
 
     wish = Wish(
         id=id,
-        subject=filled(settings["subject"]),
+        subject=" ".join(filled(settings["subject"]).split()),  # a header is one line
         sender=settings["sender"],
         group=settings["sender"],
         template=settings.get("template", DEFAULT),

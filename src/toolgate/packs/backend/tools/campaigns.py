@@ -13,6 +13,7 @@ from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
 from toolgate.packs.backend.dates import BadDate, read_date
+from toolgate.packs.backend.mail.addresses import CONTROL
 from toolgate.packs.backend.mail.senders import PRESETS
 from toolgate.packs.backend.marketing.campaigns import (
     CampaignFilter,
@@ -321,6 +322,9 @@ def check_settings(settings: Fields) -> None:
         raise _problem(
             "segments", f"there is no segment {unknown[0]!r}. Valid options: {_SEGMENTS}"
         )
+    for field in ("name", "subject", "preheader"):
+        if CONTROL.search(str(settings.get(field) or "")):
+            raise _problem(field, "must be one line, without control characters")
     if not settings.get("segments") and not settings.get("all") and not settings.get("test"):
         raise _problem("segments", NOBODY)
     if settings.get("sender") not in PRESETS:
