@@ -334,24 +334,32 @@ async def test_lines_are_whole_however_long_and_whoever_writes(gate: Gate) -> No
 async def test_a_client_that_does_not_read_is_not_read_either(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What waits for it stays bounded: what it asked within one chunk, and the bound."""
-    most, waiting = 100_000, list[int]()
+    """What waits for it stays bounded: the bound, and the answers to what runs when it is reached.
+
+    A chunk holds fewer than ten requests, and an answer its text twice.
+    """
+    most, running, size = 100_000, 20, 20_000
+    waiting, full = list[int](), anyio.Event()
     keep = wire.Wire._keep  # pyright: ignore[reportPrivateUsage]
 
     def noticed(self: wire.Wire, data: bytes) -> None:
         keep(self, data)
         waiting.append(len(self._unsent))  # pyright: ignore[reportPrivateUsage]
+        if waiting[-1] > most:
+            full.set()
 
     monkeypatch.setattr(wire, "MAX_UNSENT", most)
     monkeypatch.setattr(wire, "CHUNK", 1000)
     monkeypatch.setattr(wire.Wire, "_keep", noticed)
+    monkeypatch.setattr(stdio, "MAX_RUNNING", running)
     async with piped(gate) as peer, anyio.create_task_group() as tasks:
-        size = 20_000
         wanted = [call("much", {"size": size}, id=id) for id in range(500)]
         tasks.start_soon(peer.send, *wanted)
+        with anyio.fail_after(PATIENT):
+            await full.wait()
         answers = [await peer.answer() for _ in wanted]
     assert sorted(one["id"] for one in answers) == list(range(500))
-    assert most < max(waiting) < most + 20 * size
+    assert max(waiting) < most + (running + 10) * 2.1 * size
 
 
 async def test_only_so_many_calls_run_at_once(
