@@ -137,6 +137,12 @@ def _over_tls(settings: Settings, connections: type[asyncio.Protocol]) -> type[a
     return cast(Any, TlsConnections(connections, files.certificate, files.key))
 
 
+def _with_port(settings: Settings, port: int) -> Settings:
+    """The settings with the port that was bound: links that are given to people name it."""
+    server = settings.server.model_copy(update={"port": port})
+    return settings.model_copy(update={"server": server})
+
+
 def run(
     settings: Settings,
     bound: socket.socket,
@@ -144,6 +150,7 @@ def run(
     signals: StopSignals,
 ) -> None:
     """Serve on a bound socket until told to stop; finish running calls, store what waits."""
+    settings = _with_port(settings, bound.getsockname()[1])
     config = uvicorn.Config(
         "toolgate.http_server:worker" if settings.server.workers > 1 else Application(settings),
         factory=settings.server.workers > 1,

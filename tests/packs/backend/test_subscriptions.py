@@ -118,3 +118,16 @@ def test_the_route_answers_what_the_tool_answers(server: Server) -> None:
         unknown = user.get(route, params={"uid": "nobody"})
         assert (foreign.status_code, foreign.json()) == (403, {"error": "Admin required"})
         assert (unknown.status_code, unknown.content) == (403, foreign.content)
+
+
+@pytest.mark.parametrize(
+    ("stored", "told"),
+    [(0, 0), (1700000000, 1700000000), (1700000000.75, 1700000000), (1e300, 0), (-1e300, 0)],
+    ids=str,
+)
+async def test_seconds_are_whole_numbers(kit: Kit, stored: float, told: int) -> None:
+    moment = {"timestamp": "2023-11-14T22:13:20.000Z", "timestampUNIX": stored}
+    await keep(kit, "anna", {"subscription": {"expires": moment}})
+    outcome = await kit.call("get_subscription", as_=ANNA)
+    seconds = outcome.body["subscription"]["expires"]["timestampUNIX"]
+    assert (seconds, type(seconds)) == (told, int), "0 and 0.0 are equal, and not the same JSON"

@@ -5,6 +5,8 @@ from typing import Any, cast
 from toolgate.ports.users import NEVER, NO_SUBSCRIPTION, Record
 
 STATUSES = ("active", "suspended", "cancelled")
+LAST = 253_402_300_799
+"""The last second of the year 9999: no date is later."""
 
 
 def subscription_of(record: Record | None) -> Record:
@@ -50,4 +52,6 @@ def _moment(stored: Any) -> Record:
     text, unix = moment.get("timestamp"), moment.get("timestampUNIX")
     if not isinstance(text, str) or not isinstance(unix, int | float) or isinstance(unix, bool):
         return NEVER
-    return {"timestamp": text, "timestampUNIX": unix}
+    if not abs(unix) <= LAST:  # NaN is neither less nor more
+        return NEVER
+    return {"timestamp": text, "timestampUNIX": int(unix)}

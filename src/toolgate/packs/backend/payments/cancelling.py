@@ -3,7 +3,7 @@
 from toolgate.db.transactions import Transaction
 from toolgate.packs.backend.payments.intents import DONE, Intent
 from toolgate.packs.backend.payments.payments import Payments, told, unix_now, updated
-from toolgate.packs.backend.payments.preconditions import check_cancellable, check_confirmed
+from toolgate.packs.backend.payments.preconditions import check_cancellable
 from toolgate.packs.backend.payments.processor import (
     Account,
     Processor,
@@ -20,11 +20,8 @@ KIND = "cancel"
 DOING = "cancel subscription"
 
 
-async def cancel(
-    payments: Payments, tx: Transaction, uid: str, *, confirmed: bool, said: Record
-) -> None:
+async def cancel(payments: Payments, tx: Transaction, uid: str, said: Record) -> None:
     """Cancel a user's subscription; what is outside comes before the transaction's first step."""
-    check_confirmed(confirmed, "Cancellation")
     account = await payments.account(uid)
     check_cancellable(account, unix_now())
     processor = payments.processor_of(account)

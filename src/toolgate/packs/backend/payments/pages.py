@@ -46,7 +46,7 @@ async def show_portal(world: BackendWorld, request: PageRequest) -> PageAnswer:
 async def _cancel(payments: Payments, request: PageRequest, uid: str) -> None:
     said = {"reason": "cancelled by the user on the portal page", "feedback": None}
     async with request.transaction(RULE, outside_caller(f"portal:{uid}")) as tx:
-        await cancelling.cancel(payments, tx, uid, confirmed=True, said=said)
+        await cancelling.cancel(payments, tx, uid, said)
 
 
 def _html(status: int, text: str) -> PageAnswer:

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.packs.backend.payments.processor import Account
+from toolgate.packs.backend.subscriptions import LAST
 
 BASIC = "basic"
 DAY = 86_400
@@ -76,4 +77,4 @@ def unix_of(moment: Any) -> int:
     """The unix seconds of a point in time in a record; 0 where there is none."""
     pair = cast("dict[str, Any]", moment) if isinstance(moment, dict) else {}
     seconds = pair.get("timestampUNIX")
-    return int(seconds) if isinstance(seconds, int | float) else 0
+    return int(seconds) if isinstance(seconds, int | float) and 0 <= seconds <= LAST else 0

@@ -7,11 +7,7 @@ from toolgate.gate.errors import TimedOut
 from toolgate.packs.backend.payments.intents import DONE, REFUSED, Intent
 from toolgate.packs.backend.payments.money import major, written
 from toolgate.packs.backend.payments.payments import Payments, told, unix_now
-from toolgate.packs.backend.payments.preconditions import (
-    check_confirmed,
-    check_refundable,
-    refusal,
-)
+from toolgate.packs.backend.payments.preconditions import check_refundable, refusal
 from toolgate.packs.backend.payments.processor import (
     Account,
     Payment,
@@ -31,11 +27,8 @@ DOING = "process refund"
 Told = dict[str, Any]
 
 
-async def refund(
-    payments: Payments, tx: Transaction, uid: str, *, confirmed: bool, said: Record
-) -> Told:
+async def refund(payments: Payments, tx: Transaction, uid: str, said: Record) -> Told:
     """Give the last payment back and end the subscription; return the refund as it is told."""
-    check_confirmed(confirmed, "Refund")
     account = await payments.account(uid)
     check_refundable(account)
     processor = payments.processor_of(account)

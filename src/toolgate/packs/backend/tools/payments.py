@@ -8,6 +8,7 @@ from toolgate.gate.principal import Principal, Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.payments import cancelling, portals, refunding
+from toolgate.packs.backend.payments.preconditions import check_confirmed
 from toolgate.packs.backend.world import BackendWorld
 
 family = Family("payments", BACKEND)
@@ -108,11 +109,11 @@ async def cancel_subscription(ctx: Context[BackendWorld], args: Cancellation) ->
     It must be older than 24 hours and not be pending cancellation already. To give money back,
     call `refund_payment` afterwards.
     """
+    check_confirmed(args.confirmed, "Cancellation")  # before it matters whose it is
     await cancelling.cancel(
         ctx.world.payments,
         ctx.tx,
         _uid(ctx.principal, args.uid),
-        confirmed=args.confirmed,
         said={"reason": args.reason, "feedback": args.feedback},
     )
     return Cancelled(success=True)
@@ -138,11 +139,11 @@ async def refund_payment(ctx: Context[BackendWorld], args: RefundRequest) -> Ref
     A payment of the last 7 days is refunded in full, an older one for the time that is left, one
     of more than 180 days ago not at all.
     """
+    check_confirmed(args.confirmed, "Refund")
     refund = await refunding.refund(
         ctx.world.payments,
         ctx.tx,
         _uid(ctx.principal, args.uid),
-        confirmed=args.confirmed,
         said={"reason": args.reason, "feedback": args.feedback},
     )
     return Refunded(success=True, refund=RefundTold(**refund))

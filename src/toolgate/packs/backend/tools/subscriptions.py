@@ -19,7 +19,7 @@ class Moment(Output):
     """A point in time; 1970 stands for never."""
 
     timestamp: str = Field(description="ISO 8601.")
-    timestampUNIX: float = Field(description="Seconds since 1970.")  # noqa: N815 (the record's word)
+    timestampUNIX: int = Field(description="Seconds since 1970.")  # noqa: N815 (the record's word)
 
 
 class SubscribedProduct(Output):
