@@ -1,18 +1,23 @@
 """firestore_query: what it finds, in which order, and what it refuses."""
 
 import functools
+import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.statements import noted_statements
 
-from toolgate.packs.backend import document_queries
-from toolgate.packs.backend.document_queries import QueryInput, find_documents
+from toolgate.packs.backend import document_search, text_filters
+from toolgate.packs.backend.document_queries import QueryInput
+from toolgate.packs.backend.document_search import find_documents
+from toolgate.packs.backend.patterns import compiled
 from toolgate.ports.documents import Set, StoreUnavailable
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.documents import MemoryDocuments
@@ -177,6 +182,23 @@ async def test_an_evil_pattern_is_answered_in_time(kit: Kit) -> None:
         ({"collection": "a", "filter": [{"field": "b", "matches": "("}]}, "no regular expression"),
         ({"collection": "a", "filter": [{"field": "b", "matches": "(?=a)"}]}, "invalid perl"),
         ({"collection": "a", "filter": [{"field": "b", "matches": "/a/x"}]}, "unknown flag 'x'"),
+        (
+            {"collection": "a", "filter": [{"field": "b", "matches": "(.{1,32}){31}x"}]},
+            "queries[0].filter[0].matches is no regular expression: it becomes 8,964 instructions, "
+            "and at most 2,000 are possible",
+        ),
+        (
+            {"collection": "a", "filter": [{"field": "b", "matches": "a" * 301}]},
+            "queries[0].filter[0].matches must have at most 300 characters",
+        ),
+        (
+            {"collection": "a", "filter": [{"field": " || ".join("abcdefghijk")}]},
+            "field must name at most 10 fields",
+        ),
+        ({"collection": "a", "filter": [{"field": "b" * 1501}]}, "must have at most 1500 bytes"),
+        ({"collection": "a", "filter": [{"field": "b||c" * 5000}]}, "at most 15000 characters"),
+        ({"collection": "a", "filter": [{"field": "b || "}]}, "must be a field name"),
+        ({"collection": "a", "filter": [{"field": "b"}] * 11}, "at most 10"),
         ({"collection": "a", "order": []}, "Unknown argument 'queries[0].order'. Did you mean"),
     ],
 )
@@ -210,16 +232,85 @@ async def test_more_documents_than_one_answer_holds_are_not_cut_in_silence(kit: 
 async def test_a_pattern_is_not_looked_for_without_end(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_queries, "MAX_LOOKED_AT", 200)
+    monkeypatch.setattr(document_search, "MAX_LOOKED_AT", 200)
     await keep(kit, "many", {f"d{n:04}": {"t": "x"} for n in range(300)})
     query = {"collection": "many", "filter": [{"field": "t", "matches": "y"}]}
     assert "narrow it by where" in await refusal(kit, query)
 
 
+async def test_patterns_of_a_call_are_few(kit: Kit) -> None:
+    query = {"collection": "a", "filter": [{"field": "b"}] * 8}
+    assert await found(kit, *[query] * 3) == []
+    assert "at most 30 patterns (filter) together" in await refusal(kit, *[query] * 4)
+
+
+async def test_texts_are_not_searched_for_longer_than_a_call_may(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await keep(kit, "texts", {f"d{n}": {"t": "x" * 1000} for n in range(10)})
+    query = {"collection": "texts", "filter": [{"field": "t", "matches": "y"}]}
+    most = 10 * 1000 * compiled("y").programsize
+    monkeypatch.setattr(text_filters.Effort, "__init__", _with_effort(most))
+    assert await found(kit, query) == []
+    told = await refusal(kit, query, query)
+    assert "].filter searches more than a call may: bytes of texts times the size" in told
+    assert "Narrow it by where, or use simpler patterns" in told
+    longer = {**query, "filter": [{"field": "t", "matches": "yy*zz"}]}
+    assert "searches more than a call may" in await refusal(kit, longer)
+
+
+def _with_effort(most: int) -> Any:
+    def effort(self: text_filters.Effort) -> None:
+        self.left = most
+
+    return effort
+
+
+async def test_others_are_answered_while_a_text_is_searched(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search goes on in its thread until the other call has its answer."""
+    await keep(kit, "texts", {"d": {"t": "x"}})
+    answered, searched = threading.Event(), text_filters.passing
+
+    def passing(*args: Any) -> Any:
+        assert answered.wait(60)
+        return searched(*args)
+
+    monkeypatch.setattr(document_search, "passing", passing)
+    query = {"collection": "texts", "filter": [{"field": "t", "matches": "x"}]}
+    async with anyio.create_task_group() as group:
+        group.start_soon(found, kit, query)
+        assert (await kit.call("health_check")).status == 200
+        answered.set()
+
+
+def test_the_engine_lets_other_threads_run_while_it_searches() -> None:
+    pattern, text = compiled("(.{1,10}){10}x"), b"abcdefghij klm" * 2000
+    ended, turns = threading.Event(), 0
+
+    def search() -> None:
+        for _ in range(5):
+            pattern.search(text)
+        ended.set()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60)  # so that a thread gives the interpreter away only by itself
+    try:
+        thread = threading.Thread(target=search)
+        thread.start()
+        while not ended.wait(0.0001):
+            turns += 1
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert turns > 0
+
+
 async def test_large_documents_do_not_fill_the_memory(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_queries, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(document_search, "MAX_BYTES", 100_000)
     await keep(kit, "large", {f"d{n:04}": {"t": "x" * 10_000} for n in range(50)})
     outcome = await kit.call("firestore_query", queries=[{"collection": "large"}])
     assert (outcome.status, "Give a lower limit" in outcome.body["error"]) == (413, True)

@@ -1,31 +1,24 @@
-"""A query of documents as a caller writes it, and how it is done: page by page, and bounded."""
+"""A query of documents as a caller writes it."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from toolgate.db.row_writes import weight_of
 from toolgate.gate.arguments import TOLD, TOLD_FORMAT
-from toolgate.gate.errors import InvalidArguments, Problem, ResultTooLarge
 from toolgate.gate.fields import Between
 from toolgate.gate.tool import Input
-from toolgate.packs.backend.text_filters import BadPattern, TextFilter, text_filter
+from toolgate.packs.backend.patterns import MAX_PATTERN
+from toolgate.packs.backend.text_filters import field_names
 from toolgate.ports.documents import (
     DOCUMENT_ID,
+    MAX_FIELD_BYTES,
     Cursor,
-    DocumentReader,
-    Fields,
     Filter,
     Operator,
     Order,
     Query,
-    StoredDocument,
 )
-from toolgate.ports.filters import field_at
-from toolgate.ports.ordering import full_order
 from toolgate.ports.rules import broken_field_rule, broken_operand_rule, broken_path_rule
 from toolgate.ports.users import holds_secret, is_of_users
 
@@ -33,12 +26,10 @@ MAX_RESULTS = 1000
 """Documents that one query returns."""
 MAX_LOOKED_AT = 20_000
 """Documents that one query reads for a filter by pattern."""
-MAX_BYTES = 16 * 1024 * 1024
-"""Of all documents that one query returns; the limit on a call's whole answer is lower."""
-PAGE = 100
 MAX_CONDITIONS = 30
 MAX_ORDERS = 10
-MAX_PATTERN = 1000
+MAX_FILTERS = 10
+MAX_ALTERNATIVES = 10
 OPERATORS = ", ".join(Operator)
 CURSORS = ("startAt", "startAfter", "endAt", "endBefore")
 
@@ -62,6 +53,20 @@ def _collection(path: str) -> str:
     if plain and (problem := broken_path_rule(plain, of_document=False)):
         raise PydanticCustomError(TOLD_FORMAT, "collection {problem}", {"problem": problem})
     return plain
+
+
+def _alternatives(value: str) -> str:
+    """Fields of a pattern, each of which must be one."""
+    names = field_names(value)
+    if len(names) > MAX_ALTERNATIVES:
+        raise PydanticCustomError(
+            TOLD_FORMAT,
+            "field must name at most {most} fields, joined by ||",
+            {"most": MAX_ALTERNATIVES},
+        )
+    for name in names:
+        _field(name)
+    return value
 
 
 FieldPath = Annotated[str, AfterValidator(_field)]
@@ -103,25 +108,17 @@ class Ordering(Input):
 class Pattern(Input):
     """A pattern that a text must contain."""
 
-    field: str = Field(
+    field: Annotated[str, AfterValidator(_alternatives)] = Field(
         min_length=1,
-        description="Field with the text; `a || b` where it may be in one or the other.",
+        max_length=MAX_ALTERNATIVES * MAX_FIELD_BYTES,
+        description="Field with the text; `a || b` where it may be in one or the other, up to "
+        f"{MAX_ALTERNATIVES} fields.",
     )
     matches: str = Field(
         default="",
         max_length=MAX_PATTERN,
         description="A regular expression (RE2 syntax), also as `/expression/i`.",
     )
-
-    @model_validator(mode="after")
-    def _compiles(self) -> Self:
-        try:
-            text_filter(self.field, self.matches)
-        except BadPattern as problem:
-            raise PydanticCustomError(
-                TOLD_FORMAT, "matches is no regular expression: {problem}", {"problem": problem}
-            ) from None
-        return self
 
 
 Place = Annotated[int, Between(0, MAX_LOOKED_AT)]
@@ -156,7 +153,7 @@ class QueryInput(Input):
     endBefore: Any = Field(default=None, description="The same, to end before.")  # noqa: N815
     filter: list[Pattern] | None = Field(
         default=None,
-        max_length=MAX_CONDITIONS,
+        max_length=MAX_FILTERS,
         description="Patterns that texts must contain, all of them; `limit` counts what is left.",
     )
     filterIndex: list[Place] | None = Field(  # noqa: N815
@@ -196,9 +193,9 @@ class QueryInput(Input):
         return None
 
     def _fields(self) -> list[str]:
-        patterns = [name for one in self.filter or () for name in one.field.split(" || ")]
+        patterns = [name for one in self.filter or () for name in field_names(one.field)]
         asked = [*(self.where or ()), *(self.orderBy or ())]
-        return [name.strip() for name in patterns] + [one.field for one in asked]
+        return patterns + [one.field for one in asked]
 
     def query(self) -> Query:
         """What to ask a store for, but for patterns and limits."""
@@ -220,73 +217,3 @@ def _values(cursor: Any) -> list[Any]:
 def _cursor(inclusive: Any, exclusive: Any) -> Cursor | None:
     values = _values(inclusive if inclusive is not None else exclusive)
     return Cursor(tuple(values), inclusive is not None) if values else None
-
-
-async def find_documents(
-    store: DocumentReader, given: QueryInput, name: str
-) -> list[tuple[str, Fields]]:
-    """The documents that a query finds, by their paths; `name` is what errors call it."""
-    if not given.collection:
-        return []
-    filters = [text_filter(one.field, one.matches) for one in given.filter or ()]
-    first, last = given.filterIndex or (0, MAX_RESULTS + 1)
-    most = min(given.limit or MAX_RESULTS + 1, last)
-    found: list[tuple[str, Fields]] = []
-    size = 0
-    async for one in _passing(store, given.query(), filters, most, name):
-        found.append((f"{given.collection}/{one.id}", one.fields))
-        size += weight_of(one.fields, MAX_BYTES)
-        if size > MAX_BYTES:
-            raise ResultTooLarge(f"{name} finds more than {MAX_BYTES:,} bytes. Give a lower limit.")
-        if len(found) == most:
-            break
-    chosen = found[first:]
-    if len(chosen) > MAX_RESULTS:
-        raise _problem(
-            name,
-            f"finds more than {MAX_RESULTS} documents. Give a limit, and go on with orderBy "
-            "and startAfter",
-        )
-    return chosen
-
-
-async def _passing(
-    store: DocumentReader, query: Query, filters: Sequence[TextFilter], most: int, name: str
-) -> AsyncIterator[StoredDocument]:
-    """The documents whose texts have the patterns, in order."""
-    looked_at = 0
-    async for page in _pages(store, query, PAGE if filters else min(most, PAGE)):
-        for one in page:
-            if all(passes(one.fields) for passes in filters):
-                yield one
-        looked_at += len(page)
-        if filters and looked_at >= MAX_LOOKED_AT:
-            raise _problem(
-                name, f"looks through more than {MAX_LOOKED_AT:,} documents: narrow it by where"
-            )
-
-
-async def _pages(
-    store: DocumentReader, query: Query, size: int
-) -> AsyncIterator[Sequence[StoredDocument]]:
-    """All documents of a query, some at a time; a page goes on where the one before ended."""
-    query = replace(query, order=full_order(query), limit=size)
-    while True:
-        page = await store.query(query)
-        yield page
-        if len(page) < size:
-            return
-        query = replace(query, start=_place_of(page[-1], query.order), limit=PAGE)
-        size = PAGE
-
-
-def _place_of(document: StoredDocument, order: Sequence[Order]) -> Cursor:
-    fields = document.fields
-    values = (
-        document.id if one.field == DOCUMENT_ID else field_at(fields, one.path) for one in order
-    )
-    return Cursor(tuple(values), inclusive=False)
-
-
-def _problem(name: str, words: str) -> InvalidArguments:
-    return InvalidArguments([Problem(name, "range", f"{name} {words}.")])

@@ -9,8 +9,9 @@ from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
-from toolgate.packs.backend.backup.paths import MAX_EXPRESSION, BadExpression, path_matcher
+from toolgate.packs.backend.backup.paths import path_matcher
 from toolgate.packs.backend.pack import BACKEND, ROUTES
+from toolgate.packs.backend.patterns import MAX_PATTERN, BadPattern
 from toolgate.packs.backend.world import BackendWorld
 
 family = Family("operations", BACKEND)
@@ -21,7 +22,7 @@ ELSEWHERE = "Documents of pack backend are in Firestore, so they are not in the 
 def _expression(value: str) -> str:
     try:
         path_matcher(value)
-    except BadExpression as problem:
+    except BadPattern as problem:
         raise PydanticCustomError(
             TOLD_FORMAT,
             "deletionRegex is no regular expression ({why}). Use RE2's syntax, as `^logs/`",
@@ -35,7 +36,7 @@ class BackupRequest(Input):
 
     deletionRegex: Annotated[str, AfterValidator(_expression)] | None = Field(  # noqa: N815 (the seed's)
         default=None,
-        max_length=MAX_EXPRESSION,
+        max_length=MAX_PATTERN,
         description="Leaves out the documents whose path, `collection/id`, this regular expression "
         "(RE2) matches somewhere: `^logs/` for all of a collection. Nothing is deleted.",
     )

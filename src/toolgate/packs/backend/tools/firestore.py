@@ -13,8 +13,10 @@ from toolgate.gate.context import Context
 from toolgate.gate.errors import Conflict
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, StoredOutput, Target
-from toolgate.packs.backend.document_queries import QueryInput, find_documents
+from toolgate.packs.backend.document_queries import QueryInput
+from toolgate.packs.backend.document_search import find_documents
 from toolgate.packs.backend.pack import BACKEND, ROUTES
+from toolgate.packs.backend.text_filters import Effort
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.documents import LETTERS, Fields, Merge, Set
 from toolgate.ports.push_ids import push_id
@@ -28,6 +30,8 @@ METADATA = "metadata"
 NANO_ID_LENGTH = 21
 MAX_PATH = 10_000
 MAX_QUERIES = 20
+MAX_PATTERNS = 30
+"""Of all queries of a call; each is compiled."""
 
 
 def _document_path(path: str) -> str:
@@ -144,6 +148,17 @@ class Queries(Input):
         max_length=MAX_QUERIES, description="Queries, which are done at the same time."
     )
 
+    @field_validator("queries")
+    @classmethod
+    def _few_patterns(cls, queries: list[QueryInput]) -> list[QueryInput]:
+        if sum(len(one.filter or ()) for one in queries) > MAX_PATTERNS:
+            raise PydanticCustomError(
+                TOLD,
+                "queries must have at most {most} patterns (filter) together: call again for more",
+                {"most": MAX_PATTERNS},
+            )
+        return queries
+
 
 class FoundAtPath(Output):
     """A document and where it is."""
@@ -180,8 +195,10 @@ async def firestore_query(ctx: Context[BackendWorld], args: Queries) -> FoundDoc
     Values match only values of their own type. Use `firestore_read` when the path is known.
     Private keys of users are left out, and nothing can be asked about them.
     """
-    store = ctx.world.documents
-    each = [find_documents(store, one, f"queries[{at}]") for at, one in enumerate(args.queries)]
+    store, effort = ctx.world.documents, Effort()
+    each = [
+        find_documents(store, one, f"queries[{at}]", effort) for at, one in enumerate(args.queries)
+    ]
     found: dict[str, Fields] = {}
     for some in await asyncio.gather(*each):
         for path, fields in some:
