@@ -41,6 +41,7 @@ from toolgate.gate.errors import (
     TooLarge,
     Unauthenticated,
     Unavailable,
+    WritesOff,
 )
 from toolgate.gate.fields import Between, Whole
 from toolgate.gate.from_request import FromRequest, Header, RequestHeaders
@@ -224,6 +225,7 @@ __all__ = [
     "Workflow",
     "Workflows",
     "Write",
+    "WritesOff",
     "count_change",
     "delete_records",
     "insert_record",

@@ -38,6 +38,7 @@ from toolgate.gate.errors import (
     Unavailable,
     UnknownTool,
     UnsupportedMediaType,
+    WritesOff,
 )
 from toolgate.gate.outcomes import Outcome
 from toolgate.gate.tool import Effect, Input, Output
@@ -95,6 +96,15 @@ EVERY_ERROR = [
     Expected(Gone("Deleted."), "Deleted.", "gone", 410, "NOT_FOUND", -32202),
     Expected(QuotaExceeded("Used up."), "Used up.", "quota_exceeded", 409, "CONFLICT", -32401),
     Expected(ForgeUnavailable("Down."), "Down.", "forge_unavailable", 503, "SERVER_ERROR", -32501),
+    Expected(
+        WritesOff("/page", "read-only-gate"),
+        "Nothing is changed at /page now: changes are switched off by an operator. "
+        "Try again later.",
+        "unavailable",
+        503,
+        "SERVER_ERROR",
+        -32500,
+    ),
     Expected(RouteFailed("Bad day."), "Bad day.", "route_failed", 502, "SERVER_ERROR", -32500),
     Expected(Forbidden("Not you."), "Not you.", "access_denied", 403, "FORBIDDEN", -32101),
     Expected(

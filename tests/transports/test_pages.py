@@ -2,17 +2,22 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.transports.conftest import Web, opened_web
 
+from toolgate.gate.live_switches import switch
+from toolgate.gate.offer import BadOffer, check_offer
+from toolgate.gate.pages import HTML
 from toolgate.pack import (
     SENTENCE,
     Context,
     Effect,
     Family,
+    GateError,
     Input,
     InvalidArguments,
     NoArguments,
@@ -64,8 +69,12 @@ class Told(Output):
     text: str
 
 
+def counts(args: MaybeCount) -> bool:
+    return args.count
+
+
 @family.tool("hooks.count", role=Role.ADMIN, effect=Effect.READ, title="Count",
-             writes=[Target.DOCUMENTS], writes_if=lambda args: args.count)  # fmt: skip
+             writes=[Target.DOCUMENTS], writes_if=counts)  # fmt: skip
 async def count_hooks(ctx: Context[Site], args: MaybeCount) -> Told:
     """Count them, and note it if asked to."""
     if args.count:
@@ -78,8 +87,8 @@ async def take(site: Site, request: PageRequest) -> PageAnswer:
         raise InvalidArguments([Problem("body", "value", "the body is bad")])
     if request.body == b"broken":
         raise RuntimeError("a secret: hunter2")
-    async with request.transaction("signed", outside_caller("webhook:test")):
-        pass
+    async with request.transaction("signed", outside_caller("webhook:test")) as tx:
+        await site.documents.write(tx, Set("told", request.parameters["name"], {"told": True}))
     text = f"{request.parameters['name']} {request.query.get('a')} {request.headers['x-a']}"
     return PageAnswer(200, text.encode(), "text/plain", {"x-b": "b"})
 
@@ -89,11 +98,22 @@ async def open_site(site: Site, settings: Any) -> AsyncGenerator[Site]:
     yield site
 
 
+def tell(site: Site, problem: GateError) -> PageAnswer:
+    return PageAnswer(200, f"<p>{problem.message}".encode(), HTML)
+
+
+async def look(site: Site, request: PageRequest) -> PageAnswer:
+    return PageAnswer(200, b"looked")
+
+
 OFFER = Offer(
     pack=HOOKS,
     tools=tuple(family.tools),
     open=open_site,
     pages=(
+        Page(path="/hooks/{name}/shown", methods=("POST",), handler=take, tell=tell,
+             acts_as=("hooks.count",)),
+        Page(path="/hooks/{name}/look", methods=("GET",), handler=look, acts_as=("hooks.count",)),
         Page(path="/hooks/{name}/in", methods=("POST",), handler=take, body_bytes=MOST,
              calls_per_minute=20),
     ),
@@ -173,3 +193,66 @@ async def test_a_dry_run_of_it_stores_nothing(hooked: Web) -> None:
     assert await counts.get("counts", "one") is None
     await hooked.kit.call("hooks.count", count=True)
     assert await counts.get("counts", "one") == {"counted": True}
+
+
+async def told_at(web: Web) -> list[str]:
+    store = web.kit.app.documents.of("hooks")
+    return [name for name in ("in", "shown") if await store.get("told", name)]
+
+
+async def ask(web: Web, path: str) -> Any:
+    async with web.client(None, **{"X-A": "h"}) as client:
+        return await client.post(path)
+
+
+async def test_no_page_writes_while_writes_are_off(tmp_path: Path) -> None:
+    async with opened_web(tmp_path, plugins=[OFFER], policy__read_only=True) as web:
+        plain, shown = await ask(web, "/hooks/in/in"), await ask(web, "/hooks/shown/shown")
+        assert (plain.status_code, plain.headers["retry-after"]) == (503, "3600")
+        said = "Nothing is changed at /hooks/{name}/in now: changes are switched off by an operator"
+        assert said in plain.json()["error"]
+        assert (shown.status_code, shown.headers["retry-after"]) == (503, "3600")
+        assert shown.headers["content-type"] == HTML
+        assert shown.text.startswith("<p>Nothing is changed at /hooks/{name}/shown now")
+        assert await told_at(web) == []
+        rows = [await web.audit_rows(one.headers["x-request-id"]) for one in (plain, shown)]
+        async with web.client(None) as client:
+            assert (await client.get("/hooks/one/look")).text == "looked"
+    assert [(row["rule"], row["error_type"]) for (row,) in rows] == [
+        ("read-only-gate", "unavailable")
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("off", "left"), [("hooks", []), ("hooks.count", ["in"]), ("hooks.list", ["in", "shown"])]
+)
+@pytest.mark.parametrize("live", [True, False])
+async def test_a_switch_of_its_tool_or_pack_stops_a_page(
+    tmp_path: Path, off: str, left: list[str], live: bool
+) -> None:
+    settings = {} if live else {"policy__disabled": off}
+    async with opened_web(tmp_path, plugins=[OFFER], **settings) as web:
+        gate = web.kit.app.gate
+        if live:
+            async with gate.database.transaction() as tx:
+                await tx.run(lambda connection: switch(connection, off, off=True))
+            await gate.switches.read()
+        answers = {name: await ask(web, f"/hooks/{name}/{name}") for name in ("in", "shown")}
+        assert await told_at(web) == left
+    for name, answer in answers.items():
+        assert answer.status_code == (200 if name in left else 503)
+
+
+async def test_where_the_switches_cannot_be_read_nothing_is_written(hooked: Web) -> None:
+    hooked.kit.app.gate.switches.unread = True
+    async with hooked.kit.app.gate.switches._checking:  # pyright: ignore[reportPrivateUsage]
+        answer = await ask(hooked, "/hooks/in/in")
+    assert answer.status_code == 503
+    assert "switches cannot be read" in answer.json()["error"]
+    assert await told_at(hooked) == []
+
+
+def test_a_page_acts_as_tools_of_its_pack() -> None:
+    page = Page(path="/hooks/odd", methods=("GET",), handler=look, acts_as=("hooks.coun",))
+    with pytest.raises(BadOffer, match=r"/hooks/odd acts as hooks.coun, which is no tool"):
+        check_offer(replace(OFFER, pages=(page,)), [])

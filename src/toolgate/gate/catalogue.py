@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolgate.gate.offer import AnyOffer
 from toolgate.gate.pages import Page
 from toolgate.gate.prompts import Prompt
 from toolgate.gate.resources import Resource
-from toolgate.gate.tool import Target, Tool
+from toolgate.gate.tool import Pack, Target, Tool
 
 AnyTool = Tool[Any, Any, Any]
 
@@ -31,6 +31,14 @@ class OpenPack:
 
 
 UNOPENED = OpenPack()
+
+
+class OpenPage(NamedTuple):
+    """A page with the ports of its pack."""
+
+    page: Page[Any]
+    pack: Pack
+    world: Any
 
 
 class Catalogue:
@@ -58,12 +66,11 @@ class Catalogue:
         for offer in self.offers:
             self.resources.extend(offer.resources)
             self.prompts.update({prompt.name: prompt for prompt in offer.prompts})
-        self.pages: list[tuple[Page[Any], Any]] = [
-            (page, self._opened.get(offer.pack.name, UNOPENED).world)
+        self.pages = [
+            OpenPage(page, offer.pack, self._opened.get(offer.pack.name, UNOPENED).world)
             for offer in self.offers
             for page in offer.pages
         ]
-        """Each with the ports of its pack."""
         self.epoch = 0
         self.listeners: list[Callable[[], Awaitable[None]]] = []
         """Told after the tools have changed."""

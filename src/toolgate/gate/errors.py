@@ -21,7 +21,8 @@ GateError
 │   └── StoppedWrite     so did a write outside the database, which may have been done
 ├── OutcomeUnknown       a write that may or may not be stored
 ├── Unavailable          something this call needs does not answer
-│   └── ForgeUnavailable the forge (GitHub) fails or does not answer
+│   ├── ForgeUnavailable the forge (GitHub) fails or does not answer
+│   └── WritesOff        a page would write, and that is switched off
 ├── RouteFailed          the route behind a user's own tool refuses or fails
 └── Internal             a defect of ours; the log says where
 """
@@ -304,6 +305,19 @@ class ForgeUnavailable(Unavailable):
 
     kind = "forge_unavailable"
     rpc = -32501
+
+
+class WritesOff(Unavailable):
+    """A page would write, and an operator has switched that off; the person can come back."""
+
+    retry_after = 3600
+
+    def __init__(self, path: str, rule: str) -> None:
+        super().__init__(
+            f"Nothing is changed at {path} now: changes are switched off by an operator. "
+            "Try again later."
+        )
+        self.rule = rule
 
 
 class RouteFailed(GateError):

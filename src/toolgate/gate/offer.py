@@ -291,6 +291,9 @@ def _reserved_paths(offer: AnyOffer) -> Iterator[tuple[str, str]]:
     for page in offer.pages:
         if _is_reserved(page.path) or page.shape in routed:
             yield "pages", f"something else answers at {page.path}. Choose another path"
+        if unknown := set(page.acts_as) - {tool.name for tool in offer.tools}:
+            names = ", ".join(sorted(unknown))
+            yield "pages", f"{page.path} acts as {names}, which is no tool of the pack"
 
 
 def _is_reserved(path: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Generic
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.context import World
+from toolgate.gate.errors import GateError
 from toolgate.gate.path_templates import VARIABLE
 from toolgate.gate.principal import Kind, Principal
 
@@ -39,6 +40,8 @@ class PageRequest:
     body: bytes
     request_id: str
     transaction: Begin
+    """All that a page writes is written in one. Raises `WritesOff` where writes, the pack or a tool
+    of `Page.acts_as` are switched off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,12 @@ class Page(Generic[World]):
     methods: tuple[str, ...]
     handler: Callable[[World, PageRequest], Awaitable[PageAnswer]]
     """May raise a `GateError`, which is told in its own words."""
+    acts_as: tuple[str, ...] = ()
+    """The tools that do the same for who has a credential. Where one of them is switched off for
+    everybody, the page writes nothing."""
+    tell: Callable[[World, GateError], PageAnswer] | None = None
+    """How a refusal or a failure is shown to a person; without it, as JSON. The status and the
+    headers are those of the error."""
     body_bytes: int = MAX_BODY
     calls_per_minute: int = CALLS_A_MINUTE
     """Of one peer."""

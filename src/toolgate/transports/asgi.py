@@ -20,6 +20,7 @@ from toolgate.gate.errors import (
     Problem,
     RateLimited,
     TooLarge,
+    WritesOff,
 )
 from toolgate.gate.from_request import RequestHeaders
 from toolgate.gate.outcomes import Outcome
@@ -384,7 +385,7 @@ def diff_headers(diff: Diff) -> Headers:
 
 def error_headers(error: GateError | None) -> Headers:
     """Headers an error asks for."""
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimited | WritesOff):
         return [(b"retry-after", b"%d" % error.retry_after)]
     if isinstance(error, MethodNotAllowed):
         return [(b"allow", error.allow.encode())]

@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any
 from urllib.parse import parse_qsl
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import new_id, record_of
 from toolgate.gate.calls import ended_now
+from toolgate.gate.catalogue import OpenPage
 from toolgate.gate.errors import (
     GateError,
     Internal,
@@ -23,14 +23,17 @@ from toolgate.gate.errors import (
     Problem,
     TimedOut,
     Unavailable,
+    WritesOff,
 )
-from toolgate.gate.pages import Page, PageAnswer, PageRequest
+from toolgate.gate.page_writes import check_page_writes, written_as
+from toolgate.gate.pages import PageAnswer, PageRequest
 from toolgate.gate.path_templates import pattern_of
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.policy import Decision
 from toolgate.gate.principal import Principal
 from toolgate.ports.documents import StoreUnavailable
 from toolgate.transports.asgi import (
+    Headers,
     Receive,
     Scope,
     Send,
@@ -63,28 +66,33 @@ class PackPages:
     def __init__(self, gate: Gate, peer: Peers) -> None:
         self._gate = gate
         self._peer = peer
-        self._pages: list[tuple[re.Pattern[str], Page[Any], Any]] = [
-            (pattern_of(page.path), page, world) for page, world in gate.catalogue.pages
-        ]
+        self._pages = [(pattern_of(one.page.path), one) for one in gate.catalogue.pages]
 
     def opens(self, path: str) -> bool:
         """Whether a path is a page's."""
-        return any(pattern.fullmatch(path) for pattern, _, _ in self._pages)
+        return any(pattern.fullmatch(path) for pattern, _ in self._pages)
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         """Answer a request to a page; what goes wrong is told in one sentence, and audited."""
+        opened, parameters = self._find(scope["path"])
         try:
-            answer = await self._answer(scope, receive)
+            answer = await self._answer(opened, parameters, scope, receive)
         except GateError as refused:
-            told = refuse_unauthenticated(self._gate, scope, refused, REFUSED, self._peer(scope))
-            return await send_json(to, told.status, {"error": told.message}, error_headers(told))
-        headers = FIXED | dict(answer.headers)
-        content = (b"content-type", answer.content_type.encode())
-        lines = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        await send(to, answer.status, answer.body, lines, content=content)
+            rule = refused.rule if isinstance(refused, WritesOff) else None
+            told = refuse_unauthenticated(
+                self._gate, scope, refused, rule or REFUSED, self._peer(scope)
+            )
+            if opened.page.tell is None:
+                body = {"error": told.message}
+                return await send_json(to, told.status, body, error_headers(told))
+            shown = opened.page.tell(opened.world, told)
+            return await _send(to, replace(shown, status=told.status), error_headers(told))
+        await _send(to, answer)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> PageAnswer:
-        page, world, parameters = self._find(scope["path"])
+    async def _answer(
+        self, opened: OpenPage, parameters: dict[str, str], scope: Scope, receive: Receive
+    ) -> PageAnswer:
+        page = opened.page
         if scope["method"] not in page.methods:
             raise MethodNotAllowed(scope["method"], ", ".join(page.methods))
         limits = self._gate.limits
@@ -98,11 +106,11 @@ class PackPages:
             headers=_headers(scope["headers"]),
             body=body,
             request_id=request_id_of(scope),
-            transaction=partial(_transaction, self._gate, scope, page.path),
+            transaction=partial(_transaction, self._gate, scope, opened),
         )
         try:
             async with asyncio.timeout(limits.settings.seconds):
-                return await page.handler(world, request)
+                return await page.handler(opened.world, request)
         except GateError:
             raise
         except TimeoutError:
@@ -114,11 +122,18 @@ class PackPages:
             logger.exception("%s: the page %s failed", request.request_id, page.path)
             raise Internal(request.request_id) from None
 
-    def _find(self, path: str) -> tuple[Page[Any], Any, dict[str, str]]:
-        for pattern, page, world in self._pages:
+    def _find(self, path: str) -> tuple[OpenPage, dict[str, str]]:
+        for pattern, opened in self._pages:
             if found := pattern.fullmatch(path):
-                return page, world, found.groupdict()
+                return opened, found.groupdict()
         raise AssertionError("asked for a path that no page opens")
+
+
+async def _send(to: Send, answer: PageAnswer, more: Headers = ()) -> None:
+    headers = FIXED | dict(answer.headers)
+    content = (b"content-type", answer.content_type.encode())
+    lines = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send(to, answer.status, answer.body, [*lines, *more], content=content)
 
 
 def _query(query: bytes) -> dict[str, str]:
@@ -136,9 +151,12 @@ def _headers(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @asynccontextmanager
 async def _transaction(
-    gate: Gate, scope: Scope, path: str, rule: str, who: Principal
+    gate: Gate, scope: Scope, opened: OpenPage, rule: str, who: Principal
 ) -> AsyncGenerator[Transaction]:
     started = time.perf_counter()
+    path = opened.page.path
+    tools = written_as(opened.page, opened.pack, gate.catalogue)
+    await check_page_writes(tools, gate.policy, gate.switches, path)
     async with gate.database.transaction() as tx:
         tx.call = new_id()
         yield tx

@@ -1,7 +1,8 @@
 """The pack's page for links to unsubscribe."""
 
+from toolgate.gate.errors import GateError
 from toolgate.gate.pages import Page, PageAnswer, PageRequest
-from toolgate.packs.backend.mail.unsubscribing import PATH, answer_unsubscribe
+from toolgate.packs.backend.mail.unsubscribing import PATH, answer_unsubscribe, problem_page
 from toolgate.packs.backend.world import BackendWorld
 
 
@@ -11,4 +12,10 @@ async def unsubscribe(world: BackendWorld, request: PageRequest) -> PageAnswer:
     return await answer_unsubscribe(mail.links, world.consent, mail.brand, request)
 
 
-UNSUBSCRIBE_PAGE = Page(path=PATH, methods=("GET", "POST"), handler=unsubscribe)
+def tell(world: BackendWorld, problem: GateError) -> PageAnswer:
+    """Say why nothing was changed."""
+    return problem_page(world.mail.brand, problem)
+
+
+# It acts as no tool: `delete_contact` off keeps agents from it, not people from their own wish.
+UNSUBSCRIBE_PAGE = Page(path=PATH, methods=("GET", "POST"), handler=unsubscribe, tell=tell)

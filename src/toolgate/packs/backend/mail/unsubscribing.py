@@ -67,11 +67,22 @@ async def answer_unsubscribe(
     return _page(200, "ask", brand, email, group)
 
 
+def problem_page(brand: BrandSettings, problem: GateError) -> PageAnswer:
+    """The page where nothing could be done."""
+    return _page(problem.status, "problem", brand, sentence=problem.message)
+
+
 def _page(
-    status: int, state: str, brand: BrandSettings, email: str = "", group: str = ""
+    status: int,
+    state: str,
+    brand: BrandSettings,
+    email: str = "",
+    group: str = "",
+    *,
+    sentence: str = "",
 ) -> PageAnswer:
-    html = _template().render(state=state, brand=brand, email=email, group=group)
-    return PageAnswer(status, html.encode(), HTML)
+    words = {"state": state, "email": email, "group": group, "sentence": sentence}
+    return PageAnswer(status, _template().render(brand=brand, **words).encode(), HTML)
 
 
 @cache
