@@ -148,7 +148,7 @@ async def opened(
         site_of = partial(_site, settings, documents, blobs, outbound, sections, runs, shared)
         worlds = await _worlds(stack, settings, site_of, offers, own)
         app = _assemble(settings, documents, blobs, outbound, site_of, offers, worlds, own, epoch)
-        tools.fill(app.gate.visible, app.gate.is_off)
+        tools.fill(app.gate.visible, app.gate.is_off, app.gate.refusal_of)
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
         work = _work(app)

@@ -86,7 +86,7 @@ class Gate:
                 await self.audit.make_room()
             if tool is None or not decision.allowed:
                 self.limits.count_refusal(call.principal)
-                raise self._refusal(call, decision)
+                raise self._refusal(call.principal, call.tool, decision)
             if waiting := self.limits.admit(call.principal, tool.name):
                 await waiting
             if call.request is None and tool.scope is None and tool.access is None:
@@ -151,13 +151,19 @@ class Gate:
         self._note(call, None, decision, time.perf_counter(), error.kind)
         return error
 
-    def _refusal(self, call: Call, decision: Decision) -> GateError:
+    def refusal_of(self, principal: Principal, name: str) -> GateError | None:
+        """Why this caller may not call this tool now; None where it may."""
+        tool = self.catalogue.find(name)
+        decision = self.policy.decide(principal, tool) if tool else NO_TOOL
+        return None if decision.allowed else self._refusal(principal, name, decision)
+
+    def _refusal(self, principal: Principal, name: str, decision: Decision) -> GateError:
         """Why this caller may not call this tool; a hidden tool is as good as none."""
         if decision.off:
-            return ToolDisabled(call.tool, rule=decision.rule)
+            return ToolDisabled(name, rule=decision.rule)
         if not decision.visible:
-            near = nearest(call.tool, self._visible_names(call.principal), MISSPELLED)
-            return UnknownTool(call.tool, near)
+            near = nearest(name, self._visible_names(principal), MISSPELLED)
+            return UnknownTool(name, near)
         message = decision.message or f"Not allowed by rule {decision.rule!r}."
         return Forbidden(message, rule=decision.rule)
 

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from toolgate.gate.live_switches import switch
 from toolgate.setting_types import BadSettings
 from toolgate.testing import opened_kit
 
@@ -68,7 +69,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps({"received": id}).encode())
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""
 
 
@@ -97,12 +98,55 @@ async def test_a_function_answers_json_or_success(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../x", "/etc/passwd", "os.system", "functions.py:number", "cron/../x", "cron/", "no"]
+    "path",
+    [
+        "../x",
+        "/etc/passwd",
+        "os.system",
+        "functions.py:number",
+        "cron/../x",
+        "cron/",
+        "cron/" + 150 * "a",
+        "no",
+    ],
 )
 async def test_what_is_not_registered_is_not_found(tmp_path: Path, path: str) -> None:
     async with opened_kit(tmp_path, backend__hooks=hooks_file(tmp_path)) as kit:
         outcome = await kit.call("run_hook", path=path)
         assert (outcome.status, outcome.body) == (404, {"error": f"Hook not found: {path}"})
+
+
+async def test_who_may_not_call_run_cron_may_not_start_it_through_a_hook(tmp_path: Path) -> None:
+    async with opened_kit(tmp_path, policy__disabled=["run_cron"]) as kit:
+        outcome = await kit.call("run_hook", path="cron/reset-usage")
+        assert (outcome.status, outcome.body["error"]) == (404, "Hook not found: cron/reset-usage")
+        assert not await kit.app.site_of("backend").workflows.list()
+
+
+async def test_a_live_switch_of_run_cron_holds_for_hooks(tmp_path: Path) -> None:
+    async with opened_kit(tmp_path) as kit:
+        database = kit.app.gate.database
+        for off in (True, False):
+            await database.write(lambda c, off=off: switch(c, "run_cron", off=off))
+            await kit.app.gate.switches.read()
+            outcome = await kit.call("run_hook", path="cron/reset-usage")
+            assert outcome.status == (403 if off else 200), outcome.body
+            if off:
+                assert "run_cron" in outcome.body["error"]
+                assert not await kit.app.site_of("backend").workflows.list()
+
+
+async def test_a_rule_about_run_cron_holds_for_hooks(tmp_path: Path) -> None:
+    (tmp_path / "rules.cedar").write_text(
+        '@id("no-cron")\n@says("No cron by hand.")\n'
+        'forbid (principal, action == Action::"call", resource) '
+        'when { resource.name == "run_cron" };\n'
+    )
+    async with opened_kit(tmp_path, policy__folder=tmp_path) as kit:
+        outcome = await kit.call("run_hook", path="cron/daily")
+        assert (outcome.status, outcome.body["error"]) == (403, "No cron by hand.")
+        assert (await kit.audit_rows())[-1]["rule"] == "no-cron"
+        assert not await kit.app.site_of("backend").workflows.list()
 
 
 async def test_a_hook_that_fails_is_masked_and_one_that_sleeps_is_stopped(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
             hooks=HookRunner(read_hooks(settings.hooks), site.outbound),
             settings=settings,
             brand=site.section("brand", BrandSettings),
+            tools=site.tools,
         )
 
 

@@ -36,7 +36,7 @@ class CronIds(NamedTuple):
         known = (*self.with_work, *self.without_work)
         if id in known:
             return id
-        return next((one for one in known if one.partition("/")[2] == id), None)
+        return next((one for one in known if id and one.partition("/")[2] == id), None)
 
 
 def cron_ids(workflows: Collection[str]) -> CronIds:

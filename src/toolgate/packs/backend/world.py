@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from toolgate.gate.cursors import Cursors
+from toolgate.gate.tool_directory import ToolDirectory
 from toolgate.packs.backend.backup.backups import Backups
 from toolgate.packs.backend.brand import BrandSettings
 from toolgate.packs.backend.directory.port import Directory
@@ -63,3 +64,5 @@ class BackendWorld:
     """Who has an account."""
     usage: Usage
     """How often users may use what they pay for."""
+    tools: ToolDirectory
+    """Who may call what."""

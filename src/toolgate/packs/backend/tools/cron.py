@@ -19,6 +19,7 @@ family = Family("operations", BACKEND)
 WAIT_SECONDS = 20.0
 """Then the answer is that it goes on."""
 MAX_ID = 100
+RUN_CRON = "run_cron"
 
 
 class CronRequest(Input):
@@ -56,7 +57,7 @@ class CronRun(Output):
 
 
 @family.tool(
-    "run_cron",
+    RUN_CRON,
     role=Role.ADMIN,
     effect=Effect.WRITE,
     title="Trigger a cron job by ID",
@@ -73,15 +74,20 @@ async def run_cron(ctx: Context[BackendWorld], args: CronRequest) -> CronRun:
     started twice. What takes longer than 20 seconds goes on after the answer, which has the id of
     its run.
     """
-    workflows = ctx.world.workflows
-    ids = cron_ids(workflows.names)
+    ids = cron_ids(ctx.world.workflows.names)
     id = ids.find(args.id)
-    valid = ", ".join(ids.with_work)
     if id is None:
+        valid = ", ".join(ids.with_work)
         raise InvalidArguments([Problem("id", "value", f"id must be one of: {valid}")])
     if id in ids.without_work:
-        message = f"this version has no work for {id}, so nothing was run. Ids with work: {valid}"
+        message = f"this version has no work for {id}, so nothing was run."
         raise InvalidArguments([Problem("id", "value", message)])
+    return await start_cron(ctx, id)
+
+
+async def start_cron(ctx: Context[BackendWorld], id: str) -> CronRun:
+    """Start the work of a long id, and wait for it a while."""
+    workflows = ctx.world.workflows
     run = await workflows.start_now(id, call=ctx.tx.call)
     record = await workflows.wait(run, ctx.report, seconds=WAIT_SECONDS)
     told: dict[str, Any] = {"result": record.result, "error": record.error}

@@ -1,16 +1,17 @@
 """Hooks, run by hand."""
 
-from typing import Any, cast
+from typing import Any
 
 from pydantic import Field, RootModel
 
 from toolgate.gate.context import Context
-from toolgate.gate.errors import InvalidArguments, NotFound
+from toolgate.gate.errors import NotFound, UnknownTool
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
 from toolgate.packs.backend.hooks.registry import HookContext
 from toolgate.packs.backend.hooks.running import HookMissing
 from toolgate.packs.backend.pack import BACKEND, ROUTES
+from toolgate.packs.backend.scheduled import cron_ids
 from toolgate.packs.backend.tools import cron
 from toolgate.packs.backend.world import BackendWorld
 
@@ -49,16 +50,18 @@ class HookResult(RootModel[dict[str, Any]], Output):  # pyright: ignore[reportIn
 async def run_hook(ctx: Context[BackendWorld], args: HookRequest) -> HookResult:
     """Run a hook of the application: a function or a signed webhook that an operator registered.
 
-    Scheduled work is run with `cron/` before its id, as `run_cron` does.
+    Scheduled work is run with `cron/` before its id, for whoever may call `run_cron`.
     """
     not_found = NotFound(f"Hook not found: {args.path}")
     if args.path.startswith(CRON):
-        id = args.path.removeprefix(CRON)
+        id = cron_ids(ctx.world.workflows.names).find(args.path.removeprefix(CRON))
+        if id is None:
+            raise not_found
         try:
-            done = await cast("Any", cron).run_cron.handler(ctx, cron.CronRequest(id=id or "-"))
-        except InvalidArguments:
+            ctx.world.tools.check(ctx.principal, cron.RUN_CRON)
+        except UnknownTool:  # what is hidden from a caller is not there
             raise not_found from None
-        return HookResult(done.body())
+        return HookResult((await cron.start_cron(ctx, id)).body())
     call = HookContext(ctx.world.documents, ctx.principal, ctx.tx.call or ctx.request_id)
     try:
         answer = await ctx.world.hooks.run(args.path, call)
