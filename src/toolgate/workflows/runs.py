@@ -130,11 +130,16 @@ class Runs:
         )
 
     async def wait(
-        self, id: str, report: Report | None = None, *, seconds: float | None = None
+        self,
+        id: str,
+        report: Report | None = None,
+        *,
+        seconds: float | None = None,
+        attempts: int | None = None,
     ) -> RunRecord:
         """Wait until a run ends, wherever it runs, and tell its progress; its record.
 
-        After so many seconds, where they are given, the record as it is then.
+        After so many seconds or failed attempts, where they are given, the record as it is then.
         """
         told: float | None = None
         waited = 0.0
@@ -144,6 +149,9 @@ class Runs:
                 told = record.done
                 await report(record.done, record.total, record.message)
             if record.ended or (seconds is not None and waited >= seconds):
+                return record
+            waits = record.status is RunStatus.QUEUED
+            if attempts is not None and waits and record.attempts >= attempts:
                 return record
             await self.pause(LOOK_SECONDS)
             waited += LOOK_SECONDS
@@ -228,13 +236,18 @@ class Workflows:
             return await self.start(tx, name, arguments, key=key)
 
     async def wait(
-        self, id: str, report: Report | None = None, *, seconds: float | None = None
+        self,
+        id: str,
+        report: Report | None = None,
+        *,
+        seconds: float | None = None,
+        attempts: int | None = None,
     ) -> RunRecord:
         """Wait until a run ends, wherever it runs, and tell its progress; its record.
 
-        After so many seconds, where they are given, the record as it is then.
+        After so many seconds or failed attempts, where they are given, the record as it is then.
         """
-        return await self.runs.wait(id, report, seconds=seconds)
+        return await self.runs.wait(id, report, seconds=seconds, attempts=attempts)
 
     async def find(self, id: str) -> RunRecord:
         """The run of this id; raises `RunNotFound`."""

@@ -13,6 +13,7 @@ from toolgate.packs.backend.brand import BrandSettings
 from toolgate.packs.backend.directory.opening import directory_of
 from toolgate.packs.backend.hooks.registry import read_hooks
 from toolgate.packs.backend.hooks.running import HookRunner
+from toolgate.packs.backend.hooks.workflow import WORKFLOW as CALL_WEBHOOK
 from toolgate.packs.backend.mail.opening import examine as examine_mail
 from toolgate.packs.backend.mail.page import UNSUBSCRIBE_PAGE
 from toolgate.packs.backend.mail.service import opened_mail
@@ -170,6 +171,7 @@ OFFER = Offer(
         SEND_NOTIFICATION,
         SYNC_CONTACTS,
         RECONCILE_POSTS,
+        CALL_WEBHOOK,
         backups.WORKFLOW,
         *OF_MARKETING,
         *scheduled.WORKFLOWS,

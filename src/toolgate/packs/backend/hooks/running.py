@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +11,20 @@ from typing import Any
 import anyio
 import orjson
 
-from toolgate.gate.errors import GateError, RouteFailed, TimedOut
+from toolgate.gate.errors import GateError, RouteFailed, TimedOut, Unavailable
 from toolgate.gate.fetch_errors import error_of_fetch
 from toolgate.outbound.client import Outbound
 from toolgate.outbound.responses import FetchFailed, ResponseLimits
 from toolgate.packs.backend.hooks.registry import Hook, HookContext, Hooks
 
+logger = logging.getLogger(__name__)
+
 MAX_BYTES = 1024 * 1024
 ID, TIMESTAMP, SIGNATURE = "X-Toolgate-Id", "X-Toolgate-Timestamp", "X-Toolgate-Signature"
-GOOD, REFUSED = 200, 300
+KEY, ATTEMPT = "Idempotency-Key", "X-Toolgate-Attempt"
+GOOD, REFUSED, FAILED = 200, 300, 500
+LATER = frozenset({408, 425, 429})
+"""Refusals that another time might not come."""
 
 
 class HookMissing(LookupError):
@@ -33,13 +39,16 @@ class HookRunner:
     outbound: Outbound
     clock: Callable[[], float] = time.time
 
-    async def run(self, name: str, ctx: HookContext) -> Any:
-        """What a hook answers: any JSON, or None."""
+    def find(self, name: str) -> Hook:
+        """The hook of this name; raises `HookMissing`."""
         hook = self.hooks.by_name.get(name)
         if hook is None:
             raise HookMissing(name)
-        if hook.url is not None:
-            return await self._call_url(name, hook, ctx)
+        return hook
+
+    async def run(self, name: str, ctx: HookContext) -> Any:
+        """What a function answers: any JSON, or None."""
+        hook = self.find(name)
         try:
             with anyio.fail_after(hook.seconds):
                 return await self.hooks.functions[name](ctx)
@@ -51,15 +60,22 @@ class HookRunner:
         except Exception as error:
             raise RouteFailed(f"The hook {name} failed. The server's log says why.") from error
 
-    async def _call_url(self, name: str, hook: Hook, ctx: HookContext) -> Any:
-        """Once, never again: only the receiver can tell whether it was done."""
+    async def send(self, name: str, id: str, attempt: int) -> Any:
+        """Call a URL once; what it answers: any JSON, or None.
+
+        Raises `RouteFailed` where it refuses for good, another `GateError` where it may take it
+        later. Only the receiver knows what it has done: the id is the same every time.
+        """
+        hook = self.find(name)
         assert hook.url is not None
         assert hook.secret is not None
         second = int(self.clock())
-        body = orjson.dumps({"id": ctx.call, "hook": name, "timestamp": second})
+        body = orjson.dumps({"id": id, "hook": name, "timestamp": second})
         headers = {
             "Content-Type": "application/json",
-            ID: ctx.call,
+            ID: id,
+            KEY: id,
+            ATTEMPT: str(attempt),
             TIMESTAMP: str(second),
             SIGNATURE: f"sha256={signature(hook.secret, second, body)}",
         }
@@ -69,10 +85,13 @@ class HookRunner:
                 hook.url, limits, method="POST", headers=headers, content=body
             )
         except FetchFailed as problem:
+            logger.warning("hook %s, attempt %d of %s: %s", name, attempt, id, problem)
             raise error_of_fetch(problem, f"The hook {name}") from problem
-        if not GOOD <= answer.status < REFUSED:
-            raise RouteFailed(f"The hook {name} answered with status {answer.status}.")
-        return _json(answer.body)
+        status = answer.status
+        if GOOD <= status < REFUSED:
+            return _json(answer.body)
+        message = f"The hook {name} answered with status {status}."
+        raise Unavailable(message) if status >= FAILED or status in LATER else RouteFailed(message)
 
 
 def signature(secret: str, second: int, body: bytes) -> str:
