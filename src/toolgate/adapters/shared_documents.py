@@ -5,9 +5,16 @@ from typing import TypeVar
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Forbidden
-from toolgate.ports.documents import DocumentStore, DocumentTransaction, Json, Update, Write
+from toolgate.ports.documents import (
+    Delete,
+    DocumentStore,
+    DocumentTransaction,
+    Json,
+    Update,
+    Write,
+)
 from toolgate.ports.private_keys import API, FIELD, PRIVATE_KEY
-from toolgate.ports.users import ROLES, USERS
+from toolgate.ports.users import ROLES, USERS, is_of_users, secret_out_of_place
 
 T = TypeVar("T")
 REFUSED = (
@@ -67,16 +74,14 @@ class _SharedTransaction:
 
 def _check(writes: tuple[Write, ...]) -> None:
     for one in writes:
-        if one.collection != USERS:
+        if isinstance(one, Delete) or not is_of_users(one.collection):
             continue
         fields = one.changes if isinstance(one, Update) else one.fields
-        if any(path.split(".")[0] == ROLES for path in fields):
+        if one.collection == USERS and any(path.split(".")[0] == ROLES for path in fields):
             raise Forbidden(REFUSED, rule="users-roles")
-        if any(_gives_key(path, value) for path, value in fields.items()):
+        if secret_out_of_place(fields) or any(_gives_key(*pair) for pair in fields.items()):
             raise Forbidden(NO_KEYS, rule="users-private-keys")
 
 
 def _gives_key(path: str, value: Json) -> bool:
-    if path == API:
-        return isinstance(value, dict) and PRIVATE_KEY in value
-    return path == FIELD or path.startswith(f"{FIELD}.")
+    return path == API and isinstance(value, dict) and PRIVATE_KEY in value

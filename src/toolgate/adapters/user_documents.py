@@ -32,11 +32,21 @@ from toolgate.ports.private_keys import (
     stored_form,
 )
 from toolgate.ports.transforms import DeleteField
-from toolgate.ports.users import USERS, holds_secret, without_secrets
+from toolgate.ports.users import (
+    USERS,
+    holds_secret,
+    is_of_users,
+    secret_out_of_place,
+    without_secrets,
+)
 
 T = TypeVar("T")
 NOT_SEARCHED = f"{FIELD} of {USERS} is a secret: nothing can be searched or ordered by it."
 BAD_KEY = f"{FIELD} must be {RULE}; or null, so that the user has none"
+OUT_OF_PLACE = (
+    f"{FIELD} must be the field {PRIVATE_KEY} of the map {API}, "
+    f'{{"{API}": {{"{PRIVATE_KEY}": KEY}}}}: not a name with a dot in it, nor in a list'
+)
 
 
 class _Reader:
@@ -48,19 +58,19 @@ class _Reader:
     async def get(self, collection: str, document_id: str) -> Fields | None:
         """Return the fields of one document, or None."""
         fields = await self._reader.get(collection, document_id)
-        return without_secrets(fields) if fields and collection == USERS else fields
+        return without_secrets(fields) if fields and is_of_users(collection) else fields
 
     async def get_many(self, references: Sequence[Reference]) -> Sequence[Fields | None]:
         """Return the fields of each document, or None."""
         found = await self._reader.get_many(references)
         return [
-            without_secrets(fields) if fields and collection == USERS else fields
+            without_secrets(fields) if fields and is_of_users(collection) else fields
             for (collection, _), fields in zip(references, found, strict=True)
         ]
 
     async def query(self, query: Query) -> Sequence[StoredDocument]:
         """Return the documents that pass."""
-        if query.collection != USERS:
+        if not is_of_users(query.collection):
             return await self._reader.query(query)
         if any(holds_secret(one.field) for one in (*query.filters, *query.order)):
             raise Forbidden(NOT_SEARCHED, rule="users-private-keys")
@@ -103,11 +113,12 @@ class _UserTransaction(_Reader):
 
 
 def _hashed(write: Write) -> Write:
-    if write.collection != USERS or isinstance(write, Delete):
+    if isinstance(write, Delete) or not is_of_users(write.collection):
         return write
     if isinstance(write, Update):
         changes = {path: _changed(path, value) for path, value in write.changes.items()}
         return replace(write, changes=changes)
+    _check_places(write.fields)
     if API not in write.fields:
         return write
     return replace(write, fields={**write.fields, API: _api(write.fields[API])})
@@ -115,12 +126,18 @@ def _hashed(write: Write) -> Write:
 
 def _changed(path: str, value: Json) -> Json:
     if path == API:
+        _check_places({API: value})
         return _api(value)
     if path == FIELD:
         return _kept(value)
     if path.startswith(f"{FIELD}."):
         raise _bad_key()
     return value
+
+
+def _check_places(fields: Fields) -> None:
+    if secret_out_of_place(fields):
+        raise InvalidArguments([Problem(FIELD, "format", OUT_OF_PLACE)])
 
 
 def _api(value: Json) -> Json:

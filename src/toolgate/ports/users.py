@@ -9,6 +9,8 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from toolgate.ports.transforms import ArrayRemove, ArrayUnion
+
 Record = dict[str, Any]
 
 NAMESPACE = "backend"
@@ -121,11 +123,41 @@ def complete_record(uid: str, record: Record | None) -> Record:
 
 def without_secrets(record: Mapping[str, Any]) -> Record:
     """The record as others may see it."""
-    shown = dict(record)
-    for name, secret in SECRET.items():
-        if isinstance(shown.get(name), dict):
-            shown[name] = {key: one for key, one in shown[name].items() if key not in secret}
-    return shown
+    return {
+        name: _without(SECRET[name], value) if name in SECRET else value
+        for name, value in record.items()
+        if name in SECRET or not holds_secret(name)
+    }
+
+
+def _without(secret: tuple[str, ...], value: Any) -> Any:
+    """A map, or those of a list, without what is secret in it."""
+    if isinstance(value, list):
+        return [_without(secret, one) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    held = cast("Record", value)
+    return {name: one for name, one in held.items() if name.partition(".")[0] not in secret}
+
+
+def secret_out_of_place(record: Mapping[str, Any]) -> bool:
+    """Whether a secret is spelled otherwise than as a field of a map: with dots, or in a list.
+
+    Nobody is let in by such a one; but whoever flattens records, or writes them flat, means it.
+    """
+    return any(
+        _out_of_place(SECRET[name], value) if name in SECRET else holds_secret(name)
+        for name, value in record.items()
+    )
+
+
+def _out_of_place(secret: tuple[str, ...], value: Any) -> bool:
+    if isinstance(value, ArrayUnion | ArrayRemove):
+        value = list(value.values)
+    if isinstance(value, dict):
+        held = cast("Record", value)
+        value = {name: one for name, one in held.items() if name not in secret}
+    return _without(secret, value) != value
 
 
 def holds_secret(field: str) -> bool:
