@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.packs.backend.publishing.image_links import ImageLink, image_links, with_links
-from toolgate.packs.backend.publishing.images import WantedImage
+from toolgate.packs.backend.publishing.images import MOST_IMAGES, WantedImage
 from toolgate.packs.backend.publishing.repository import IN_POST, image_path, new_path
 from toolgate.packs.backend.publishing.texts import slug_of
 
 MAX_IMAGE_NAME = 60
+MOST_LINKS = 300
+"""References to images; a few may be shown often."""
 DRAFT = "draft"
 
 
@@ -41,7 +44,9 @@ class PostImages:
     """File names by URL."""
 
     def __post_init__(self) -> None:
-        self.links = image_links(self.post.body)
+        """Find and name them, which takes a moment in a long text; raises `InvalidArguments`."""
+        self.links = image_links(self.post.body, MOST_LINKS + 1)
+        _check_number(self.links)
         if self.post.header_image:
             self._name(self.post.header_image, self.post.slug)
         for link in self.links:
@@ -73,6 +78,19 @@ class PostImages:
         """The header image, as the front matter names it."""
         url = self.post.header_image
         return IN_POST + self.names[url] if url else None
+
+
+def _check_number(links: Sequence[ImageLink]) -> None:
+    """Before any is named."""
+    if len({one.url for one in links}) > MOST_IMAGES:
+        message = f"body has more than {MOST_IMAGES} images; at most {MOST_IMAGES} are possible"
+    elif len(links) > MOST_LINKS:
+        message = (
+            f"body shows images more than {MOST_LINKS} times; at most {MOST_LINKS} are possible"
+        )
+    else:
+        return
+    raise InvalidArguments([Problem("body", "size", f"{message}: make several posts")])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from html import unescape
 from importlib import import_module
+from itertools import islice
 from typing import Any, NamedTuple
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -36,9 +37,10 @@ def _pattern() -> Any:
     return re2.compile(PATTERN)
 
 
-def image_links(body: str) -> list[ImageLink]:
-    """Every image in a text that lies on another server, in order."""
-    return [link for start, end in _prose(body) for link in _links(body[start:end], start)]
+def image_links(body: str, most: int | None = None) -> list[ImageLink]:
+    """Every image in a text that lies on another server, in order; or the first so many."""
+    every = (link for start, end in _prose(body) for link in _links(body[start:end], start))
+    return list(islice(every, most))
 
 
 def with_links(body: str, links: list[ImageLink], new_url: Callable[[ImageLink], str]) -> str:

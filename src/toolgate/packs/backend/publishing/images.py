@@ -16,6 +16,7 @@ from toolgate.packs.backend.publishing.image_worker import OK
 
 WORKER = Path(__file__).with_name("image_worker.py")
 MOST_IMAGES = 30
+"""In the text; another one may stand above it."""
 CONVERT_SECONDS = 30.0
 AT_ONCE = 4
 MAX_SHOWN = 120
@@ -54,9 +55,6 @@ class Images:
 
     async def jpegs(self, wanted: Sequence[WantedImage]) -> list[bytes]:
         """Each as a JPEG; raises `InvalidArguments` for all that cannot be used."""
-        if len(wanted) > MOST_IMAGES:
-            message = f"body has {len(wanted)} images; at most {MOST_IMAGES} are possible"
-            raise InvalidArguments([Problem("body", "size", message)])
         made: list[bytes | Problem] = [b""] * len(wanted)
         turns = anyio.Semaphore(AT_ONCE)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import anyio.to_thread
+
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict, ForgeUnavailable, NotFound
 from toolgate.packs.backend.publishing.drafts import NewPost, PostImages, post_files
@@ -87,7 +89,7 @@ class Posts:
         async with telling():
             head = await self.forge.head(self.settings.branch)
             self._refuse_taken(await self._places(head, post.slug))
-        images = PostImages(post)
+        images = await anyio.to_thread.run_sync(PostImages, post)
         jpegs = await self.images.jpegs(images.wanted)
         intent = self._intent(call, digest, post.slug)
 

@@ -8,6 +8,8 @@ from urllib.parse import unquote, urlsplit
 MAX_SLUG = 100
 MAX_DESCRIPTION = 200
 MAX_SUBJECT = 60
+MAX_LOOK = 5_000
+"""Characters in which the first sentence is looked for."""
 BLOG = "blog"
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _SENTENCE = re.compile(r"[.!?…。！？](?=\s|$)")
@@ -43,7 +45,7 @@ def slug_of_address(address: str) -> str | None:
 
 def first_sentence(body: str) -> str:
     """The first sentence of the first paragraph, as plain text; empty where there is none."""
-    for paragraph in body[:20_000].replace("\r\n", "\n").split("\n\n"):
+    for paragraph in body[:MAX_LOOK].replace("\r\n", "\n").split("\n\n"):
         if paragraph.strip() and not paragraph.startswith(_NO_PROSE):
             text = _LINK.sub(r"\1", paragraph)
             text = " ".join(_MARKS.sub("", _TAG.sub("", text)).split())
