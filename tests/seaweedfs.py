@@ -30,6 +30,7 @@ class S3Server:
     """Where it is."""
 
     endpoint: str
+    pid: int = 0
 
     def blobs(self, prefix: str, secret: str = SECRET_KEY, bucket: str = BUCKET) -> ObstoreBlobs:
         """Blobs under a prefix."""
@@ -61,10 +62,13 @@ def _free_ports(number: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def running_seaweedfs() -> Iterator[S3Server]:
-    """A server on loopback, once it takes writes."""
+def running_seaweedfs(kept: Path | None = None) -> Iterator[S3Server]:
+    """A server on loopback, once it takes writes; with its data in a folder that is kept."""
     program = _program()
-    with tempfile.TemporaryDirectory(prefix="toolgate-", ignore_cleanup_errors=True) as folder:
+    with ExitStack() as stack:
+        folder = kept or stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="toolgate-", ignore_cleanup_errors=True)
+        )
         config = Path(folder) / "s3.json"
         credentials = [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}]
         actions = ["Admin", "Read", "Write", "List"]
@@ -100,7 +104,7 @@ def running_seaweedfs() -> Iterator[S3Server]:
                 stderr=subprocess.STDOUT,
             )
         try:
-            server = S3Server(f"http://127.0.0.1:{ports[3]}")
+            server = S3Server(f"http://127.0.0.1:{ports[3]}", process.pid)
             ready = _until_it_writes(server, process)
             with ThreadPoolExecutor(1) as apart:  # the loop of a test may run in this thread
                 try:

@@ -236,6 +236,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "policy.read_only": ("true", True),
     "backend.namespace": (SPACE, UUID(SPACE)),
     "backups.keep": ("3", 3),
+    "backups.days": ("30", 30),
     "payments.url": ("stripe:", "stripe:"),
     "payments.stripe_secret_key": ("sk_test_1", "sk_test_1"),
     "payments.stripe_webhook_secret": ("whsec_1", "whsec_1"),

@@ -24,9 +24,14 @@ def content_of(url: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def without_own_rows(content: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """The same without what a restore itself adds: its audit row."""
+    """The same without what a restore itself adds: its audit row, and that schedules rest.
+
+    And without what is counted from other tables, whenever somebody asks.
+    """
     rows = [row for row in content["audit"] if row["tool_name"] != "restore"]
-    return content | {"audit": rows}
+    schedules = [row for row in content["workflow_schedules"] if row["workflow"] != "*"]
+    kept = {name: rows for name, rows in content.items() if not name.endswith("_derived")}
+    return kept | {"audit": rows, "workflow_schedules": schedules}
 
 
 def _of_sqlite(url: str) -> dict[str, list[dict[str, Any]]]:

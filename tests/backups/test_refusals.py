@@ -282,7 +282,7 @@ def test_a_killed_restore_leaves_nothing_and_can_be_begun_anew(
     data = tmp_path / "b"
     program = (
         "import os, signal; from toolgate.backups import load; from toolgate.cli.main import run;"
-        "load._end_runs = lambda _: os.kill(os.getpid(), signal.SIGKILL);"
+        "load._rest = lambda _: os.kill(os.getpid(), signal.SIGKILL);"
         f"run(['restore', {str(made)!r}, '--data', {str(data)!r}])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True)

@@ -23,6 +23,7 @@ from tests.patience import PATIENT
 
 KEY = secrets.token_hex(16)
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)")
+SERVE = "from toolgate.cli.main import run; raise SystemExit(run(['serve', '--port', '0']))"
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,11 @@ def ask(
 
 
 @contextmanager
-def served(data: Path, **settings: str) -> Iterator[Running]:
-    """`toolgate serve` on this data; killed on leaving, if it still runs."""
+def served(data: Path, before: str = "", **settings: str) -> Iterator[Running]:
+    """`toolgate serve` on this data; killed on leaving, if it still runs.
+
+    `before`: a program that runs first in its process, to break something there.
+    """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("TOOLGATE_")
     }
@@ -102,8 +106,10 @@ def served(data: Path, **settings: str) -> Iterator[Running]:
         **{f"TOOLGATE_{name.upper()}": value for name, value in settings.items()},
     }
     data.mkdir(mode=0o700, exist_ok=True)
-    process = preloaded.Popen(
-        [sys.executable, "-m", "toolgate", "serve", "--port", "0"],
+    words = ["-c", f"{before}\n{SERVE}"] if before else ["-m", "toolgate", "serve", "--port", "0"]
+    start = subprocess.Popen if before else preloaded.Popen
+    process = start(
+        [sys.executable, *words],
         cwd=data,
         env=environment,
         stdout=subprocess.PIPE,

@@ -9,7 +9,8 @@ import pytest
 from tests.statements import noted_statements
 from tests.workflows.conftest import OpenShop, Shop
 
-from toolgate.workflows.declarations import Run, Workflow
+from toolgate.db.workflow_holds import RESTING, hold_schedules, resume_schedules
+from toolgate.workflows.declarations import Run, Workflow, stamp
 from toolgate.workflows.schedules import BadSchedule
 
 pytestmark = pytest.mark.anyio
@@ -107,3 +108,21 @@ async def test_who_cannot_say_whether_there_is_work_runs(open_shop: OpenShop) ->
     await look(shop)
     shop.clock.forward(hours=1)
     assert await look(shop) == 1
+
+
+async def test_in_a_restored_database_nothing_starts_before_an_operator_says_so(
+    open_shop: OpenShop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = open_shop(hourly())
+    for _ in range(2):
+        shop.worker()
+    await look(shop)
+    await shop.database.write(lambda c: hold_schedules(c, stamp(shop.clock.now)))
+    shop.clock.forward(hours=72)
+    assert await look(shop, times=3) == 0
+    assert [one.message for one in caplog.records] == [RESTING, RESTING], "each worker says it once"
+    assert await shop.database.write(resume_schedules)
+    assert not await shop.database.write(resume_schedules)
+    assert await look(shop) == 0, "it is not asked all the time"
+    shop.clock.forward(seconds=10)
+    assert await look(shop, times=2) == 1, "and what went by is made up for"

@@ -15,11 +15,15 @@ from toolgate.backups.values import decode, decoders
 from toolgate.db.engine import Database
 from toolgate.db.schemas import GATE, Schema
 from toolgate.db.upgrades import make_at, upgrade_within
+from toolgate.db.workflow_holds import hold_schedules
 from toolgate.db.workflow_tables import workflow_runs
 
 BATCH = 500
 AUDIT = "audit"
-UNDER_WAY = "It was under way when the backup was made that this database is restored from."
+UNDER_WAY = (
+    "It had not ended when the backup was made that this database is restored from. It may have "
+    "ended since, or the original still does it: look there, then retry what is needed."
+)
 PATIENT = (
     "SET LOCAL statement_timeout = 0",
     "SET LOCAL idle_in_transaction_session_timeout = 0",
@@ -115,22 +119,22 @@ def _load(
         connection.execute(OWN_TRANSACTION)
     upgrade_within(connection, _upgraded(chosen, restore))
     connection.exec_driver_sql("DELETE FROM document_index_state")  # so that it is made anew
-    _end_runs(connection)
+    _rest(connection)
     restore.finish(connection)
     return Restored(archive.head, counts)
 
 
-def _end_runs(connection: Connection) -> None:
-    """End background work that was under way: since the backup it may have come to its end.
+def _rest(connection: Connection) -> None:
+    """End background work that had not ended, and hold what starts by itself.
 
-    What was not due until now cannot have begun, and stays.
+    Since the backup it may have been done, or the original is about to do it.
     """
     now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    runs = workflow_runs.c
     ended = {"status": "failed", "error": UNDER_WAY, "ended_at": now, "updated_at": now}
     nobody = dict.fromkeys(["due_at", "lease", "alone"])
-    begun = runs.ended_at.is_(None) & (runs.due_at <= now)
-    connection.execute(update(workflow_runs).where(begun).values(ended | nobody))
+    not_ended = workflow_runs.c.ended_at.is_(None)
+    connection.execute(update(workflow_runs).where(not_ended).values(ended | nobody))
+    hold_schedules(connection, now)
 
 
 def _upgraded(chosen: list[tuple[Schema, str]], restore: Restore) -> list[Schema]:

@@ -40,7 +40,11 @@ class StoredBackup(NamedTuple):
 def new_name(now: datetime | None = None) -> str:
     """A name that sorts by time."""
     now = now or datetime.now(UTC)
-    return f"{now:%Y%m%dt%H%M%S}{now.microsecond // 1000:03}z-{secrets.token_hex(4)}"
+    return f"{_time_part(now)}-{secrets.token_hex(4)}"
+
+
+def _time_part(moment: datetime) -> str:
+    return f"{moment:%Y%m%dt%H%M%S}{moment.microsecond // 1000:03}z"
 
 
 class StoredBackups:
@@ -83,14 +87,32 @@ class StoredBackups:
             await self._remove(name, found[name])
         return names
 
-    async def keep(self, many: int) -> list[str]:
-        """Remove all whole ones but the newest so many; which they were."""
+    async def keep(self, many: int, oldest: datetime | None = None) -> list[str]:
+        """Remove all whole ones but the newest so many, and those before a moment; which they were.
+
+        The newest one stays, however old it is.
+        """
         found = await self._found()
         whole = sorted(name for name, blobs in found.items() if parts_of(blobs))
-        old = whole[:-many] if many else []
+        first = _time_part(oldest) if oldest else ""
+        old = [name for name in whole[:-1] if name not in whole[-many:] or name < first]
         for name in old:
             await self._remove(name, found[name])
         return old
+
+    async def damage(self, one: StoredBackup) -> str | None:
+        """What is wrong with a whole one at first sight; None where nothing is."""
+        last = f"{FOLDER}/{one.name}/{COMPLETE}{one.parts:06}"
+        told = b"".join([bytes(piece) async for piece in self._blobs.read(last)])
+        try:
+            size = orjson.loads(told)["bytes"]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return "its last blob cannot be read"
+        return None if size == one.size else f"{one.size:,} of {size:,} bytes are there"
+
+    async def unfinished(self) -> list[str]:
+        """What never became a backup, or is being made."""
+        return sorted(name for name, blobs in (await self._found()).items() if not parts_of(blobs))
 
     async def read(self, name: str) -> AsyncGenerator[Data]:
         """The bytes of one, piece by piece; nothing where there is none."""

@@ -11,6 +11,7 @@ from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_setting
 from toolgate.cli.output import note, say, say_json, success, warning
 from toolgate.cli.problems import ExitCode, Stop
 from toolgate.cli.progress import Bar, progress_bar
+from toolgate.cli.stored_backups import list_stored
 
 if TYPE_CHECKING:
     from toolgate.settings import Settings
@@ -23,6 +24,9 @@ Target = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")]
+Listed = Annotated[
+    bool, typer.Option("--list", help="List the backups that `create_backup` stored; make none.")
+]
 MEGABYTE = 1_000_000
 
 
@@ -31,6 +35,7 @@ def backup(
     file: Target = None,
     *,
     force: Force = False,
+    listed: Listed = False,
     config: ConfigFile = None,
     data: DataFolder = None,
     as_json: AsJson = False,
@@ -39,6 +44,8 @@ def backup(
 
     The file holds users' data and hashes of keys; it is readable for its owner alone.
     """
+    if listed:
+        return list_stored(command_settings(ctx, config, data), as_json=as_json)
     path = file or Path(f"toolgate-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl.gz")
     if path.exists() and (path.is_dir() or not force):
         step = "Name another." if path.is_dir() else "Name another, or overwrite it with --force."

@@ -53,6 +53,8 @@ def restore(
 
     Stop every server that uses the database first.
     """
+    from toolgate.db.workflow_holds import RESTING
+
     settings = command_settings(ctx, config, data)
     with progress_bar("Reading rows") as bar:
         done = environment.run_async(lambda: _restore(settings, file, replace, without or [], bar))
@@ -61,8 +63,9 @@ def restore(
     disabled = _disabled(settings, done)
     if as_json:
         tables = {"rows": rows, "tables": done.rows, "moment": moment}
-        return say_json({"file": file, **tables, "packsNotEnabled": disabled})
+        return say_json({"file": file, **tables, "packsNotEnabled": disabled, "resting": True})
     say(f"{success('Done:')} {rows:,} rows as of {moment} restored.")
+    note(f"{warning('Resting:')} {RESTING}")
     if disabled:
         what = "records are there, and are used once it is enabled (packs.enabled)"
         note(f"{warning('Not enabled:')} {', '.join(disabled)}; a pack's {what}.")

@@ -202,11 +202,14 @@ async def _schema(settings: "Settings", database: "Database") -> CheckResult:
 
 
 async def _contents(settings: "Settings", database: "Database") -> AsyncIterator[CheckResult]:
+    from toolgate.db.workflow_holds import RESTING, held_since
     from toolgate.gate.trail import rows
     from toolgate.gate.verification import verify
     from toolgate.identity.keys import Keys
 
     yield await _writing(database)
+    if await database.read(held_since):
+        yield CheckResult("background work", State.WARN, RESTING)
     yield _keys(settings, await Keys(database).list())
     verdict = await verify(database)
     if verdict.findings:

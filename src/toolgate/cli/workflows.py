@@ -8,11 +8,13 @@ import typer
 
 from toolgate.cli import environment
 from toolgate.cli.options import AsJson, ConfigFile, DataFolder, command_group, command_settings
-from toolgate.cli.output import definitions, printable, say, say_json, table
+from toolgate.cli.output import definitions, note, printable, say, say_json, table, warning
 from toolgate.cli.problems import Stop
 from toolgate.cli.progress import progress_line
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from toolgate.db.engine import Database
     from toolgate.db.transactions import Transaction
     from toolgate.gate.context import Report
@@ -41,7 +43,12 @@ Work = Callable[["Runs"], Awaitable[Any]]
 def group() -> typer.Typer:
     """The commands about background work."""
     return command_group(
-        "Background work: runs of workflows.", list=list_, show=show, retry=retry, cancel=cancel
+        "Background work: runs of workflows.",
+        list=list_,
+        show=show,
+        retry=retry,
+        cancel=cancel,
+        resume=resume,
     )
 
 
@@ -56,6 +63,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List runs, newest first."""
+    from toolgate.db.workflow_holds import RESTING
     from toolgate.workflows.declarations import RunStatus
 
     settings = command_settings(ctx, config, data)
@@ -68,6 +76,8 @@ def list_(
     )
     if as_json:
         return say_json([asdict(one) for one in records])
+    if _run(settings, _held_since):
+        note(f"{warning('Resting:')} {RESTING}")
     if not records:
         return say("There are no such runs.")
     table(("run", "workflow", "status", "progress", "started", "error"), map(_row, records))
@@ -123,6 +133,40 @@ def cancel(
     if as_json:
         return say_json({"id": run, "status": record.status, "cancelling": record.cancelling})
     say("The run is cancelled." if record.ended else "The run stops at its next checkpoint.")
+
+
+def resume(
+    ctx: typer.Context,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let work start by itself again in a restored database: mails, campaigns, schedules.
+
+    Only when the original no longer runs: what waits in both would be sent twice.
+    """
+    from toolgate.db.workflow_holds import resume_schedules
+    from toolgate.gate.operators import note_operator
+
+    def go_on(connection: "Connection") -> bool:
+        resumed = resume_schedules(connection)
+        if resumed:
+            note_operator(connection, "workflows.resume")
+        return resumed
+
+    settings = command_settings(ctx, config, data)
+    resumed = _run(settings, lambda runs: runs.database.write(go_on))
+    if as_json:
+        return say_json({"resumed": resumed})
+    if not resumed:
+        return say("Nothing rests here: work starts by itself.")
+    say("Work starts by itself again; a running server knows within ten seconds.")
+
+
+async def _held_since(runs: "Runs") -> str | None:
+    from toolgate.db.workflow_holds import held_since
+
+    return await runs.database.read(held_since)
 
 
 def _run(settings: "Settings", work: Work) -> Any:

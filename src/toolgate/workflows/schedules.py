@@ -1,17 +1,23 @@
 """Workflows that start by themselves: each time once, however many workers look at the clock."""
 
+import logging
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from cronsim import CronSim, CronSimError
 from sqlalchemy import Connection, select, update
 
 from toolgate.db.outages import is_outage
+from toolgate.db.workflow_holds import HELD, RESTING
 from toolgate.db.workflow_tables import workflow_schedules as schedules
 from toolgate.workflows.declarations import stamp
 from toolgate.workflows.runs import Runs, insert_or_join
 from toolgate.workflows.statements import INSERTS
+
+LOOK_AGAIN = timedelta(seconds=10)
+"""Whether schedules that rest may go on."""
+logger = logging.getLogger(__name__)
 
 
 class BadSchedule(ValueError):
@@ -22,7 +28,8 @@ class Schedules:
     """Starts what is due.
 
     When each is due next is a row of the database. Who moves it on starts the run, in the same
-    commit; times that went by while no server ran are made up for by one run.
+    commit; times that went by while no server ran are made up for by one run. In a restored
+    database nothing starts before an operator says so.
     """
 
     def __init__(self, runs: Runs, worlds: Mapping[str, Any]) -> None:
@@ -36,6 +43,7 @@ class Schedules:
             _next_time(name, expression, runs.clock())
         self._next: datetime | None = None
         """No row is due before."""
+        self._resting = False
 
     async def start_due(self) -> None:
         """Start what is due; until something is, the database is not asked."""
@@ -58,6 +66,12 @@ class Schedules:
 
     def _start_due(self, connection: Connection, now: datetime, idle: Sequence[str]) -> datetime:
         stored = {row.workflow: row for row in connection.execute(select(schedules))}
+        if HELD in stored:
+            if not self._resting:
+                logger.warning("%s", RESTING)
+            self._resting = True
+            return now + LOOK_AGAIN
+        self._resting = False
         upcoming: list[datetime] = []
         for name, expression in self._expressions.items():
             row = stored.get(name)

@@ -1,7 +1,10 @@
 """`create_backup`: one moment of the whole database among the pack's blobs."""
 
+import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from toolgate.backups import stored
 from toolgate.backups.stored import StoredBackups, new_name
 from toolgate.cli.main import run
 from toolgate.gate.principal import Role, of_role
+from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.documents import Create
 from toolgate.testing import Kit, opened_kit
 
@@ -215,3 +219,45 @@ def test_over_http_and_with_the_command(server: Server) -> None:
         assert stranger.post("/backend-manager/admin/backup", json={}).status_code == 401
     with server.client("user") as user:
         assert user.post("/backend-manager/admin/backup", json={}).status_code in {403, 404}
+
+
+async def test_old_ones_go_by_their_age_but_never_the_newest(tmp_path: Path) -> None:
+    async with opened_kit(tmp_path, backups__keep=3, backups__days=30) as kit:
+        world: BackendWorld = kit.app.worlds["backend"].world
+        now = datetime(2026, 3, 31, 12, tzinfo=UTC)
+        kept, names = backups_of(kit), list[str]()
+        for days in (80, 40, 31, 29, 0):
+            earlier = replace(world.backups, clock=lambda days=days: now - timedelta(days=days))
+            object.__setattr__(world, "backups", earlier)
+            names.append((await kit.call("create_backup")).body["name"])
+            whole = [one.name for one in await kept.whole()]
+            assert whole[-1] == names[-1]
+            assert len(whole) <= 3
+        assert whole == names[3:]
+        assert await kept.keep(3, now + timedelta(days=1000)) == names[3:4]
+        assert await kept.keep(1, now + timedelta(days=1000)) == [], "the newest stays"
+
+
+async def test_the_list_tells_what_is_whole_damaged_or_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with opened_kit(tmp_path) as kit:
+        names = [(await kit.call("create_backup")).body["name"] for _ in range(2)]
+        half = new_name()
+        await kit.app.blobs.of("backend").put(f"backups/{half}/part-000001", b"half")
+    (part,) = (tmp_path / "blobs" / "backend" / "backups" / names[0]).glob("part-*")
+    part.write_bytes(part.read_bytes()[:-100])
+
+    def listed(*words: str) -> str:
+        assert run(["backup", "--list", "--data", str(tmp_path), *words]) == 0
+        return "".join(capsys.readouterr())
+
+    told = json.loads(await anyio.to_thread.run_sync(listed, "--json"))
+    assert [one["name"] for one in told["backups"]] == names
+    assert [one["state"][:7] for one in told["backups"]] == ["damaged", "whole"]
+    assert told["unfinished"] == [half]
+    text = await anyio.to_thread.run_sync(listed)
+    assert f"No backup: {half}" in text
+    cut = ["restore", names[0], "--data", str(tmp_path), "--replace", "toolgate.db"]
+    assert await anyio.to_thread.run_sync(run, cut) == 1
+    assert "cut, or never finished" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Blobs in a folder or in a bucket of S3: one adapter, two places."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -39,6 +40,9 @@ EMPTY = (
     "another is in its place (setting blobs.url)."
 )
 SILENT = "The blob store cannot be used now. Try again later."
+FULL = "The disk of the blobs is full (setting blobs.url). Make room there, then try again."
+NO_ROOM = re.compile(r"os error (28|122)\b")
+"""How the library's errors name what the system says of a full disk, or a used-up quota."""
 
 
 class ObstoreBlobs:
@@ -187,7 +191,12 @@ def _told(name: str = "") -> Generator[None]:
         status = STATUS.search(str(problem))
         if status and (refusal := REFUSALS.get(status[1])):
             raise BlobsRefused(refusal) from problem
-        raise StoreUnavailable(SILENT) from problem
+        raise StoreUnavailable(FULL if _is_full(problem) else SILENT) from problem
+
+
+def _is_full(problem: BaseException) -> bool:
+    number = problem.errno if isinstance(problem, OSError) else None
+    return number in (errno.ENOSPC, errno.EDQUOT) or bool(NO_ROOM.search(str(problem)))
 
 
 def _digest_of(file: Path) -> BlobDigest:

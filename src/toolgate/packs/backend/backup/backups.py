@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolgate.backups.dump import Progress, Request
@@ -94,7 +94,9 @@ class Backups:
         told = await stored.make(
             self.site.database, name, request, before_end=lambda: run.checkpoint({"name": name})
         )
-        await stored.keep(self.settings.keep)
+        days = self.settings.days
+        oldest = self.clock() - timedelta(days=days) if days else None
+        await stored.keep(self.settings.keep, oldest)
         await self._note(run, None)
         rows = sum(one["rows"] for one in told["tables"].values())
         return {"name": name, "moment": told["moment"]["time"], "rows": rows}

@@ -14,3 +14,10 @@ class BackupSettings(Section):
         le=10_000,
         description="How many are kept; each new one removes the oldest beyond that.",
     )
+    days: int | None = Field(
+        default=None,
+        ge=1,
+        le=36_500,
+        description="After how many days one is removed, when a new one is made. If unset, none is "
+        "removed for its age.",
+    )
