@@ -1,12 +1,14 @@
 """Links that are handed out name the address that was really bound, or the public one."""
 
+from typing import Any
+
 import httpx2
 import pytest
 from tests.servers import Server, running_server
 from tests.smtp_server import smtp_server
 
 UID = "_test-premium-active"
-BACKEND = {"packs__enabled": ["backend"]}
+BACKEND: dict[str, Any] = {"packs__enabled": ["backend"]}
 
 
 def portal_of(server: Server, **arguments: str) -> str:

@@ -78,7 +78,7 @@ class Payments:
     async def user_of(self, subscription: Subscription) -> str | None:
         """Whose subscription it is: the user it was made for, or whose record names it."""
         if subscription.uid:
-            return subscription.uid
+            return None if broken_id_rule(subscription.uid) else subscription.uid
         wanted = Filter(RESOURCE, Operator.EQUAL, subscription.id)
         found = await self.documents.query(Query(USERS, (wanted,), limit=1))
         return found[0].id if found else None

@@ -147,6 +147,6 @@ class EventSource(Protocol):
         """A subscription by its id."""
         ...
 
-    async def subscription_of_charge(self, charge: dict[str, Any]) -> str | None:
-        """The id of the subscription that a charge was for."""
+    async def subscription_of_payment(self, intent: str) -> str | None:
+        """The id of the subscription that a payment intent was for."""
         ...

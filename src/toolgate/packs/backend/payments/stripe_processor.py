@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import stripe
@@ -22,17 +22,22 @@ from toolgate.packs.backend.payments.stripe_http import StripeHttp
 from toolgate.packs.backend.payments.stripe_objects import (
     KEY,
     Json,
+    Unreadable,
     id_of,
     invoice_subscription,
+    listed,
+    minor_units,
+    part,
     payment_of,
     refund_of,
     subscription_of,
+    text,
 )
 from toolgate.packs.backend.products import Products
 
 RETRIES = 2
 MANY = 100
-T = TypeVar("T")
+ODD = "Stripe's answer cannot be read."
 
 
 class StripeProcessor:
@@ -63,7 +68,7 @@ class StripeProcessor:
         """A subscription by its id."""
         read_at = time.time_ns() // 1000
         told = await self._read(self._v1.subscriptions.retrieve_async(id))
-        return subscription_of(told.to_dict(), self._products, read_at)
+        return subscription_of(told, self._products, read_at)
 
     async def cancel(self, subscription: Subscription, *, at_once: bool, key: str) -> Subscription:
         """End it, at once or with its period."""
@@ -81,31 +86,33 @@ class StripeProcessor:
             if found.ended:
                 return found
             raise
-        return subscription_of(told.to_dict(), self._products, read_at)
+        try:
+            return subscription_of(told, self._products, read_at)
+        except Unreadable as problem:
+            raise ProcessorSilent(str(problem)) from problem
 
     async def payment(self, account: Account) -> Payment | None:
         """The charge of the newest invoice that was paid."""
         paid: Any = {"subscription": account.resource_id, "status": "paid", "limit": MANY}
         invoices = await self._read(self._v1.invoices.list_async(paid))
-        for invoice in invoices.to_dict()["data"]:
-            if invoice["amount_paid"] > 0 and (charge := await self._charge(invoice["id"])):
-                of_charge: Any = {"charge": charge["id"], "limit": MANY}
+        for invoice in listed(invoices):
+            id = id_of(invoice) if minor_units(invoice, "amount_paid") else None
+            if id and (charge := await self._charge(id)):
+                of_charge: Any = {"charge": id_of(charge), "limit": MANY}
                 back = await self._read(self._v1.refunds.list_async(of_charge))
-                return payment_of(charge, back.to_dict()["data"])
+                return payment_of(charge, listed(back))
         return None
 
     async def _charge(self, invoice: str) -> Json | None:
         of_invoice: Any = {"invoice": invoice, "status": "paid", "limit": 1}
-        listed = await self._read(self._v1.invoice_payments.list_async(of_invoice))
-        for one in listed.to_dict()["data"]:
-            payment: Json = one["payment"]
+        for one in listed(await self._read(self._v1.invoice_payments.list_async(of_invoice))):
+            payment = part(one, "payment")
             charge = id_of(payment.get("charge"))
             if intent := id_of(payment.get("payment_intent")):
                 found = await self._read(self._v1.payment_intents.retrieve_async(intent))
-                charge = id_of(found.to_dict().get("latest_charge"))
+                charge = id_of(found.get("latest_charge"))
             if charge:
-                told = await self._read(self._v1.charges.retrieve_async(charge))
-                return told.to_dict()
+                return await self._read(self._v1.charges.retrieve_async(charge))
         return None
 
     async def refund(self, payment: Payment, amount: int, key: str) -> Refund:
@@ -117,61 +124,76 @@ class StripeProcessor:
             "metadata": {KEY: key},
         }
         options: Any = {"idempotency_key": key}
-        told = (await self._write(self._v1.refunds.create_async(wanted, options))).to_dict()
+        told = await self._write(self._v1.refunds.create_async(wanted, options))
         if told.get("status") in {"failed", "canceled"}:
             raise ProcessorRefused("Stripe could not pay the money back.")
-        return refund_of(told)
+        try:
+            return refund_of(told)
+        except Unreadable as problem:
+            raise ProcessorSilent(str(problem)) from problem
 
     async def portal(self, account: Account, return_url: str) -> str:
         """A new session of Stripe's billing portal."""
         subscription = await self.find(account.resource_id)
         wanted: Any = {"customer": subscription.customer, "return_url": return_url}
         made = await self._write(self._v1.billing_portal.sessions.create_async(wanted))
-        return str(made.url)
+        url = text(made, "url")
+        if url is None or not url.startswith("https://"):
+            raise Unreadable("url")
+        return url
 
-    async def subscription_of_charge(self, charge: Json) -> str | None:
-        """The id of the subscription that a charge was for."""
-        intent = id_of(charge.get("payment_intent"))
-        if intent is None:
-            return None
+    async def subscription_of_payment(self, intent: str) -> str | None:
+        """The id of the subscription that a payment intent was for."""
         of_intent: Any = {"payment": {"type": "payment_intent", "payment_intent": intent}}
-        listed = await self._read(self._v1.invoice_payments.list_async(of_intent))
-        for one in listed.to_dict()["data"]:
-            invoice = await self._read(self._v1.invoices.retrieve_async(str(id_of(one["invoice"]))))
-            if found := invoice_subscription(invoice.to_dict()):
-                return found
+        for one in listed(await self._read(self._v1.invoice_payments.list_async(of_intent))):
+            if id := id_of(one.get("invoice")):
+                invoice = await self._read(self._v1.invoices.retrieve_async(id))
+                if found := invoice_subscription(invoice):
+                    return found
         return None
 
     async def check(self) -> str:
         """For `toolgate doctor`: whether Stripe takes the key."""
-        balance = (await self._read(self._v1.balance.retrieve_async())).to_dict()
+        balance = await self._read(self._v1.balance.retrieve_async())
         return "live" if balance.get("livemode") else "test"
 
-    async def _read(self, request: Awaitable[T]) -> T:
+    async def _read(self, request: Awaitable[Any]) -> Json:
         """What fails while reading has done nothing."""
         try:
             return await self._write(request)
         except ProcessorSilent as problem:
             raise ProcessorBusy(str(problem)) from problem
 
-    async def _write(self, request: Awaitable[T]) -> T:
+    async def _write(self, request: Awaitable[Any]) -> Json:
         """The answer; errors are told without Stripe's own words for defects and keys."""
         try:
             with anyio.fail_after(self._seconds):
-                return await request
+                answer = await request
         except TimeoutError as problem:
             raise ProcessorSilent(f"Stripe did not answer within {self._seconds:g} s.") from problem
-        except (stripe.InvalidRequestError, stripe.CardError) as problem:
-            raise ProcessorRefused(_sentence(problem)) from problem
-        except stripe.RateLimitError as problem:
-            raise ProcessorBusy("Stripe takes no more requests now.") from problem
-        except (stripe.AuthenticationError, stripe.PermissionError) as problem:
-            message = "Stripe refuses our key. An admin must check STRIPE_SECRET_KEY."
-            raise ProcessorBusy(message) from problem
-        except stripe.APIConnectionError as problem:
-            raise ProcessorSilent("Stripe could not be reached, or did not answer.") from problem
         except stripe.StripeError as problem:
-            raise ProcessorSilent("Stripe failed.") from problem
+            raise _told(problem) from problem
+        except (TypeError, ValueError, AttributeError, KeyError) as problem:
+            raise ProcessorSilent(ODD) from problem  # the library could not make sense of it
+        if not isinstance(answer, stripe.StripeObject):
+            raise ProcessorSilent(ODD)
+        return answer.to_dict()
+
+
+def _told(problem: stripe.StripeError) -> Exception:
+    """An error of the library in our words."""
+    match problem:
+        case stripe.InvalidRequestError() | stripe.CardError():
+            return ProcessorRefused(_sentence(problem))
+        case stripe.RateLimitError():
+            return ProcessorBusy("Stripe takes no more requests now.")
+        case stripe.AuthenticationError() | stripe.PermissionError():
+            message = "Stripe refuses our key. An admin must check STRIPE_SECRET_KEY."
+            return ProcessorBusy(message)
+        case stripe.APIConnectionError():
+            return ProcessorSilent("Stripe could not be reached, or did not answer.")
+        case _:
+            return ProcessorSilent("Stripe failed.")
 
 
 def _sentence(problem: stripe.StripeError) -> str:
