@@ -42,6 +42,8 @@ class PageRequest:
     transaction: Begin
     """All that a page writes is written in one. Raises `WritesOff` where writes, the pack or a tool
     of `Page.acts_as` are switched off."""
+    check_writes: Callable[[], Awaitable[None]]
+    """Raises what `transaction` would, for a page that shows what can be done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,10 @@ class ToolDirectory:
         """Whether a tool is hidden from this caller only because it is switched off."""
         return self._is_off is not None and self._is_off(principal, name)
 
+    def may_call(self, principal: Principal, name: str) -> bool:
+        """Whether a call of this tool would not be refused for who makes it."""
+        return self._refusal_of is not None and self._refusal_of(principal, name) is None
+
     def check(self, principal: Principal, name: str) -> None:
         """Raise what a call of this tool would be refused with.
 

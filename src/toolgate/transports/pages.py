@@ -107,6 +107,7 @@ class PackPages:
             body=body,
             request_id=request_id_of(scope),
             transaction=partial(_transaction, self._gate, scope, opened),
+            check_writes=partial(_check_writes, self._gate, opened),
         )
         try:
             async with asyncio.timeout(limits.settings.seconds):
@@ -149,14 +150,18 @@ def _headers(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(pairs)}
 
 
+async def _check_writes(gate: Gate, opened: OpenPage) -> None:
+    tools = written_as(opened.page, opened.pack, gate.catalogue)
+    await check_page_writes(tools, gate.policy, gate.switches, opened.page.path)
+
+
 @asynccontextmanager
 async def _transaction(
     gate: Gate, scope: Scope, opened: OpenPage, rule: str, who: Principal
 ) -> AsyncGenerator[Transaction]:
     started = time.perf_counter()
     path = opened.page.path
-    tools = written_as(opened.page, opened.pack, gate.catalogue)
-    await check_page_writes(tools, gate.policy, gate.switches, path)
+    await _check_writes(gate, opened)
     async with gate.database.transaction() as tx:
         tx.call = new_id()
         yield tx

@@ -29,6 +29,28 @@ async def count(kit: Kit, table: str) -> int:
     return int(found or 0)
 
 
+async def taken_over(kit: Kit, uid: str) -> None:
+    """The ledger has the subscription of a record in its books."""
+    payments = kit.app.worlds["backend"].world.payments
+    await payments.ledger.subscription(await payments.account(uid))
+
+
+async def test_a_link_to_the_portal_books_nothing(kit: Kit) -> None:
+    await keep(kit, "anna", subscription(resource="sub_new"))
+    before = await count(kit, "subscriptions"), await count(kit, "charges")
+    assert (await kit.call("get_payment_portal", uid="anna")).status == 200
+    assert (await count(kit, "subscriptions"), await count(kit, "charges")) == before
+
+
+async def test_a_link_to_what_is_somebody_elses_is_refused(kit: Kit) -> None:
+    await keep(kit, "boss", subscription(resource="sub_taken"))
+    await taken_over(kit, "boss")
+    await keep(kit, "anna", subscription(resource="sub_taken"))
+    refused = await kit.call("get_payment_portal", uid="anna")
+    told = "Failed to create portal session: No such subscription: sub_taken"
+    assert (refused.status, refused.body["error"]) == (400, told)
+
+
 async def test_it_ends_with_the_period_and_the_order_says_why(kit: Kit) -> None:
     await keep(kit, "anna", subscription())
     before = await stored(kit, "anna")
@@ -58,7 +80,7 @@ async def test_a_trial_ends_at_once(kit: Kit) -> None:
 
 async def test_a_suspended_one_that_the_processor_refuses_is_over_for_us(kit: Kit) -> None:
     await keep(kit, "boss", subscription(resource="sub_taken"))
-    assert (await kit.call("get_payment_portal", uid="boss")).status == 200, "the ledger knows it"
+    await taken_over(kit, "boss")
     await keep(kit, "anna", subscription(resource="sub_taken", status="suspended"))
     assert (await kit.call("cancel_subscription", uid="anna", **WHY)).body == {"success": True}
     after = await stored(kit, "anna")
@@ -156,7 +178,7 @@ async def test_what_is_due_is_renewed_or_ended(kit: Kit) -> None:
     await keep(kit, "anna", subscription(resource="sub_a"))
     await keep(kit, "bob", subscription(resource="sub_b", **PENDING))
     for uid in ("anna", "bob"):
-        assert (await kit.call("get_payment_portal", uid=uid)).status == 200
+        await taken_over(kit, uid)
     world = kit.app.worlds["backend"].world
     charged = await count(kit, "charges")
     assert await world.payments.ledger.book_due(unix_now()) == []

@@ -54,8 +54,10 @@ AT_THE_END = "The subscription stays yours until <time>{}</time>. Nothing is cha
 AT_ONCE = "A trial ends at once. Nothing is charged."
 
 
-def page_of(account: Account, payment: Payment | None, link: PortalLink, path: str) -> str:
-    """The page of one user: plan, status, the last payment, and a way to cancel."""
+def page_of(
+    account: Account, payment: Payment | None, link: PortalLink, path: str, closed: str | None
+) -> str:
+    """The page of one user: plan, status, the last payment, and a way to cancel, or why not."""
     told = account.subscription
     pending = is_pending(account)
     rows = [
@@ -70,7 +72,7 @@ def page_of(account: Account, payment: Payment | None, link: PortalLink, path: s
     listed = "\n".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     form = ""
     if not pending and told["status"] in {"active", "suspended"}:
-        form = _form(account, path)
+        form = f"<p>{escape(closed)}</p>" if closed else _form(account, path)
     back = f'<p><a href="{escape(link.return_url)}">Back</a></p>'
     return _framed("Your subscription", f"<dl>{listed}</dl>\n{form}\n{back}\n{NOTE}")
 
@@ -83,10 +85,10 @@ def _form(account: Account, path: str) -> str:
     return FORM.format(path=escape(path), means=means, button="Cancel at the end of the period")
 
 
-def sentence_page(sentence: str, again: str | None = None) -> str:
+def sentence_page(sentence: str, *, back: bool) -> str:
     """A page that says one thing."""
-    back = f'<p><a href="{escape(again)}">Back</a></p>' if again else ""
-    return _framed("Your subscription", f"<p>{escape(sentence)}</p>\n{back}\n{NOTE}")
+    back_link = '<p><a href="">Back to the subscription</a></p>' if back else ""  # the same address
+    return _framed("Your subscription", f"<p>{escape(sentence)}</p>\n{back_link}\n{NOTE}")
 
 
 def _framed(title: str, body: str) -> str:

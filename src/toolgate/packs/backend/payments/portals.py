@@ -9,7 +9,7 @@ from toolgate.packs.backend.payments.processor import (
 )
 
 
-async def portal(payments: Payments, uid: str, return_url: str | None) -> str:
+async def portal(payments: Payments, uid: str, return_url: str | None, *, may_cancel: bool) -> str:
     """A new link for a user with a paid plan, whatever has become of it."""
     back = payments.return_urls.checked(return_url)
     account = await payments.account(uid)
@@ -17,7 +17,7 @@ async def portal(payments: Payments, uid: str, return_url: str | None) -> str:
     check_payment_known(account)
     processor = payments.processor_of(account)
     try:
-        return await processor.portal(account, back)
+        return await processor.portal(account, back, may_cancel=may_cancel)
     except (ProcessorRefused, ProcessorBusy) as problem:
         raise told(problem, "create portal session") from problem
     except ProcessorSilent as problem:  # a link that nobody got opens nothing

@@ -121,8 +121,8 @@ class Processor(Protocol):
         """Give money back."""
         ...
 
-    async def portal(self, account: Account, return_url: str) -> str:
-        """The address of a page where the user looks after the subscription."""
+    async def portal(self, account: Account, return_url: str, *, may_cancel: bool) -> str:
+        """The address of a page where the user looks after the subscription, or looks at it."""
         ...
 
 

@@ -38,6 +38,13 @@ class PaymentsSettings(Section):
         pattern=r"^https?://[^/\s]+$",
         description="Address of Stripe's API.",
     )
+    stripe_viewing_portal: str | None = Field(
+        default=None,
+        pattern=r"^bpc_[A-Za-z0-9_]{1,250}$",
+        description="Id of a configuration of Stripe's customer portal (`bpc_…`) in which nothing "
+        "can be cancelled: for callers who may not call `cancel_subscription`. Without it they get "
+        "no link.",
+    )
     return_hosts: Words = Field(
         default=(),
         description="Hosts besides the server's own that `returnUrl` of `get_payment_portal` may "

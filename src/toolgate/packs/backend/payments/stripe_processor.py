@@ -37,6 +37,10 @@ from toolgate.packs.backend.products import Products
 
 RETRIES = 2
 MANY = 100
+NOT_FOR_VIEWING = (
+    "Stripe's page can cancel, and you may not. An admin can name a configuration of the portal "
+    "without cancelling in the setting payments.stripe_viewing_portal."
+)
 ODD = "Stripe's answer cannot be read."
 
 
@@ -58,6 +62,7 @@ class StripeProcessor:
         )
         self._v1 = client.v1
         self._seconds = settings.seconds
+        self._viewing_portal = settings.stripe_viewing_portal
         self._products = products
 
     async def subscription(self, account: Account) -> Subscription:
@@ -132,10 +137,14 @@ class StripeProcessor:
         except Unreadable as problem:
             raise ProcessorSilent(str(problem)) from problem
 
-    async def portal(self, account: Account, return_url: str) -> str:
+    async def portal(self, account: Account, return_url: str, *, may_cancel: bool) -> str:
         """A new session of Stripe's billing portal."""
+        if not may_cancel and not self._viewing_portal:
+            raise ProcessorRefused(NOT_FOR_VIEWING)
         subscription = await self.find(account.resource_id)
         wanted: Any = {"customer": subscription.customer, "return_url": return_url}
+        if not may_cancel:
+            wanted["configuration"] = self._viewing_portal
         made = await self._write(self._v1.billing_portal.sessions.create_async(wanted))
         url = text(made, "url")
         if url is None or not url.startswith("https://"):

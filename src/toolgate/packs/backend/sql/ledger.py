@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, select, update
 from toolgate.db.engine import Database
 from toolgate.packs.backend.payments.money import major, minor, written
 from toolgate.packs.backend.payments.periods import FREQUENCIES, next_end
-from toolgate.packs.backend.payments.portal_links import PortalLinks
+from toolgate.packs.backend.payments.portal_links import PortalLink, PortalLinks
 from toolgate.packs.backend.payments.preconditions import unix_of
 from toolgate.packs.backend.payments.processor import (
     Account,
@@ -47,8 +47,7 @@ class SqlLedger:
         """The user's subscription, taken over from the record where it is new."""
         read_at = time.time_ns() // 1000
         row = await self._find(account.resource_id) or await self.take_over(account)
-        if row["uid"] != account.uid:
-            raise ProcessorRefused(f"No such subscription: {account.resource_id}")
+        _check_owner(row, account)
         return _subscription(row, read_at)
 
     async def take_over(self, account: Account, paid_at: int | None = None) -> Row:
@@ -58,7 +57,7 @@ class SqlLedger:
 
         def work(connection: Connection) -> Row:
             stored = insert_new(connection, subscriptions, row)
-            if stored and row["amount"] > 0 and row["trial_end"] is None:
+            if stored and _is_paid(row):
                 connection.execute(insert(charges), charge)
             return _locked(connection, row["id"])
 
@@ -90,7 +89,7 @@ class SqlLedger:
             return _subscription(await tx.run(work), read_at)
 
     async def payment(self, account: Account) -> Payment | None:
-        """The last payment, with what went back of it."""
+        """The last payment, with what went back of it; before the take-over, what is told of it."""
         last = select(charges).where(charges.c.subscription_id == account.resource_id)
         last = last.order_by(charges.c.paid_at.desc(), charges.c.id.desc()).limit(1)
 
@@ -109,7 +108,10 @@ class SqlLedger:
                 refunds=tuple(_refund(one) for one in returned),
             )
 
-        return await self._database.read(look)
+        found = await self._database.read(look)
+        if found is None and await self._find(account.resource_id) is None:
+            return _told_payment(_entry(account, self._currency))
+        return found
 
     async def refund(self, payment: Payment, amount: int, key: str) -> Refund:
         """Enter a refund, at most of what is left."""
@@ -142,10 +144,10 @@ class SqlLedger:
         async with self._database.transaction() as tx:
             return await tx.run(work)
 
-    async def portal(self, account: Account, return_url: str) -> str:
-        """The address of our own page."""
-        await self.subscription(account)
-        return self.links.make(account.uid, return_url)
+    async def portal(self, account: Account, return_url: str, *, may_cancel: bool) -> str:
+        """The address of our own page; nothing is booked for it."""
+        _check_owner(await self._find(account.resource_id), account)
+        return self.links.make(PortalLink(account.uid, return_url, may_cancel))
 
     async def book_due(self, now: int) -> list[str]:
         """Renew or end what is due, a few at a time; return the users it is about."""
@@ -166,6 +168,12 @@ class SqlLedger:
         return await self._database.read(
             lambda connection: connection.execute(one).mappings().first(), quick=True
         )
+
+
+def _check_owner(row: Row | None, account: Account) -> None:
+    """Raise where the books have it as somebody else's."""
+    if row is not None and row["uid"] != account.uid:
+        raise ProcessorRefused(f"No such subscription: {account.resource_id}")
 
 
 def _locked(connection: Connection, id: str) -> Row:
@@ -236,6 +244,20 @@ def _charge(row: Row, paid_at: int) -> Row:
         "currency": row["currency"],
         "paid_at": paid_at,
     }
+
+
+def _is_paid(row: Row) -> bool:
+    """Whether a record tells of a payment."""
+    return row["amount"] > 0 and row["trial_end"] is None
+
+
+def _told_payment(row: Row) -> Payment | None:
+    """The payment that a record tells of, as the take-over would book it."""
+    if not _is_paid(row):
+        return None
+    charge = _charge(row, row["started_at"])
+    names = ("id", "amount", "refunded", "currency", "paid_at")
+    return Payment(**{name: charge[name] for name in names})
 
 
 def _subscription(row: Row, read_at: int) -> Subscription:

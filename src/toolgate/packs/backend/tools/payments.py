@@ -13,6 +13,7 @@ from toolgate.packs.backend.world import BackendWorld
 
 family = Family("payments", BACKEND)
 
+CANCEL = "cancel_subscription"
 MAX_REASON = 500
 MAX_FEEDBACK = 5_000
 MAX_UID = 1500
@@ -95,7 +96,7 @@ def _uid(principal: Principal, given: str | None) -> str:
 
 
 @family.tool(
-    "cancel_subscription",
+    CANCEL,
     role=Role.ADMIN,
     effect=Effect.DESTROY,
     title="Cancel subscription at period end",
@@ -161,7 +162,10 @@ async def refund_payment(ctx: Context[BackendWorld], args: RefundRequest) -> Ref
 async def get_payment_portal(ctx: Context[BackendWorld], args: PortalRequest) -> Portal:
     """Make a link to a page where a user looks after a paid subscription.
 
-    Every call makes a new link. Whoever has it may use the page, so hand it to that user alone.
+    Every call makes a new link. Whoever has it may use the page, so hand it to that user alone. The
+    page cancels only if you may call `cancel_subscription`; if not, it shows and changes nothing.
     """
     uid = _uid(ctx.principal, args.uid)
-    return Portal(url=await portals.portal(ctx.world.payments, uid, args.returnUrl))
+    may_cancel = ctx.world.tools.may_call(ctx.principal, CANCEL)
+    url = await portals.portal(ctx.world.payments, uid, args.returnUrl, may_cancel=may_cancel)
+    return Portal(url=url)
