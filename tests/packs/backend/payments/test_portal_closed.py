@@ -40,7 +40,8 @@ def link(running: Running, key: str = KEY) -> str:
     """The path of a new link."""
     answer = running.ask("POST", PATH, {"uid": "anna"}, Authorization=f"Bearer {key}")
     assert answer.status == 200, answer.text
-    return urlsplit(answer.body["url"]).path
+    url: str = answer.body["url"]
+    return urlsplit(url).path
 
 
 def is_pending(running: Running) -> bool:
