@@ -10,7 +10,7 @@ COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate
 # Hundreds of processes start in the tests: modules are compiled once, whatever the caller set.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test steady drill check bench bench-store bench-content bench-credentials bench-artifacts lint types architecture docs lock clean
+.PHONY: run test steady drill check bench bench-store bench-content bench-credentials bench-artifacts bench-mail lint types architecture docs lock clean
 
 run: $(RUN)                ## embedded database with demo data, ready to be called
 	$(BIN)/toolgate serve --demo
@@ -55,6 +55,9 @@ bench-credentials: $(TEST) ## what a look at a credential costs, among ten and a
 
 bench-artifacts: $(TEST)   ## 10 MiB in and out, beside a bare handler on the same disk
 	$(BIN)/python -m bench artifacts
+
+bench-mail: $(TEST)        ## a campaign by mail beside bare aiosmtplib, on SQLite and PostgreSQL
+	$(BIN)/python -m bench mail $(BENCH)
 
 lock: | $(BIN)/uv          ## pin every dependency by hash, newest that fits
 	$(COMPILE) requirements/tools.in -o requirements/tools.txt

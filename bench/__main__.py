@@ -1,13 +1,14 @@
 """`python -m bench [calls [--only echo,list]] [store] [content] …`: as tables."""
 
 import argparse
+from collections.abc import Callable
 
 import anyio
 
-from bench import artifacts, content, credentials, rows, store
+from bench import artifacts, content, credentials, mail, rows, store
 from bench.racing import ROUNDS
 
-BENCHMARKS = ("calls", "store", "content", "credentials", "artifacts")
+BENCHMARKS = ("calls", "store", "content", "credentials", "artifacts", "mail")
 
 
 def main() -> None:
@@ -24,16 +25,17 @@ def main() -> None:
     if unknown := set(only) - set(rows.PARTS):
         parser.error(f"calls has no part {', '.join(sorted(unknown))}")
     without = [one for one in given.without.lower().split(",") if one]
-    if "calls" in given.what:
-        rows.main(only, without, given.rounds)
-    if "store" in given.what:
-        store.main(given.rounds, given.many, without)
-    if "content" in given.what:
-        anyio.run(content.main)
-    if "credentials" in given.what:
-        anyio.run(credentials.main, credentials.MANY)
-    if "artifacts" in given.what:
-        artifacts.main()
+    run: dict[str, Callable[[], None]] = {
+        "calls": lambda: rows.main(only, without, given.rounds),
+        "store": lambda: store.main(given.rounds, given.many, without),
+        "content": lambda: anyio.run(content.main),
+        "credentials": lambda: anyio.run(credentials.main, credentials.MANY),
+        "artifacts": artifacts.main,
+        "mail": lambda: mail.main(without),
+    }
+    for name in BENCHMARKS:
+        if name in given.what:
+            run[name]()
 
 
 if __name__ == "__main__":

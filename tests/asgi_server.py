@@ -14,7 +14,15 @@ from tests.servers import pause
 @contextmanager
 def served_in_thread(app: Any, *, cut: bool = False) -> Generator[str]:
     """Where it is served; with `cut`, responses under way are cut at the end."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="off"))
+    config = uvicorn.Config(
+        app,
+        port=0,
+        log_level="critical",
+        lifespan="off",
+        # Else a busy machine finds idle connections closed under the next request.
+        timeout_keep_alive=int(PATIENT),
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + PATIENT

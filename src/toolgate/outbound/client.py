@@ -16,6 +16,7 @@ from toolgate.outbound.responses import (
     FetchTimedOut,
     ResponseLimits,
     StreamedResponse,
+    Unconnected,
     read_body,
     read_chunks,
 )
@@ -78,6 +79,8 @@ class Outbound:
                 return await self._follow(hop, limits)
         except TimeoutError:
             raise FetchTimedOut(host, limits.seconds) from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as problem:
+            raise Unconnected(f"{host} could not be reached.") from problem
         except httpx2.HTTPError as problem:
             raise FetchFailed(f"{host} could not be reached.") from problem
 
@@ -158,7 +161,7 @@ class Outbound:
                 return await self._transport(pinned=True).handle_async_request(request)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue
-        raise FetchFailed(f"{hop.url.host} could not be reached.")
+        raise Unconnected(f"{hop.url.host} could not be reached.")
 
     def _transport(
         self, proxy: str | None = None, *, pinned: bool = False

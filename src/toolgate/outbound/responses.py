@@ -18,6 +18,10 @@ class FetchFailed(Exception):
     """Nothing usable was fetched; the message is fit for a page."""
 
 
+class Unconnected(FetchFailed):
+    """No connection was made: the server was asked nothing."""
+
+
 class FetchTimedOut(FetchFailed):
     """There was no whole response in time."""
 

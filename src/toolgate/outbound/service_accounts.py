@@ -5,6 +5,7 @@ The account signs a short statement with its key (RFC 7523) and gets a token for
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -101,6 +102,18 @@ class ServiceAccount:
             "exp": int(now) + SIGNED_SECONDS,
         }
         return jwt.encode(header, claims, self._key)
+
+
+def account_text(json: str | None, file: Path | None) -> str:
+    """The JSON text of a key, given or in a file; raises `BadServiceAccount`."""
+    if json is not None:
+        return json
+    if file is None:
+        raise BadServiceAccount("There is none.")
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise BadServiceAccount(f"{file} cannot be read.") from None
 
 
 def account_info(text: str) -> dict[str, Any]:

@@ -81,6 +81,7 @@ class Runs:
         arguments: dict[str, Any] | None = None,
         *,
         key: str | None = None,
+        joins: str | None = None,
         not_before: datetime | None = None,
         call: str | None = None,
     ) -> dict[str, Any]:
@@ -88,12 +89,13 @@ class Runs:
         if name not in self.declared:
             raise UnknownWorkflow(f"No pack in use has a workflow {name}.")
         now = self.clock()
+        alone = name if self.declared[name].alone else None
         return {
             "id": secrets.token_hex(16),
             "workflow": name,
             "arguments": arguments or {},
             "key": key,
-            "alone": name if self.declared[name].alone else None,
+            "alone": f"{name} {joins}" if joins else alone,
             "status": RunStatus.QUEUED.value,
             "due_at": stamp(max(now, not_before) if not_before else now),
             "attempts": 0,
@@ -207,15 +209,22 @@ class Workflows:
         arguments: dict[str, Any] | None = None,
         *,
         key: str | None = None,
+        joins: str | None = None,
         not_before: datetime | None = None,
     ) -> str:
         """Start a run with this transaction: it exists if that commits. Returns its id.
 
         The same key again is the same run. Where a workflow is `alone`, one that is under way is
-        joined, and these arguments count for nothing. In a dry run, nothing is started.
+        joined, and these arguments count for nothing; with `joins`, only one that was started with
+        the same. In a dry run, nothing is started.
         """
         row = self.runs.new_row(
-            f"{self.pack}/{name}", arguments, key=key, not_before=not_before, call=tx.call
+            f"{self.pack}/{name}",
+            arguments,
+            key=key,
+            joins=joins,
+            not_before=not_before,
+            call=tx.call,
         )
         return await self.runs.add(tx, row)
 
@@ -225,6 +234,7 @@ class Workflows:
         arguments: dict[str, Any] | None = None,
         *,
         key: str | None = None,
+        joins: str | None = None,
         call: str | None = None,
     ) -> str:
         """Start a run in a commit of its own, for who waits for it within one call.
@@ -233,7 +243,7 @@ class Workflows:
         """
         async with self.runs.database.transaction() as tx:
             tx.call = call
-            return await self.start(tx, name, arguments, key=key)
+            return await self.start(tx, name, arguments, key=key, joins=joins)
 
     async def wait(
         self,

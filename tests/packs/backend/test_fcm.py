@@ -2,7 +2,10 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+import socket
+import threading
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -105,7 +108,7 @@ async def test_only_what_is_said_of_the_token_makes_it_gone(
         ("failed", "SENDER_ID_MISMATCH"),
         ("failed", "INTERNAL"),
         ("failed", "INVALID_ARGUMENT"),
-        ("failed", "UNREADABLE_ANSWER"),
+        ("unknown", "UNREADABLE_ANSWER"),
         ("failed", "STATUS_418"),
     ]
 
@@ -175,13 +178,43 @@ async def test_a_server_that_is_gone_is_not_asked_for_every_token(
         await gone.send(HELLO, [f"t{one}" for one in range(500)])
 
 
+async def test_only_without_a_connection_is_a_message_surely_not_sent(
+    server: FcmServer, outbound: Outbound
+) -> None:
+    push = push_to(server, outbound)
+    await push.account.token()
+    with cutting_server() as url:
+        cut = FcmPush(outbound, push.account, PROJECT, url)
+        [one] = await cut.send(HELLO, ["a"])
+    assert (one.delivery, one.reason) == (Delivery.UNKNOWN, "CONNECTION_LOST")
+    gone = FcmPush(outbound, push.account, PROJECT, "http://127.0.0.1:9")
+    [one] = await gone.send(HELLO, ["a"])
+    assert (one.delivery, one.reason) == (Delivery.FAILED, "UNREACHABLE")
+
+
+@contextmanager
+def cutting_server() -> Generator[str]:
+    """Reads a request, and ends the connection without a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def cut() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65536)
+
+        thread = threading.Thread(target=cut)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
 async def test_a_server_that_says_nothing_is_left_in_time(
     server: FcmServer, outbound: Outbound
 ) -> None:
     server.silent = True
     push = push_to(server, outbound, seconds=0.2)
     [one] = await push.send(HELLO, ["a"])
-    assert (one.delivery, one.reason) == (Delivery.FAILED, "TIMED_OUT")
+    assert (one.delivery, one.reason) == (Delivery.UNKNOWN, "TIMED_OUT")
     with pytest.raises(PushUnavailable, match="does not answer in time") as refused:
         await push.send(HELLO, [f"t{one}" for one in range(500)])
     assert len(refused.value.results) < 2 * IN_FLIGHT

@@ -176,7 +176,7 @@ async def test_a_batch_that_was_on_its_way_is_told_and_not_sent_again(
         (error(401, "UNAUTHENTICATED"), "refuses the service account"),
         (error(429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED"), "QUOTA_EXCEEDED. Try again later."),
         (error(500, "INTERNAL"), "INTERNAL. Try again later."),
-        ((200, b"\x00garbage"), "UNREADABLE_ANSWER. Try again later."),
+        ((200, b"\x00garbage"), "UNREADABLE_ANSWER. Some may have been sent all the same."),
         (
             error(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "message.webpush"),
             "INVALID_ARGUMENT. Change the notification.",

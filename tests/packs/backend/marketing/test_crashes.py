@@ -165,6 +165,20 @@ async def test_a_journal_of_an_older_batch_is_not_believed(kit: Kit, tmp_path: P
     assert Journal(tmp_path, "y").read("first") is None
 
 
+async def test_a_journal_that_another_process_still_has_is_not_believed(tmp_path: Path) -> None:
+    """One that was frozen until its lease ended goes on handing over when it wakes."""
+    frozen = Journal(tmp_path, "x")
+    frozen.begin("first")
+    frozen.note(1)
+    other = Journal(tmp_path, "x")
+    assert other.read("first") is None, "all of the batch is unknown"
+    other.begin("second")
+    frozen.note(2)
+    other.close()
+    assert Journal(tmp_path, "x").read("second") == {}, "each has a file of its own"
+    frozen.close()
+
+
 async def test_who_revokes_while_it_runs_is_skipped(kit: Kit, tmp_path: Path) -> None:
     world = World(ends_after=12)
     with pytest.raises(Killed):

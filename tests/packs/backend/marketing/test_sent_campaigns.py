@@ -6,12 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from tests.packs.backend.fcm_server import UNAVAILABLE, UNREGISTERED, error, fcm_server
 from tests.patience import PATIENT
 from tests.smtp_server import smtp_server
 
 from toolgate.gate.principal import Principal, Role, of_person
+from toolgate.packs.backend.marketing.deliveries import State
+from toolgate.packs.backend.world import BackendWorld
+from toolgate.ports.documents import Query
 from toolgate.testing import Kit, opened_kit
+from toolgate.workflows.declarations import RunStatus
 
 pytestmark = pytest.mark.anyio
 
@@ -126,6 +132,38 @@ async def test_a_campaign_by_push_reaches_the_devices_of_its_users(tmp_path: Pat
         me = await sent(kit, type="push", all=True, test=True, as_=of_admin("_test-basic"))
     assert (paid["delivery"], every["delivery"]) == ({"kept": 1}, {"kept": 3})
     assert me["delivery"] == {"kept": 1}
+
+
+async def test_push_reaches_each_token_once_and_dead_ones_are_deleted(tmp_path: Path) -> None:
+    with fcm_server() as fcm:
+        fcm.of_token = {"old": UNREGISTERED, "busy": UNAVAILABLE}
+        fcm.headers["retry-after"] = "60"
+        async with opened(tmp_path, **fcm.settings()) as kit:
+            for token in ("fine", "old", "busy"):
+                path = f"notifications/of-{token}"
+                await kit.call("firestore_write", path=path, document={"token": token})
+            campaign = await sent(kit, type="push", all=True)
+            left = await kit.app.documents.of("backend").query(Query("notifications"))
+    assert campaign["delivery"] == {"accepted": 1, "refused": 2}
+    assert fcm.sent == {"fine": 1}, "the token of a document, not its id"
+    assert [one.id for one in left] == ["of-busy", "of-fine"]
+
+
+async def test_a_push_service_that_refuses_the_account_is_waited_for(tmp_path: Path) -> None:
+    with fcm_server() as fcm:
+        fcm.of_all = error(401, "UNAUTHENTICATED")
+        async with opened(tmp_path, **fcm.settings()) as kit:
+            await kit.call("firestore_write", path="notifications/t1", document={"token": "t1"})
+            made = await kit.call("create_campaign", name="a", subject="b", type="push", all=True)
+            id = made.body["id"]
+            world: BackendWorld = kit.app.worlds["backend"].world
+            run = (await kit.call("list_campaigns", id=id)).body["campaign"]["run"]
+            with anyio.fail_after(PATIENT):
+                while (record := await world.workflows.find(run)).error is None:  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+            counts = await world.marketing.deliveries.counts(id)
+    assert "refuses the service account" in str(record.error)
+    assert (record.status, counts) == (RunStatus.QUEUED, {State.WAITING: 1})
 
 
 def of_admin(uid: str) -> Principal:

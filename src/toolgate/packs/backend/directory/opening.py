@@ -1,7 +1,12 @@
 """Which directory, by the settings."""
 
 from toolgate.gate.offer import Site
-from toolgate.outbound.service_accounts import BadServiceAccount, ServiceAccount, account_info
+from toolgate.outbound.service_accounts import (
+    BadServiceAccount,
+    ServiceAccount,
+    account_info,
+    account_text,
+)
 from toolgate.packs.backend.directory.here import DirectoryHere
 from toolgate.packs.backend.directory.port import Directory
 from toolgate.packs.backend.settings import BackendSettings
@@ -27,19 +32,9 @@ def directory_of(site: Site, settings: BackendSettings) -> Directory:
 
     google = site.section("google", GoogleSettings)
     try:
-        account = ServiceAccount(site.outbound, account_info(_account(google)), SCOPES)
+        text = account_text(google.service_account, google.credentials_file)
+        account = ServiceAccount(site.outbound, account_info(text), SCOPES)
     except BadServiceAccount as problem:
-        raise BadSettings(f"backend.directory: {problem} {NO_ACCOUNT}") from None
+        raise BadSettings(f"{problem} {NO_ACCOUNT}") from None
     project = settings.directory.removeprefix("firebase://")
     return FirebaseDirectory(site.outbound, account, project, settings.directory_url)
-
-
-def _account(google: GoogleSettings) -> str:
-    if google.service_account is not None:
-        return google.service_account
-    if google.credentials_file is None:
-        raise BadSettings(NO_ACCOUNT)
-    try:
-        return google.credentials_file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise BadSettings(f"{google.credentials_file} cannot be read. {NO_ACCOUNT}") from None

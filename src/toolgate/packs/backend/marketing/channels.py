@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
+from toolgate.db.transactions import Transaction
 from toolgate.packs.backend.mail.addresses import BadAddress, checked_address
 from toolgate.packs.backend.mail.composing import Wish
 from toolgate.packs.backend.mail.message import Message, Recipient
@@ -16,6 +17,8 @@ from toolgate.packs.backend.marketing.deliveries import Addressee, Queued, Settl
 from toolgate.packs.backend.marketing.marketing import PUSH, Marketing
 from toolgate.packs.backend.marketing.segments import PAGE, is_wanted, users_after
 from toolgate.packs.backend.marketing.sending import Channel, Page, ServerAway, fill_in
+from toolgate.packs.backend.push.delivery import TOKENS, delete_tokens, token_of
+from toolgate.packs.backend.push.fcm_answers import UNREACHABLE
 from toolgate.packs.backend.push.port import Delivery, Notification, PushUnavailable
 from toolgate.ports.documents import (
     DOCUMENT_ID,
@@ -26,10 +29,10 @@ from toolgate.ports.documents import (
     Operator,
     Order,
     Query,
+    StoredDocument,
 )
 from toolgate.ports.users import USERS
 
-TOKENS = "notifications"
 OUTBOX = "outbox"
 AT_ONCE = 64
 """Messages under way; the mailer bounds its connections itself."""
@@ -42,6 +45,7 @@ PUSHED = {
     Delivery.SENT: State.ACCEPTED,
     Delivery.GONE: State.REFUSED,
     Delivery.FAILED: State.REFUSED,
+    Delivery.UNKNOWN: State.UNKNOWN,
 }
 
 
@@ -116,10 +120,12 @@ class PushChannel:
             title=fill_in(settings["name"], brand, settings, self._now),
             body=fill_in(settings["subject"], brand, settings, self._now),
         )
+        self._gone: list[str] = []
+        """Documents of tokens that nobody has any more."""
 
     def channel(self) -> Channel:
         """What the sending needs."""
-        return Channel(self._page, self._refused, self._send, AT_ONCE)
+        return Channel(self._page, self._refused, self._send, AT_ONCE, self._tidy)
 
     async def _page(self, after: Any) -> Page:
         settings, tester = self._settings, self._settings.get("test")
@@ -136,16 +142,14 @@ class PushChannel:
         start = Cursor((after,), inclusive=False) if after else None
         query = Query(TOKENS, order=[Order(DOCUMENT_ID)], limit=PAGE, start=start)
         found = await self._marketing.documents.query(query)
-        devices = [Addressee(one.id, one.fields.get("owner")) for one in found]
-        return Page(devices, found[-1].id if len(found) == PAGE else None)
+        return Page([_device(one) for one in found], found[-1].id if len(found) == PAGE else None)
 
     async def _devices(self, uids: Sequence[str]) -> list[Addressee]:
         found: list[Addressee] = []
         for first in range(0, len(uids), MAX_IN_VALUES):
             owners = list(uids[first : first + MAX_IN_VALUES])
             query = Query(TOKENS, [Filter("owner", Operator.IN, owners)])
-            for one in await self._marketing.documents.query(query):
-                found.append(Addressee(one.id, one.fields.get("owner")))
+            found += [_device(one) for one in await self._marketing.documents.query(query)]
         return found
 
     async def _refused(self, addressees: Sequence[Addressee]) -> set[str]:
@@ -164,9 +168,24 @@ class PushChannel:
         handing_over()
         try:
             (done,) = await self._marketing.push.send(self._notification, [one.to.address])
-        except PushUnavailable as problem:
-            return one.number, State.UNKNOWN, problem.message
+        except PushUnavailable as problem:  # it has surely not taken this one
+            raise ServerAway(problem.message) from problem
+        if done.delivery is Delivery.FAILED and done.reason == UNREACHABLE:
+            raise ServerAway("Firebase Cloud Messaging cannot be reached.")
+        if done.delivery is Delivery.GONE:
+            self._gone.append(one.to.name or one.to.address)
         return one.number, PUSHED[done.delivery], done.reason
+
+    async def _tidy(self, tx: Transaction) -> None:
+        """Delete the tokens that nobody has any more."""
+        gone, self._gone = self._gone, []
+        await delete_tokens(tx, self._marketing.documents, gone)
+
+
+def _device(one: StoredDocument) -> Addressee:
+    """Its token is the address; its name, the document where that is named otherwise."""
+    token, owner = token_of(one), one.fields.get("owner")
+    return Addressee(token, owner, one.id if one.id != token else None)
 
 
 def _is_wanted(settings: Fields, record: Fields, now: datetime) -> bool:

@@ -4,11 +4,13 @@ SMTP has no way to ask a server whether it took a mail. So the number of a messa
 at the last moment before the server can take it: after a crash, a message that is not here was
 surely not handed over and is sent, and one that is here is never sent again. A write to a file
 outlives the process, not the machine: after a restart of the machine nothing here is believed, and
-what was about to be handed over is unknown.
+what was about to be handed over is unknown. So it is while another process still has the journal
+open: one that was only slow, and lost its lease, may go on handing over.
 """
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from toolgate.packs.backend.marketing.deliveries import State
@@ -32,7 +34,9 @@ class Journal:
         One that is not among them was not handed over.
         """
         try:
-            boot, begun, *lines = self._path.read_text(encoding="ascii").split("\n")[:-1]
+            with self._path.open(encoding="ascii") as file:
+                _lock(file.fileno())
+                boot, begun, *lines = file.read().split("\n")[:-1]
         except (OSError, ValueError):
             return None
         if self._boot is None or (boot, begun) != (self._boot, batch):
@@ -42,11 +46,18 @@ class Journal:
 
     def begin(self, batch: str) -> None:
         """Begin anew, before the next batch."""
-        self.close()
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-        self._file = os.open(self._path, flags, PRIVATE)
+        if self._file is None:
+            self._file = self._create()
+        os.ftruncate(self._file, 0)
         os.write(self._file, f"{self._boot or ''}\n{batch}\n".encode())
+
+    def _create(self) -> int:
+        """A file of our own: another process may still write to the one that was there."""
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        self._path.unlink(missing_ok=True)
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, PRIVATE)
+        _lock(file)
+        return file
 
     def note(self, number: int, state: State = State.UNKNOWN) -> None:
         """Write that this one is handed over now; and then, what became of it."""
@@ -63,6 +74,14 @@ class Journal:
         """The run is over."""
         self.close()
         self._path.unlink(missing_ok=True)
+
+
+def _lock(file: int) -> None:
+    """Until it is closed, or the process ends; raises `OSError` where another has it."""
+    if sys.platform != "win32":
+        import fcntl  # noqa: PLC0415 (not on Windows, where no boot is known either)
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _boot() -> str | None:

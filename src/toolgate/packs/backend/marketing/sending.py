@@ -13,6 +13,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from toolgate.db.transactions import Transaction
+from toolgate.gate.errors import Unavailable
 from toolgate.packs.backend.marketing.deliveries import (
     Addressee,
     Deliveries,
@@ -30,8 +32,11 @@ runs gets at most what is in the batch under way."""
 AFTER_CRASH = "handed over when the server stopped: it may have been taken"
 
 
-class ServerAway(Exception):
-    """Nothing is taken at present; the campaign goes on later, from where it is."""
+class ServerAway(Unavailable):
+    """Nothing is taken at present; the campaign goes on later, from where it is.
+
+    Its words are the error of the run.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class Channel:
     """Sends one message; tells right before it is handed over. Raises `ServerAway`."""
     at_once: int
     """Messages under way at a time."""
+    tidy: Callable[[Transaction], Awaitable[None]] | None = None
+    """What is to be stored with the outcomes of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,8 @@ class Sender:
         message = f"{done} of {total} messages"
         async with self.run.transaction() as tx:
             await self.deliveries.settle(tx, self.campaign, settled)
+            if self.channel.tidy is not None:
+                await self.channel.tidy(tx)
             await self.run.checkpoint_in(tx, state, done=done, total=total, message=message)
         if away is not None:
             raise away

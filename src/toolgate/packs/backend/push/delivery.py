@@ -40,6 +40,7 @@ TOKENS = "notifications"
 INTERRUPTED = "INTERRUPTED"
 OF_ONE_TOKEN = frozenset({"SENDER_ID_MISMATCH"})
 """Reasons that lie with a token: it belongs to another project, so it stays."""
+UNSENT = (Delivery.FAILED, Delivery.UNKNOWN)
 OF_THE_NOTIFICATION = frozenset({"INVALID_ARGUMENT"})
 
 
@@ -106,9 +107,7 @@ class Tally:
         Messages to tokens that nobody has count as deleted, once they are.
         """
         sent = sum(one.delivery is Delivery.SENT for one in results)
-        failed = Counter(
-            one.reason or Delivery.FAILED for one in results if one.delivery is Delivery.FAILED
-        )
+        failed = Counter(one.reason or one.delivery for one in results if one.delivery in UNSENT)
         failed[INTERRUPTED] += self.claimed - len(results)
         done = self.failing(failed, claimed=0)
         return replace(done, sent=self.sent + sent, deleted=self.deleted + deleted)
@@ -196,7 +195,7 @@ class Deliveries:
     ) -> tuple[Sequence[PushResult], str | None]:
         """The results of a batch, and why no other is to follow."""
         try:
-            results = await self.push.send(notification, [_token(one) for one in batch])
+            results = await self.push.send(notification, [token_of(one) for one in batch])
         except PushUnavailable as problem:
             return problem.results, problem.message
         return results, _fruitless(results)
@@ -225,30 +224,41 @@ class Deliveries:
     ) -> int:
         """Delete the documents of tokens that nobody has; how many there were."""
         dead = set(gone)
-        places = [(TOKENS, one.id) for one in batch if _token(one) in dead]
-        if not places:
-            return 0
-
-        async def work(documents: DocumentTransaction) -> int:
-            there = await documents.get_many(places)
-            found = [at for at, fields in zip(places, there, strict=True) if fields is not None]
-            documents.write(*(Delete(*at) for at in found))
-            return len(found)
-
-        return await self.documents.transact(tx, work)
+        return await delete_tokens(
+            tx, self.documents, [one.id for one in batch if token_of(one) in dead]
+        )
 
 
-def _token(one: StoredDocument) -> str:
+async def delete_tokens(tx: Transaction, store: DocumentStore, ids: Sequence[str]) -> int:
+    """Delete these documents; how many of them there were."""
+    places = [(TOKENS, id) for id in ids]
+    if not places:
+        return 0
+
+    async def work(documents: DocumentTransaction) -> int:
+        there = await documents.get_many(places)
+        found = [at for at, fields in zip(places, there, strict=True) if fields is not None]
+        documents.write(*(Delete(*at) for at in found))
+        return len(found)
+
+    return await store.transact(tx, work)
+
+
+def token_of(one: StoredDocument) -> str:
+    """The token of a subscriber: the field, or else the id of the document."""
     token = one.fields.get("token")
     return token if isinstance(token, str) and token else one.id
 
 
 def _fruitless(results: Sequence[PushResult]) -> str | None:
     """What to say where a whole batch failed for reasons that do not lie with its tokens."""
-    reasons = {one.reason or Delivery.FAILED for one in results}
-    if any(one.delivery is not Delivery.FAILED for one in results) or reasons & OF_ONE_TOKEN:
+    reasons = {one.reason or one.delivery for one in results}
+    if any(one.delivery not in UNSENT for one in results) or reasons & OF_ONE_TOKEN:
         return None
-    told = f"The push service took none of {len(results)} messages: {', '.join(sorted(reasons))}."
+    some, why = f"none of {len(results)} messages", ", ".join(sorted(reasons))
+    if any(one.delivery is Delivery.UNKNOWN for one in results):
+        return f"The push service confirmed {some}: {why}. Some may have been sent all the same."
+    told = f"The push service took {some}: {why}."
     step = "Change the notification." if reasons <= OF_THE_NOTIFICATION else "Try again later."
     return f"{told} {step}"
 

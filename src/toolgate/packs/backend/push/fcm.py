@@ -8,12 +8,19 @@ import anyio
 import orjson
 
 from toolgate.outbound.client import AddressPolicy, Outbound
-from toolgate.outbound.responses import FetchedResponse, FetchFailed, FetchTimedOut, ResponseLimits
+from toolgate.outbound.responses import (
+    FetchedResponse,
+    FetchFailed,
+    FetchTimedOut,
+    ResponseLimits,
+    Unconnected,
+)
 from toolgate.outbound.service_accounts import NoAccessToken, ServiceAccount
 from toolgate.packs.backend.push.fcm_answers import (
     TOO_MANY,
     UNAUTHORIZED,
     UNAVAILABLE,
+    UNREACHABLE,
     refusal,
     result_of,
 )
@@ -26,7 +33,7 @@ PATIENCE = 10.0
 """The longest wait that the server may ask for before a message is sent once more, in seconds."""
 WAITS = (1.0, 2.0)
 """Seconds before each further attempt, unless the server names others."""
-SILENT, UNREACHABLE = "TIMED_OUT", "UNREACHABLE"
+SILENT, LOST = "TIMED_OUT", "CONNECTION_LOST"
 NO_ANSWER = (
     "Firebase Cloud Messaging cannot be reached, or does not answer in time. Try again later."
 )
@@ -112,8 +119,7 @@ class FcmPush:
         except PushUnavailable as problem:
             batch.refused = problem.message
         except FetchFailed as failed:
-            reason = SILENT if isinstance(failed, FetchTimedOut) else UNREACHABLE
-            batch.note(PushResult(token, Delivery.FAILED, reason), answered=False)
+            batch.note(_unanswered(token, failed), answered=False)
         else:
             batch.refused = refusal(self.project, response) or batch.refused
             batch.note(result_of(token, response), answered=True)
@@ -155,6 +161,17 @@ class FcmPush:
             raise PushUnavailable(
                 "The token server of the service account cannot be reached. Try again later."
             ) from problem
+
+
+def _unanswered(token: str, failed: FetchFailed) -> PushResult:
+    """What is known of a message without an answer: nothing, once there was a connection."""
+    match failed:
+        case Unconnected():
+            return PushResult(token, Delivery.FAILED, UNREACHABLE)
+        case FetchTimedOut():
+            return PushResult(token, Delivery.UNKNOWN, SILENT)
+        case _:
+            return PushResult(token, Delivery.UNKNOWN, LOST)
 
 
 def _seconds_to_wait(response: FetchedResponse, usual: float) -> float | None:

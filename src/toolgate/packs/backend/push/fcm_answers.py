@@ -15,7 +15,7 @@ OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY, UNAVAILABLE = 200, 401, 403, 4
 FCM_ERROR = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
 UNREGISTERED, INVALID_ARGUMENT = "UNREGISTERED", "INVALID_ARGUMENT"
 INVALID_TOKEN = "INVALID_REGISTRATION_TOKEN"  # noqa: S105 (a code)
-GARBAGE = "UNREADABLE_ANSWER"
+GARBAGE, UNREACHABLE = "UNREADABLE_ANSWER", "UNREACHABLE"
 REFUSED = {
     UNAUTHORIZED: "Firebase Cloud Messaging refuses the service account. Check its key.",
     FORBIDDEN: "The service account may not send messages of project {project}. Enable the API "
@@ -31,7 +31,7 @@ def result_of(token: str, response: FetchedResponse) -> PushResult:
     if response.status == OK:
         if isinstance(answer.get("name"), str):
             return PushResult(token, Delivery.SENT)
-        return PushResult(token, Delivery.FAILED, GARBAGE)
+        return PushResult(token, Delivery.UNKNOWN, GARBAGE)
     error = _object(answer.get("error"))
     code = _code(error)
     if code == UNREGISTERED:

@@ -3,7 +3,12 @@
 from typing import TYPE_CHECKING
 
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.service_accounts import BadServiceAccount, ServiceAccount, account_info
+from toolgate.outbound.service_accounts import (
+    BadServiceAccount,
+    ServiceAccount,
+    account_info,
+    account_text,
+)
 from toolgate.packs.backend.push.settings import PushSettings
 from toolgate.sections import Settings
 from toolgate.setting_types import BadSettings
@@ -27,9 +32,10 @@ def push_of(settings: PushSettings, google: GoogleSettings, outbound: Outbound) 
     from toolgate.packs.backend.push.fcm import SCOPES, FcmPush  # noqa: PLC0415
 
     try:
-        account = ServiceAccount(outbound, account_info(_account(google)), SCOPES)
+        text = account_text(google.service_account, google.credentials_file)
+        account = ServiceAccount(outbound, account_info(text), SCOPES)
     except BadServiceAccount as problem:
-        raise BadSettings(f"push.url: {problem} {NO_ACCOUNT}") from None
+        raise BadSettings(f"{problem} {NO_ACCOUNT}") from None
     return FcmPush(outbound, account, settings.project, settings.fcm_url, settings.seconds)
 
 
@@ -39,14 +45,3 @@ async def examine(settings: Settings, outbound: Outbound) -> str:
     assert isinstance(section, PushSettings)
     service = push_of(section, settings.google, outbound)
     return KEPT if service is None else await service.check()
-
-
-def _account(google: GoogleSettings) -> str:
-    if google.service_account is not None:
-        return google.service_account
-    if google.credentials_file is None:
-        raise BadSettings(NO_ACCOUNT)
-    try:
-        return google.credentials_file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise BadSettings(f"{google.credentials_file} cannot be read. {NO_ACCOUNT}") from None

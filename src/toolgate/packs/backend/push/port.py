@@ -37,7 +37,9 @@ class Delivery(StrEnum):
     GONE = "gone"
     """Nobody has this token any more, or it never was one: it can be deleted."""
     FAILED = "failed"
-    """Not accepted, for a reason that says nothing about the token."""
+    """Surely not accepted, for a reason that says nothing about the token."""
+    UNKNOWN = "unknown"
+    """Handed over and not confirmed: it may have been accepted. Not sent again by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Push notifications."""
 
+import hashlib
 import time
 from typing import Annotated, Any, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -119,6 +120,11 @@ class NotificationRequest(Input):
         """Whom it is for."""
         return Audience(**self.filters.model_dump())
 
+    def digest(self) -> str:
+        """The same for the same notification to the same people: a call that is sent again."""
+        said = self.model_dump_json(exclude_none=True)
+        return hashlib.sha256(said.encode()).hexdigest()
+
     def fields(self, now: int) -> dict[str, str]:
         """What is sent."""
         shown = self.notification.model_dump(exclude_none=True)
@@ -179,7 +185,9 @@ async def send_notification(
         "notification": args.fields(int(time.time())),
         "filters": args.filters.model_dump(exclude_none=True),
     }
-    run = await world.workflows.start_now(WORKFLOW, arguments, call=ctx.tx.call)
+    run = await world.workflows.start_now(
+        WORKFLOW, arguments, joins=args.digest(), call=ctx.tx.call
+    )
     record = await world.workflows.wait(run, ctx.progress)
     if record.result is None:
         raise Unavailable(record.error or f"The run {run} was cancelled.")
