@@ -269,6 +269,7 @@ def _work(app: App) -> list[Work]:
         app.gate.audit.run,
         app.sealer.run,
         app.gate.switches.run,
+        app.credentials.changes.run,
         retention.run,
     ]
     if app.gate.database.dialect == "sqlite":

@@ -117,7 +117,7 @@ async def test_changes_at_the_same_time_are_all_kept(kit: Kit) -> None:
 async def test_a_look_without_news_is_one_statement(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statements, "BESIDE_CALLS", "\0")
+    monkeypatch.setattr(statements, "BESIDE_CALLS", ["FROM credential_changes"])
     with statements.noted_statements() as asked:
         assert not await kit.app.gate.switches.read_if_changed()
     assert len(asked) == 1, asked

@@ -70,4 +70,4 @@ async def test_a_store_that_does_not_answer_makes_no_admin(
 
     documents = SqlDocuments(database, NAMESPACE)
     monkeypatch.setattr(documents, "get", silent)
-    assert await Users(documents, database).is_admin("root") is False
+    assert not await Users(documents, database).is_admin("root")

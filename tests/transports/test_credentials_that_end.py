@@ -5,9 +5,11 @@ waits between two looks at a stream's credential goes on when they say so.
 """
 
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,7 +27,7 @@ from toolgate.db.tables import keys as key_table
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
-from toolgate.identity import credentials
+from toolgate.identity import credential_changes, credentials
 from toolgate.identity.keys import Keys, NewKey
 from toolgate.transports import stream_credentials
 from toolgate.transports.connection import heads
@@ -36,11 +38,14 @@ pytestmark = pytest.mark.anyio
 UNAUTHENTICATED, UNAVAILABLE = -32100, -32500
 
 
+STARTS = count(1000, 1000)
+
+
 @dataclass
 class Clock:
-    """A second passes when the test says so."""
+    """A second passes when the test says so; it is later than in any test before."""
 
-    now: float = 1000.0
+    now: float = field(default_factory=lambda: time.monotonic() + next(STARTS))
 
     def monotonic(self) -> float:
         return self.now
@@ -94,8 +99,9 @@ async def web(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Web]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (credentials, heads):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made.monotonic))
+    now = SimpleNamespace(monotonic=made.monotonic, time=time.time)
+    for module in (credentials, credential_changes, heads):
+        monkeypatch.setattr(module, "time", now)
     return made
 
 

@@ -10,8 +10,10 @@ from toolgate.db.schemas import GATE
 
 VERSIONS = "_version"
 """How the table ends that notes the revision of a pack's tables."""
-DERIVED = frozenset(["document_index", "document_index_state", "write_checks"])
-"""What is made anew from the rest, or is always empty."""
+DERIVED = frozenset(
+    ["document_index", "document_index_state", "write_checks", "credential_changes"]
+)
+"""What is made anew from the rest, is always empty, or is of the moment."""
 OF_PACKS = "_derived"
 """How the name of a pack's table ends that is made anew, too."""
 SEQUENCES = "SELECT name, seq FROM sqlite_sequence"

@@ -12,6 +12,7 @@ from toolgate.backups.emptying import drop_tables, filled_table
 from toolgate.backups.layout import Column, Table, layout_of, quoted, sequence_names, table_of
 from toolgate.backups.triggers import triggers_off
 from toolgate.backups.values import decode, decoders
+from toolgate.db.credential_changes import note_all_changed
 from toolgate.db.engine import Database
 from toolgate.db.schemas import GATE, Schema
 from toolgate.db.upgrades import make_at, upgrade_within
@@ -120,6 +121,7 @@ def _load(
     upgrade_within(connection, _upgraded(chosen, restore))
     connection.exec_driver_sql("DELETE FROM document_index_state")  # so that it is made anew
     _rest(connection)
+    note_all_changed(connection)
     restore.finish(connection)
     return Restored(archive.head, counts)
 

@@ -122,6 +122,19 @@ keys = Table(
     Column("node_id", Text),
 )
 
+# Each key, grant, access token and record of a user that was changed or deleted, as `KIND:ID`;
+# triggers write it, and `identity/credential_changes.py` follows it.
+credential_changes = Table(
+    "credential_changes",
+    metadata,
+    Column("seq", Sequence, primary_key=True, autoincrement=True),
+    # PostgreSQL's, as in `changes`.
+    Column("transaction_id", BigInteger),
+    Column("name", Text, nullable=False),
+    Index(None, "transaction_id", sqlite_where=text("transaction_id IS NOT NULL")),
+    sqlite_autoincrement=True,
+)
+
 # What operators turn while servers run; `epoch` is the number of the last change.
 switches = Table(
     "switches",

@@ -1,11 +1,15 @@
 """Every credential at one door: API keys, the admin key, access tokens, users' private keys.
 
-A good one is remembered for a second, so its end takes effect everywhere within that time.
+A good one is remembered for as long as nothing happens to it, and asked about again where that
+could not be told for a second: so its end takes effect everywhere within that time.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime
+from math import inf
 from typing import Any
 
 from sqlalchemy import Row, and_, bindparam, cast, select
@@ -17,6 +21,7 @@ from toolgate.db.tables import BytewiseText, documents
 from toolgate.db.tables import keys as key_table
 from toolgate.gate.audit_records import timestamp
 from toolgate.gate.principal import Actor, Principal, Role, of_person, of_role
+from toolgate.identity.credential_changes import CredentialChanges
 from toolgate.identity.keys import ONE as KEY
 from toolgate.identity.keys import SETTING_KEY_ID, Keys, is_row_in_force, principal_of_key
 from toolgate.identity.oauth import opaque, scopes
@@ -25,7 +30,10 @@ from toolgate.ports import users as user_records
 from toolgate.ports.private_keys import may_be_private_key
 
 REMEMBERED_SECONDS = 1.0
-MAX_REMEMBERED = 10_000
+"""How old may be what is known of a credential."""
+LONGEST_SECONDS = 60.0
+"""After which one is asked about again, although nothing was told of it."""
+MAX_REMEMBERED = 30_000
 SCOPE = scopes.TOOLS
 PRIVATE_KEY = "private-key"
 """How the audit names what acts for a user whose private key is used."""
@@ -76,7 +84,15 @@ class ValidCredential:
     """What an access token was made for; None for a key, which is good for everything."""
     scoped: bool = True
     until: float = 0.0
-    """How long it is remembered."""
+    """How long it is good without another look."""
+    names: tuple[str, ...] = ()
+    """What it is made of, as `KIND:ID`; empty where changes of that are not told."""
+    since: int = -1
+    """After which look at the changes it was read."""
+    longest: float = 0.0
+    """How long it may be remembered at most."""
+    ends: float = inf
+    """When it expires, in seconds since 1970."""
 
 
 class Credentials:
@@ -85,8 +101,10 @@ class Credentials:
     def __init__(self, database: Database, keys: Keys, users: Users) -> None:
         self.keys = keys
         self.users = users
+        self.changes = CredentialChanges(database)
         self._database = database
-        self._remembered: dict[bytes, ValidCredential] = {}
+        self._remembered: OrderedDict[bytes, ValidCredential] = OrderedDict()
+        """Those that were not asked for lately come first."""
         self._revocations = keys.revocations
         self.forgotten = 0
         """How often everything was forgotten, because a credential may have ended here."""
@@ -124,24 +142,42 @@ class Credentials:
             self.forget()
         digest, now = digest or opaque.digest(credential), time.monotonic()
         cached = self._remembered.get(digest)
-        stale = 0.0 if oldest is None else REMEMBERED_SECONDS - oldest
-        if cached and cached.until > now + stale:
+        latest = now if oldest is None else now + REMEMBERED_SECONDS - oldest
+        if cached and (cached.until > latest or self._renew(digest, cached, now, latest)):
             return cached
-        before = (self.keys.revocations, self.forgotten)
-        until = now + REMEMBERED_SECONDS
+        before, looks = (self.keys.revocations, self.forgotten), self.changes.looks
         token_id = opaque.id_of(credential, opaque.ACCESS)
         if token_id is None:
-            valid = await self._key(credential, digest, until)
+            valid = await self._key(credential, digest)
         else:
-            valid = await self._token(credential, token_id, until)
+            valid = await self._token(credential, token_id)
         if valid is None:
             return None
         if before != (self.keys.revocations, self.forgotten):
-            return replace(valid, until=0.0)  # it may have ended while it was looked up
-        if len(self._remembered) >= MAX_REMEMBERED:
-            self._remembered.clear()
-        self._remembered[digest] = valid
+            return valid  # it may have ended while it was looked up
+        if looks == self.changes.looks:  # or a change may have been told while it was looked up
+            valid.since = looks
+        valid.longest = now + LONGEST_SECONDS
+        _set_end(valid, now, now + REMEMBERED_SECONDS)
+        self._remember(digest, valid)
         return valid
+
+    def _remember(self, digest: bytes, valid: ValidCredential) -> None:
+        if digest not in self._remembered and len(self._remembered) >= MAX_REMEMBERED:
+            self._remembered.popitem(last=False)
+        self._remembered[digest] = valid
+        self._remembered.move_to_end(digest)
+
+    def _renew(self, digest: bytes, valid: ValidCredential, now: float, latest: float) -> bool:
+        """Whether a credential is good for longer, since nothing has happened to it."""
+        until = self.changes.seen_at + REMEMBERED_SECONDS
+        if until <= latest or valid.longest <= latest or not valid.names:
+            return False
+        if not self.changes.is_unchanged(valid.names, valid.since):
+            return False
+        _set_end(valid, now, until)
+        self._remembered.move_to_end(digest)
+        return valid.until > latest
 
     def forget(self) -> None:
         """Ask the database again about every credential."""
@@ -149,24 +185,28 @@ class Credentials:
         self._revocations = self.keys.revocations
         self.forgotten += 1
 
-    async def _key(self, credential: str, digest: bytes, until: float) -> ValidCredential | None:
+    async def _key(self, credential: str, digest: bytes) -> ValidCredential | None:
         """The holder of a key, with its user's record in one look-up where they are together."""
         if self.keys.is_admin_key(digest):
-            return ValidCredential(of_role(Role.ADMIN, SETTING_KEY_ID), until=until)
+            return ValidCredential(of_role(Role.ADMIN, SETTING_KEY_ID))
         together = self.users.in_database
         row: Any = await self.keys.row(credential, digest, KEY_AND_USER if together else KEY)
         if row is None:
-            return await self._private_key(credential, until)
+            return await self._private_key(credential)
         if not is_row_in_force(row):
             return None
-        principal = principal_of_key(row)
+        valid = ValidCredential(principal_of_key(row), names=(f"key:{row.id}",))
+        if row.expires_at is not None:
+            valid.ends = _seconds(row.expires_at)
         if not together:
-            principal = await self.with_admin_role(principal)
-        elif row.user_record is not None and user_records.is_admin(row.user_record):
-            principal = _promoted(principal)
-        return ValidCredential(principal, until=until)
+            return await self._with_record(valid)
+        if row.user_id is not None:
+            valid.names = (*valid.names, f"user:{row.user_id}")
+        if row.user_record is not None and user_records.is_admin(row.user_record):
+            valid.principal = _promoted(valid.principal)
+        return valid
 
-    async def _private_key(self, credential: str, until: float) -> ValidCredential | None:
+    async def _private_key(self, credential: str) -> ValidCredential | None:
         """The user whose record has this key; raises `StoreUnavailable` where nobody knows."""
         if not may_be_private_key(credential):
             return None
@@ -176,7 +216,8 @@ class Credentials:
         principal = replace(of_person(user.id), client_id=PRIVATE_KEY)
         if user_records.is_admin(user.fields):
             principal = _promoted(principal)
-        return ValidCredential(principal, until=until)
+        # Without names: it is good only if no other record has the same.
+        return ValidCredential(principal)
 
     async def origin(self, credential: str) -> Actor | None:
         """What a credential belongs to, also one that has ended; None for what was never one."""
@@ -192,20 +233,31 @@ class Credentials:
         row = await self._database.look_up(TOKEN, {"id": token_id})
         return row if opaque.matches(credential, row.token_hash if row else None) else None
 
-    async def _token(self, credential: str, token_id: str, until: float) -> ValidCredential | None:
+    async def _token(self, credential: str, token_id: str) -> ValidCredential | None:
         row = await self._row(credential, token_id)
         if not row or row.ended_at or row.grant_ended_at or row.token_expires_at <= timestamp():
             return None
         principal = self._holder(row)
         if principal is None:
             return None
-        principal = replace(
-            await self.with_admin_role(principal),
-            read_only=scopes.is_read_only(row.scope),
-            client_id=row.client_id,
-            grant_id=row.grant_id,
+        names = [f"token:{token_id}", f"grant:{row.grant_id}"]
+        ends = [_seconds(row.token_expires_at)]
+        if row.id is not None:
+            names.append(f"key:{row.id}")
+            ends += [_seconds(row.expires_at)] if row.expires_at is not None else []
+        valid = ValidCredential(
+            replace(
+                principal,
+                read_only=scopes.is_read_only(row.scope),
+                client_id=row.client_id,
+                grant_id=row.grant_id,
+            ),
+            row.resource,
+            scopes.allows_tools(row.scope),
+            names=tuple(names),
+            ends=min(ends),
         )
-        return ValidCredential(principal, row.resource, scopes.allows_tools(row.scope), until)
+        return await self._with_record(valid)
 
     def _holder(self, row: Row[Any]) -> Principal | None:
         """Who the grant is of; nobody any more when the key it was signed in with has ended."""
@@ -222,6 +274,30 @@ class Credentials:
         if Role.USER not in principal.roles or user_id is None:
             return principal
         return _promoted(principal) if await self.users.is_admin(user_id) else principal
+
+    async def _with_record(self, valid: ValidCredential) -> ValidCredential:
+        """With the role that the user's record gives."""
+        user_id = valid.principal.user_id
+        if Role.USER not in valid.principal.roles or user_id is None:
+            return valid
+        admin = await self.users.is_admin(user_id)
+        if admin:
+            valid.principal = _promoted(valid.principal)
+        # Nobody tells what changes outside of the database, nor when a record can be read again.
+        told = admin is not None and self.users.in_database
+        valid.names = (*valid.names, f"user:{user_id}") if told else ()
+        return valid
+
+
+def _set_end(valid: ValidCredential, now: float, until: float) -> None:
+    """Good until then, but not after it has expired."""
+    left = inf if valid.ends == inf else valid.ends - time.time()
+    valid.until = min(until, valid.longest, now + left)
+
+
+def _seconds(stored: str) -> float:
+    """A stored time, in seconds since 1970."""
+    return datetime.fromisoformat(stored).timestamp()
 
 
 def _promoted(principal: Principal) -> Principal:

@@ -17,7 +17,7 @@ from toolgate.identity.credentials import InsufficientScope
 from toolgate.identity.oauth import opaque
 
 PURPOSE = "credential"
-MAX_REMEMBERED = 10_000
+MAX_REMEMBERED = 30_000
 
 Attempt = tuple[str, bytes]
 """A peer, and the digest of a credential that came from it."""

@@ -61,15 +61,15 @@ class Users:
         except DocumentExists:
             pass  # another sign-in of the same person was quicker
 
-    async def is_admin(self, uid: str) -> bool:
-        """Whether the person's record says so; a record that cannot be read says nothing."""
+    async def is_admin(self, uid: str) -> bool | None:
+        """Whether the person's record says so; None, as good as no, where it cannot be read."""
         if broken_id_rule(uid):
             return False
         try:
             record = await self._documents.get(USERS, uid)
         except StoreUnavailable:
             logger.warning("the record of user %s cannot be read: no admin role", uid)
-            return False
+            return None
         return says_admin(record)
 
     async def holder_of(self, private_key: str) -> StoredDocument | None:
