@@ -10,6 +10,7 @@ from toolgate.packs.backend import demo, scheduled
 from toolgate.packs.backend.backup import backups
 from toolgate.packs.backend.backup.settings import BackupSettings
 from toolgate.packs.backend.brand import BrandSettings
+from toolgate.packs.backend.data_requests import DATA_REQUESTS
 from toolgate.packs.backend.directory.opening import directory_of
 from toolgate.packs.backend.hooks.registry import read_hooks
 from toolgate.packs.backend.hooks.running import HookRunner
@@ -20,13 +21,16 @@ from toolgate.packs.backend.mail.service import opened_mail
 from toolgate.packs.backend.mail.settings import MailSettings
 from toolgate.packs.backend.mail.workflow import EMAIL_QUEUE
 from toolgate.packs.backend.marketing.campaigns import Campaigns
+from toolgate.packs.backend.marketing.carts import ABANDONED_CARTS
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.marketing.contact_workflow import SYNC_CONTACTS
 from toolgate.packs.backend.marketing.marketing import Marketing
 from toolgate.packs.backend.marketing.opening import contacts_of, validator_of
+from toolgate.packs.backend.marketing.pruning import MARKETING_PRUNE
 from toolgate.packs.backend.marketing.settings import ContactSettings
 from toolgate.packs.backend.marketing.workflows import WORKFLOWS as OF_MARKETING
 from toolgate.packs.backend.pack import BACKEND
+from toolgate.packs.backend.payments.expiry import EXPIRE_PAYPAL
 from toolgate.packs.backend.payments.opening import examine as examine_payments
 from toolgate.packs.backend.payments.opening import payments_of
 from toolgate.packs.backend.payments.pages import PAGES as PAYMENT_PAGES
@@ -34,6 +38,7 @@ from toolgate.packs.backend.payments.settings import PaymentsSettings
 from toolgate.packs.backend.payments.workflow import RECONCILE_PAYMENTS
 from toolgate.packs.backend.products import read_products
 from toolgate.packs.backend.publishing.opening import posts_of, repository_of
+from toolgate.packs.backend.publishing.queue import BLOG_AUTO_PUBLISHER
 from toolgate.packs.backend.publishing.settings import PostSettings
 from toolgate.packs.backend.publishing.workflow import RECONCILE_POSTS
 from toolgate.packs.backend.push.delivery import Deliveries
@@ -176,6 +181,11 @@ OFFER = Offer(
         *OF_MARKETING,
         *scheduled.WORKFLOWS,
         RECONCILE_PAYMENTS,
+        MARKETING_PRUNE,
+        DATA_REQUESTS,
+        EXPIRE_PAYPAL,
+        BLOG_AUTO_PUBLISHER,
+        ABANDONED_CARTS,
     ),
     demo=demo.load_demo,
 )

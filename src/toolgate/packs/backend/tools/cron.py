@@ -11,7 +11,7 @@ from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
 from toolgate.packs.backend.pack import BACKEND, ROUTES
-from toolgate.packs.backend.scheduled import cron_ids
+from toolgate.packs.backend.scheduled import cron_ids, find_cron
 from toolgate.packs.backend.world import BackendWorld
 
 family = Family("operations", BACKEND)
@@ -75,13 +75,10 @@ async def run_cron(ctx: Context[BackendWorld], args: CronRequest) -> CronRun:
     its run.
     """
     ids = cron_ids(ctx.world.workflows.names)
-    id = ids.find(args.id)
+    id = find_cron(ids, args.id)
     if id is None:
-        valid = ", ".join(ids.with_work)
+        valid = ", ".join(ids)
         raise InvalidArguments([Problem("id", "value", f"id must be one of: {valid}")])
-    if id in ids.without_work:
-        message = f"this version has no work for {id}, so nothing was run."
-        raise InvalidArguments([Problem("id", "value", message)])
     return await start_cron(ctx, id)
 
 

@@ -12,7 +12,7 @@ from toolgate.packs.backend.hooks.registry import Hook, HookContext
 from toolgate.packs.backend.hooks.running import HookMissing
 from toolgate.packs.backend.hooks.workflow import CALL_WEBHOOK
 from toolgate.packs.backend.pack import BACKEND, ROUTES
-from toolgate.packs.backend.scheduled import cron_ids
+from toolgate.packs.backend.scheduled import cron_ids, find_cron
 from toolgate.packs.backend.tools import cron
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.workflows.declarations import RunStatus
@@ -58,7 +58,8 @@ async def run_hook(ctx: Context[BackendWorld], args: HookRequest) -> HookResult:
     """
     not_found = NotFound(f"Hook not found: {args.path}")
     if args.path.startswith(CRON):
-        id = cron_ids(ctx.world.workflows.names).find(args.path.removeprefix(CRON))
+        ids = cron_ids(ctx.world.workflows.names)
+        id = find_cron(ids, args.path.removeprefix(CRON))
         if id is None:
             raise not_found
         try:

@@ -96,7 +96,7 @@ async def create_post(ctx: Context[BackendWorld], args: PostRequest) -> CreatedP
     Images become JPEGs of at most 2048 pixels. A url that another post has is refused; change that
     post with `update_post`.
     """
-    posts, post = ctx.world.posts, _new_post(ctx.world, args)
+    posts, post = ctx.world.posts, new_post(ctx.world, args)
     call = _call(ctx, {"create": args.model_dump(mode="json")})
     done = await posts.create(call, post, ctx.tx)
     return CreatedPost(
@@ -170,7 +170,8 @@ def _call(ctx: Context[BackendWorld], arguments: object) -> PostCall:
     return PostCall(ctx.tx.call, ctx.principal.id, arguments)
 
 
-def _new_post(world: BackendWorld, args: PostRequest) -> NewPost:
+def new_post(world: BackendWorld, args: PostRequest) -> NewPost:
+    """The post that is asked for; raises `InvalidArguments`."""
     settings = world.posts.settings
     body = _text("body", args.body)
     field, text = ("url", args.url) if args.url else ("title", args.title)
