@@ -47,7 +47,7 @@ def part(monkeypatch: pytest.MonkeyPatch) -> Part:
 
 @pytest.fixture
 async def kit(tmp_path: Path, database_url: str, part: Part) -> AsyncIterator[Kit]:
-    settings = {"database__url": database_url, "packs__enabled": ["backend"]}
+    settings: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["backend"]}
     async with opened_kit(tmp_path, **settings) as opened:
         yield opened
 
