@@ -1,7 +1,9 @@
 """send_email through the gate, with a real SMTP server: who gets what, once, and what is told."""
 
+import email
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from email.header import decode_header, make_header
 from pathlib import Path
 from typing import Any
 
@@ -373,3 +375,44 @@ async def test_the_outbox_keeps_mails_until_an_operator_delivers_them(
         assert (await kit.call("operator.email.deliver")).body == {"counts": {}}
         assert (await record(kit, body))["status"] == "sent"
         assert len(inbox.mails) == 2
+
+
+@pytest.mark.parametrize("group", [10**30, 0, -1, 2**31])
+async def test_a_group_is_a_number_that_there_can_be(kit: Kit, inbox: Inbox, group: int) -> None:
+    refused = await kit.call("send_email", to="a@x.example", subject="S", group=group)
+    assert (refused.status, refused.text) == (400, "group must be from 1 to 2147483647")
+    assert inbox.mails == []
+
+
+@pytest.mark.parametrize("name", ["é" * 500, "x" * 500, "\U0001f600" * 200, 'A "B" ' * 80])
+async def test_a_long_name_goes_over_several_lines(kit: Kit, inbox: Inbox, name: str) -> None:
+    await sent(kit, to={"email": "a@x.example", "name": name}, subject="é" * 500)
+    (mail,) = inbox.mails
+    assert max(map(len, mail.content.split(b"\r\n"))) <= 200
+    words, _, address = email.message_from_bytes(mail.content)["to"].rpartition(" ")
+    assert str(make_header(decode_header(words))).strip() == name.strip()
+    assert address == "<a@x.example>"
+
+
+async def test_a_name_without_an_end_is_refused(kit: Kit, inbox: Inbox) -> None:
+    refused = await kit.call("send_email", to={"email": "a@x.example", "name": "é" * 501},
+                             subject="S")  # fmt: skip
+    assert (refused.status, refused.text) == (400, "to must have a name of at most 500 characters")
+    assert inbox.mails == []
+
+
+async def test_blank_recipients_count_towards_the_limit(kit: Kit, inbox: Inbox) -> None:
+    refused = await kit.call("send_email", to=["a@x.example", *[[]] * 1000], subject="S")
+    assert "more recipients than the limit of 1000" in refused.text
+    await sent(kit, to=["", None, [], "a@x.example", [["A@x.example"]]])
+    assert len(inbox.mails) == 1
+
+
+@pytest.mark.parametrize("html", ["\n" * 500_000, "é" * 300_000, ".\r\n" * 100_000])
+async def test_a_long_mail_arrives_as_it_is(kit: Kit, inbox: Inbox, html: str) -> None:
+    await sent(kit, to="a@x.example", html=html)
+    (mail,) = inbox.mails
+    assert max(map(len, mail.content.split(b"\r\n"))) <= 200
+    part = mail.message.get_body(("html",))
+    assert part is not None
+    assert part.get_content().split() == html.split()

@@ -232,3 +232,37 @@ async def test_demo_campaigns_are_there_and_none_is_due(tmp_path: Path) -> None:
         assert len(again) == 10
         assert {one["status"] for one in history} == {"processing"}
         assert all(one["sendAt"] > 1 for one in again if not one.get("recurringId"))
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"a": 10**30}, "data must hold only integers of at most 64 bits"),
+        ({"a": float("inf")}, "data must hold only finite numbers"),
+        ({"a": "x\0"}, "data must not contain a NUL character"),
+        ({"a": "\ud800"}, "data must be valid Unicode text"),
+        ({"a": [[1]]}, "data must not hold a list directly inside a list"),
+        ({"__x__": 1}, "data must not have a field like '__x__' that begins and ends with '__'"),
+        ({"": 1}, "data must not have a field without a name"),
+        ({"a": "x" * 140_000}, "data must have at most 131072 bytes as JSON"),
+    ],
+)
+async def test_data_is_what_a_document_may_hold(kit: Kit, data: Any, told: str) -> None:
+    made = await create(kit)
+    for tool, given in (
+        ("create_campaign", {**SALE, "sendAt": LATER}),
+        ("update_campaign", {"id": made["id"]}),
+    ):
+        refused = await kit.send(tool, {**given, "data": data})
+        assert (refused.status, refused.body["error"]) == (400, told)
+    assert (await kit.call("list_campaigns")).body["count"] == 1
+    assert "data" not in (await kept(kit, made["id"]))["settings"]
+
+
+async def test_a_code_that_texts_repeat_is_short(kit: Kit) -> None:
+    content = {"message": "{discount.code}" * 1000, "discountCode": "x" * 101}
+    refused = await kit.send(
+        "create_campaign", {**SALE, "sendAt": LATER, "data": {"content": content}}
+    )
+    told = "data.content.discountCode must have at most 100 characters"
+    assert (refused.status, refused.body["error"]) == (400, told)

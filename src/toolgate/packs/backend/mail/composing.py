@@ -8,10 +8,11 @@ from typing import Any
 from toolgate.packs.backend.brand import BrandSettings
 from toolgate.packs.backend.mail.addresses import Address
 from toolgate.packs.backend.mail.content import read_content
+from toolgate.packs.backend.mail.html_text import text_of_html
 from toolgate.packs.backend.mail.message import Message, Recipient
 from toolgate.packs.backend.mail.queue import QueuedMail, QueuedRecipient
 from toolgate.packs.backend.mail.recipients import Recipients
-from toolgate.packs.backend.mail.rendering import DEFAULT, TEMPLATES, render, text_of_html
+from toolgate.packs.backend.mail.rendering import DEFAULT, TEMPLATES, render
 from toolgate.packs.backend.mail.senders import sender_address
 from toolgate.packs.backend.mail.unsubscribing import UnsubscribeLinks
 

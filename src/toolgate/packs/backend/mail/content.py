@@ -5,6 +5,7 @@ from typing import Any, cast
 
 MAX_TEXT = 20_000
 MAX_ITEMS = 100
+MAX_CODE = 100
 LINKS = ("https://", "http://", "mailto:")
 
 
@@ -66,13 +67,21 @@ def read_content(data: Record | None, subject: str) -> Content:
         preheader=_text(data, "preheader", "data") or _text(content, "preheader", "data.content"),
         paragraphs=tuple(one.strip() for one in paragraphs if one.strip()),
         button=_button(content),
-        discount_code=_text(content, "discountCode", "data.content"),
+        discount_code=_code(content),
         order_id=_text(order, "id", "data.order"),
         order_date=_text(order, "date", "data.order"),
         items=_items(order),
         totals=_totals(order),
         ratings=_ratings(rating_url) if rating_url else (),
     )
+
+
+def _code(content: Record) -> str:
+    """Short: campaigns write it wherever a text says `{discount.code}`."""
+    code = _text(content, "discountCode", "data.content")
+    if len(code) > MAX_CODE:
+        raise BadContent("data.content.discountCode", f"must have at most {MAX_CODE} characters")
+    return code
 
 
 def _button(content: Record) -> Button | None:

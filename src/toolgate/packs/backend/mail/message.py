@@ -1,5 +1,6 @@
 """A mail that is ready to be sent, and its bytes for one recipient."""
 
+import base64
 import binascii
 import re
 import secrets
@@ -16,6 +17,7 @@ UNSUBSCRIBE = "https://unsubscribe.invalid/"
 LINE = "\r\n"
 LINE_BREAK = re.compile(r"[\r\n\x00]")
 MAX_HEADER_LINE = 76
+LARGE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +115,26 @@ def _words(text: str, name: str) -> str:
     return Header(text, "utf-8", MAX_HEADER_LINE, name).encode(linesep=LINE)
 
 
+def is_large(message: Message) -> bool:
+    """Whether its bytes take long to make, and so are made in a thread."""
+    return len(message.html) + len(message.text) > LARGE
+
+
 def _part(boundary: str, kind: str, text: str) -> bytes:
-    lines = LINE.join(text.splitlines()) + LINE
+    # Quoted-printable is read by people; of a million short lines it would be slow to send.
+    encode, name = (_base64, "base64") if len(text) > LARGE else (_quoted, "quoted-printable")
     head = (
         f"--{boundary}{LINE}Content-Type: text/{kind}; charset=utf-8{LINE}"
-        f"Content-Transfer-Encoding: quoted-printable{LINE * 2}"
+        f"Content-Transfer-Encoding: {name}{LINE * 2}"
     )
-    return head.encode() + binascii.b2a_qp(lines.encode(), istext=True) + LINE.encode()
+    return head.encode() + encode(text) + LINE.encode()
+
+
+def _quoted(text: str) -> bytes:
+    lines = LINE.join(text.splitlines()) + LINE
+    return binascii.b2a_qp(lines.encode(), istext=True)
+
+
+def _base64(text: str) -> bytes:
+    lines = text.replace(LINE, "\n").replace("\r", "\n").replace("\n", LINE) + LINE
+    return base64.encodebytes(lines.encode()).replace(b"\n", LINE.encode())

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 from toolgate.gate.errors import InvalidArguments, Problem
-from toolgate.packs.backend.mail.addresses import Address, BadAddress, checked_address
+from toolgate.packs.backend.mail.addresses import MAX_NAME, Address, BadAddress, checked_address
 from toolgate.ports.documents import DocumentReader
 from toolgate.ports.rules import broken_id_rule
 from toolgate.ports.users import USERS
@@ -13,6 +14,7 @@ from toolgate.ports.users import USERS
 FIELDS = ("to", "cc", "bcc")
 """Who is in two of them stays in the first."""
 MAX_RECIPIENTS = 1000
+BLANK: tuple[Any, ...] = (None, "", [])
 NO_RECIPIENT = "Parameter to is required with at least one email"
 
 
@@ -25,6 +27,7 @@ class Recipients:
     bcc: list[Address] = field(default_factory=list[Address])
     skipped: list[str] = field(default_factory=list[str])
     """Uids of nobody who has an address."""
+    _keys: set[str] = field(default_factory=set[str], init=False)
 
     def __len__(self) -> int:
         return len(self.to) + len(self.cc) + len(self.bcc)
@@ -37,21 +40,23 @@ class Recipients:
 
     def add(self, name: str, address: Address) -> None:
         """Add an address, unless that person gets the mail anyway."""
-        if all(address.key != one.key for _, one in self.every()):
+        if address.key not in self._keys:
+            self._keys.add(address.key)
             getattr(self, name).append(address)
 
 
 async def find_recipients(documents: DocumentReader, given: dict[str, Any]) -> Recipients:
     """The recipients that arguments name; raises `InvalidArguments` where one is no address."""
-    entries = [
-        (name, where, one) for name in FIELDS for where, one in _entries(name, given.get(name))
-    ]
+    named = ((name, *entry) for name in FIELDS for entry in _entries(name, given.get(name)))
+    entries = list(islice(named, MAX_RECIPIENTS + 1))
     if len(entries) > MAX_RECIPIENTS:
-        message = f"There are {len(entries)} recipients, over the limit of {MAX_RECIPIENTS}."
+        message = f"There are more recipients than the limit of {MAX_RECIPIENTS}."
         step = "Make a campaign of it (create_campaign)."
         raise InvalidArguments([Problem("to", "range", f"{message} {step}")])
     people, problems = list[tuple[str, Address | str]](), list[Problem]()
     for name, where, one in entries:
+        if one in BLANK:
+            continue
         try:
             people.append((name, _address_or_uid(one)))
         except BadAddress as problem:
@@ -70,23 +75,24 @@ async def _resolve(
     uids = list(dict.fromkeys(one for _, one in people if isinstance(one, str)))
     records = await documents.get_many([(USERS, uid) for uid in uids])
     users = {uid: address_of_user(record) for uid, record in zip(uids, records, strict=True)}
-    found = Recipients()
+    found, unknown = Recipients(), dict[str, None]()
     for name in FIELDS:
         for one in (one for where, one in people if where == name):
             address = users[one] if isinstance(one, str) else one
             if address is not None:
                 found.add(name, address)
-            elif isinstance(one, str) and one not in found.skipped:
-                found.skipped.append(one)
+            elif isinstance(one, str):
+                unknown[one] = None
+    found.skipped.extend(unknown)
     return found
 
 
 def _entries(name: str, given: Any) -> Iterator[tuple[str, Any]]:
-    """Each recipient that an argument names, and where it stands."""
-    if isinstance(given, list):
+    """Each recipient that an argument names, and where it stands; those left blank, too."""
+    if isinstance(given, list) and given:
         for number, one in enumerate(cast("list[Any]", given)):
             yield from _entries(f"{name}[{number}]", one)
-    elif given is not None and given != "":
+    else:
         yield name, given
 
 
@@ -126,5 +132,5 @@ def _first_name(record: dict[str, Any]) -> str | None:
         name = cast("dict[str, Any]", name).get("first")
     if not isinstance(name, str) or not name.strip():
         return None
-    first = name.split()[0]
+    first = name.split()[0][:MAX_NAME]
     return first if first.isprintable() else None

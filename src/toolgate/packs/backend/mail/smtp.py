@@ -23,7 +23,7 @@ from aiosmtplib import (
     SMTPTimeoutError,
 )
 
-from toolgate.packs.backend.mail.message import Message, Recipient, mime_bytes
+from toolgate.packs.backend.mail.message import Message, Recipient, is_large, mime_bytes
 from toolgate.packs.backend.mail.port import (
     Delivery,
     HandingOver,
@@ -111,7 +111,11 @@ class SmtpMailer:
     async def _deliver(
         self, message: Message, recipient: Recipient, handing_over: HandingOver | None
     ) -> Delivery:
-        content = mime_bytes(message, recipient)
+        content = (
+            await asyncio.to_thread(mime_bytes, message, recipient)
+            if is_large(message)
+            else mime_bytes(message, recipient)
+        )
         sender, email = message.sender.email, recipient.address.email
         async with self._pool.connection() as connection:
             if refusal := await self._envelope(connection, sender, email):

@@ -5,8 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
+import anyio.to_thread
+
 from toolgate.db.transactions import Transaction
-from toolgate.packs.backend.mail.addresses import BadAddress, checked_address
+from toolgate.packs.backend.mail.addresses import MAX_NAME, BadAddress, checked_address
 from toolgate.packs.backend.mail.composing import Wish
 from toolgate.packs.backend.mail.message import Message, Recipient
 from toolgate.packs.backend.mail.port import Outcome
@@ -49,23 +51,27 @@ PUSHED = {
 }
 
 
-def channel_of(marketing: Marketing, id: str, campaign: Fields) -> Channel:
+async def channel_of(marketing: Marketing, id: str, campaign: Fields) -> Channel:
     """How a campaign gets to people."""
     settings = campaign["settings"]
     if campaign["type"] == PUSH:
         return PushChannel(marketing, settings).channel()
-    return MailChannel(marketing, id, settings).channel()
+    now = marketing.clock()
+    message = await anyio.to_thread.run_sync(_message, marketing, id, settings, now)
+    return MailChannel(marketing, settings, message, now).channel()
 
 
 class MailChannel:
     """One mail a person, with a link of their own to unsubscribe."""
 
-    def __init__(self, marketing: Marketing, id: str, settings: Fields) -> None:
+    def __init__(
+        self, marketing: Marketing, settings: Fields, message: Message, now: datetime
+    ) -> None:
         self._marketing = marketing
         self._settings = settings
         self._group: str = settings["sender"]
-        self._now = marketing.clock()
-        self._message = _message(marketing, id, settings, self._now)
+        self._now = now
+        self._message = message
 
     def channel(self) -> Channel:
         """What the sending needs."""
@@ -199,7 +205,7 @@ def _first_name(record: Fields) -> str | None:
     name: Any = cast("Fields", personal).get("name") if isinstance(personal, dict) else None
     if isinstance(name, dict):
         name = cast("Fields", name).get("first")
-    return name if isinstance(name, str) and name else None
+    return name[:MAX_NAME] if isinstance(name, str) and name else None
 
 
 def _message(marketing: Marketing, id: str, settings: Fields, now: datetime) -> Message:

@@ -21,7 +21,7 @@ async def send(run: "Run[BackendWorld]") -> dict[str, Any]:
     campaign = await marketing.documents.get(COLLECTION, id)
     if campaign is None or campaign.get("run") != run.id:
         return {"campaign": id, "delivery": "not sent: it is no longer there"}
-    channel = channel_of(marketing, id, campaign)
+    channel = await channel_of(marketing, id, campaign)
     journal = Journal(marketing.journals, run.id)
     counts = await Sender(run, id, channel, marketing.deliveries, journal).send()
     status = Status.SENT if has_succeeded(counts) else Status.FAILED

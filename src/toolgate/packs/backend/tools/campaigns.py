@@ -3,10 +3,11 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, WithJsonSchema, model_validator
+import orjson
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from toolgate.gate.arguments import TOLD_MISSING
+from toolgate.gate.arguments import TOLD, TOLD_MISSING
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.fields import Between
@@ -25,6 +26,7 @@ from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.documents import Fields
 from toolgate.ports.push_ids import push_id
+from toolgate.ports.rules import broken_fields_rule
 
 family = Family("marketing", BACKEND)
 
@@ -39,6 +41,22 @@ NOBODY = (
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Date = str | int | float
+MAX_DATA_BYTES = 128 * 1024
+
+
+def _storable(data: Fields) -> Fields:
+    """What templates show is kept in the campaign's document, so a document's rules hold."""
+    try:
+        too_long = len(orjson.dumps(data)) > MAX_DATA_BYTES
+    except TypeError:  # what is no JSON breaks a rule
+        too_long = False
+    problem = f"must have at most {MAX_DATA_BYTES} bytes as JSON" if too_long else None
+    if problem := problem or broken_fields_rule(data):
+        raise PydanticCustomError(TOLD, "data {problem}", {"problem": problem})
+    return data
+
+
+Data = Annotated[dict[str, Any], AfterValidator(_storable)]
 Segments = Annotated[list[str], Field(max_length=50)]
 SETTINGS = (
     "name",
@@ -87,7 +105,7 @@ class CreateCampaign(Input):
         max_length=100,
         description="card, plain, order or feedback; any other is card.",
     )
-    data: dict[str, Any] | None = Field(
+    data: Data | None = Field(
         default=None,
         description="`content` with title, message, button {text, url} and discountCode.",
     )
@@ -128,7 +146,7 @@ class UpdateCampaign(CampaignId):
         default=None, max_length=MAX_TEXT, description="What is shown after the subject."
     )
     template: str | None = Field(default=None, max_length=100, description="Another template.")
-    data: dict[str, Any] | None = Field(
+    data: Data | None = Field(
         default=None, description="What templates show, in place of all that was there."
     )
     segments: Segments | None = Field(default=None, description="Who gets it: any of these.")

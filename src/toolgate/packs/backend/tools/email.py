@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+import anyio.to_thread
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -37,6 +38,7 @@ family = Family("messaging", BACKEND)
 MAX_SUBJECT = 500
 MAX_HTML = 500_000
 MAX_CATEGORIES = 10
+MAX_GROUP = 2**31 - 1
 FAR_AHEAD = timedelta(hours=71)
 """Providers hold a mail no longer than 72 hours."""
 PEOPLE = "An email address, a uid, an object {email, name}, or an array of these."
@@ -174,7 +176,8 @@ async def send_email(ctx: Context[BackendWorld], args: Email) -> EmailResult:
         send_at=send_at,
     )
     try:
-        composed = mail.composer.compose(wish, recipients, now)
+        # A long text takes a while, which other calls do not wait for.
+        composed = await anyio.to_thread.run_sync(mail.composer.compose, wish, recipients, now)
     except BadContent as problem:
         raise InvalidArguments(
             [Problem(problem.field, "value", f"{problem.field} {problem}")]
@@ -272,5 +275,7 @@ def _check(args: Email, sender: str) -> None:
             problems.append(Problem(name, "format", f"{name} must be a word or a few, on one line"))
     if isinstance(args.group, str) and (not args.group.isprintable() or len(args.group) > 100):
         problems.append(Problem("group", "format", "group must be a name on one line"))
+    if isinstance(args.group, int) and not 0 < args.group <= MAX_GROUP:
+        problems.append(Problem("group", "range", f"group must be from 1 to {MAX_GROUP}"))
     if problems:
         raise InvalidArguments(problems)
