@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import resources
-from typing import Any
+from typing import Any, cast
 
 from docs.markdown import Row, fenced, page, table
 from toolgate import packs
@@ -121,4 +121,6 @@ def _type(schema: dict[str, Any], root: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(_type(one, root) for one in schema["anyOf"])
     kind = schema.get("contentEncoding") or schema.get("type", "any")
+    if isinstance(kind, list):
+        return " or ".join(cast("list[str]", kind))
     return f"list of {_type(schema.get('items', {}), root)}" if kind == "array" else kind

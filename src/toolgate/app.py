@@ -40,6 +40,7 @@ from toolgate.readiness import Readiness, ReadinessCheck
 from toolgate.sections import Settings
 from toolgate.tool_settings import RuleWarnings, limits_of, policy_of
 from toolgate.transports.address import Addresses, base_url
+from toolgate.tree_stores import TreeStores
 from toolgate.workflows.declarations import Workflow
 from toolgate.workflows.runs import Runs
 
@@ -68,6 +69,7 @@ class App:
     credentials: Credentials
     sealer: Sealer
     documents: DocumentStores
+    trees: TreeStores
     blobs: BlobStores
     outbound: Outbound
     site_of: SiteOf
@@ -86,6 +88,7 @@ class App:
                 ReadinessCheck("audit", gate.audit.check),
                 ReadinessCheck("counters", gate.limits.check),
                 ReadinessCheck("documents", self.documents.check, good_for=WRITTEN_SECONDS),
+                ReadinessCheck("trees", self.trees.check, good_for=WRITTEN_SECONDS),
                 ReadinessCheck("blobs", self.blobs.check, good_for=WRITTEN_SECONDS),
             ]
         )
@@ -133,6 +136,8 @@ async def opened(
         stack.push_async_callback(documents.close)
         outbound = Outbound(settings.outbound.allow)
         stack.push_async_callback(outbound.close)
+        trees = TreeStores(settings, database, outbound)
+        stack.push_async_callback(trees.close)
         own = _own(settings)
         tools = ToolDirectory()
         epoch = Epoch()
@@ -145,9 +150,13 @@ async def opened(
         runs = Runs(database, workflows_of(offers))
         blobs = BlobStores(settings, existing=existing)
         sections = _section_names(offers)
-        site_of = partial(_site, settings, documents, blobs, outbound, sections, runs, shared)
-        worlds = await _worlds(stack, settings, site_of, offers, own)
-        app = _assemble(settings, documents, blobs, outbound, site_of, offers, worlds, own, epoch)
+        site_of = partial(
+            _site, settings, documents, trees, blobs, outbound, sections, runs, shared
+        )
+        worlds = await _worlds(stack, settings, site_of, offers, own, trees)
+        app = _assemble(
+            settings, documents, trees, blobs, outbound, site_of, offers, worlds, own, epoch
+        )
         tools.fill(app.gate.visible, app.gate.is_off, app.gate.refusal_of)
         stack.push_async_callback(_close, app)
         await app.gate.switches.read()
@@ -163,12 +172,13 @@ async def opened(
             await stack.aclose()
 
 
-async def _worlds(
+async def _worlds(  # noqa: PLR0917 (each is a part of the whole)
     stack: AsyncExitStack,
     settings: Settings,
     site_of: SiteOf,
     offers: Iterable[AnyOffer],
     own: "OwnTools | None",
+    trees: TreeStores,
 ) -> dict[str, OpenPack]:
     """The ports of each pack; they are closed in the opposite order."""
     sites = [(offer, site_of(offer.pack.name)) for offer in offers]
@@ -180,20 +190,24 @@ async def _worlds(
             section = settings.section(offer.pack.name)
             with packs.attribute_errors(offer.pack.name, "be opened"):
                 world = await stack.enter_async_context(opening(offer, site, section))
-            worlds[offer.pack.name] = OpenPack(world, _separate_targets(site))
+            worlds[offer.pack.name] = OpenPack(world, _separate_targets(site, trees))
     return worlds
 
 
-def _separate_targets(site: Site) -> frozenset[Target]:
+def _separate_targets(site: Site, trees: TreeStores) -> frozenset[Target]:
     """What a pack writes that cannot join a transaction of the database."""
-    if site.documents.joins_transaction:
-        return frozenset({Target.OUTSIDE})
-    return frozenset({Target.OUTSIDE, Target.DOCUMENTS})
+    joining = {
+        Target.OUTSIDE: False,
+        Target.DOCUMENTS: site.documents.joins_transaction,
+        Target.TREE: trees.join_transactions,
+    }
+    return frozenset(target for target, joins in joining.items() if not joins)
 
 
 def _assemble(  # noqa: PLR0917 (each is a part of the whole)
     settings: Settings,
     documents: DocumentStores,
+    trees: TreeStores,
     blobs: BlobStores,
     outbound: Outbound,
     site_of: SiteOf,
@@ -232,6 +246,7 @@ def _assemble(  # noqa: PLR0917 (each is a part of the whole)
         credentials=Credentials(database, keys, Users(documents.of_users(), database)),
         sealer=Sealer(database),
         documents=documents,
+        trees=trees,
         blobs=blobs,
         outbound=outbound,
         site_of=site_of,
@@ -304,6 +319,7 @@ async def _close(app: App) -> None:
 def _site(  # noqa: PLR0917 (each is a part of the whole)
     settings: Settings,
     documents: DocumentStores,
+    trees: TreeStores,
     blobs: BlobStores,
     outbound: Outbound,
     sections: Mapping[str, Iterable[str]],
@@ -314,6 +330,7 @@ def _site(  # noqa: PLR0917 (each is a part of the whole)
     return Site(
         database=documents.database,
         documents=documents.of(pack),
+        tree=partial(trees.of, pack),
         blobs=partial(blobs.of, pack),
         data=settings.data,
         outbound=outbound,

@@ -101,6 +101,15 @@ from toolgate.ports.transforms import (
     Increment,
     ServerTimestamp,
 )
+from toolgate.ports.tree import (
+    Push,
+    Remove,
+    SetValue,
+    TreeQuery,
+    TreeRefused,
+    TreeStore,
+    UpdateChildren,
+)
 from toolgate.sections import Settings
 from toolgate.setting_types import BadSettings, Section
 from toolgate.workflows.declarations import (
@@ -186,9 +195,11 @@ __all__ = [
     "Problem",
     "Prompt",
     "PromptArgument",
+    "Push",
     "Query",
     "QuotaExceeded",
     "RateLimited",
+    "Remove",
     "RequestHeaders",
     "Resource",
     "ResponseLimits",
@@ -205,6 +216,7 @@ __all__ = [
     "Section",
     "ServerTimestamp",
     "Set",
+    "SetValue",
     "Settings",
     "Site",
     "StoreContended",
@@ -218,9 +230,13 @@ __all__ = [
     "Tool",
     "ToolDirectory",
     "Transaction",
+    "TreeQuery",
+    "TreeRefused",
+    "TreeStore",
     "Unauthenticated",
     "Unavailable",
     "Update",
+    "UpdateChildren",
     "Whole",
     "Workflow",
     "Workflows",

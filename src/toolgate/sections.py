@@ -14,6 +14,7 @@ from toolgate.storage_sections import (
     DocumentSettings,
     GitHubSettings,
     GoogleSettings,
+    TreeSettings,
 )
 
 SHORTEST_ADMIN_KEY = 16
@@ -355,6 +356,7 @@ class Settings(Section):
     server: ServerSettings = ServerSettings()
     database: DatabaseSettings = DatabaseSettings()
     documents: DocumentSettings = DocumentSettings()
+    tree: TreeSettings = TreeSettings()
     blobs: BlobSettings = BlobSettings()
     changes: ChangeSettings = ChangeSettings()
     limits: LimitSettings = LimitSettings()

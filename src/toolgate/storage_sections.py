@@ -1,4 +1,4 @@
-"""Settings of where data is: the database, documents, blobs, Google Cloud and GitHub."""
+"""Settings of where data is: the database, documents, trees, blobs, Google Cloud and GitHub."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,6 +58,21 @@ class DocumentSettings(Section):
     url: str | None = place(
         "`firestore://PROJECT[/DATABASE]`, or `database:` for the database of toolgate, which is "
         "also meant if nothing is set and there are no Google credentials."
+    )
+
+
+class TreeSettings(Section):
+    """Where the trees of JSON are that packs read and write by path (`firebase.read`)."""
+
+    borrowed: ClassVar[Mapping[str, str]] = {"FIREBASE_DATABASE_URL": "url"}
+
+    url: str | None = Field(
+        default=None,
+        pattern=r"^(database:|rtdb://[a-z0-9-]+|https?://[^/?#@]+/?(\?ns=[A-Za-z0-9_-]+)?)$",
+        examples=["rtdb://PROJECT", "https://NAME.firebaseio.com", "database:"],
+        description="`database:` for the database of toolgate, which is also meant if nothing is "
+        "set; `rtdb://PROJECT` or the URL of a Firebase Realtime Database, also "
+        "FIREBASE_DATABASE_URL. An `http:` URL is an emulator's, `http://HOST:PORT?ns=NAME`.",
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from pydantic import Field
 from tests.gate.tools import PACKS, PUBLIC, Run, Said, a_tool, answering, offer, raising
 
+from toolgate.gate.dialects import RPC_NAMES
 from toolgate.gate.errors import (
     Conflict,
     Forbidden,
@@ -20,6 +21,7 @@ from toolgate.gate.errors import (
     Gone,
     Internal,
     InvalidArguments,
+    InvalidParams,
     MethodNotAllowed,
     NotFound,
     OutcomeUnknown,
@@ -72,6 +74,14 @@ EVERY_ERROR = [
         400,
         "BAD_REQUEST",
         -32302,
+    ),
+    Expected(
+        InvalidParams(),
+        "params must be a JSON object of named values",
+        "invalid_arguments",
+        400,
+        "BAD_REQUEST",
+        -32602,
     ),
     Expected(TooLarge("Too big."), "Too big.", "size_limit_exceeded", 413, "BAD_REQUEST", -32300),
     Expected(
@@ -164,7 +174,8 @@ def backend(one: Expected, write: bool) -> dict[str, Any]:
 def orchestrator(one: Expected, write: bool) -> dict[str, Any]:
     error: dict[str, Any] = {"type": one.kind, "message": one.message}
     if isinstance(one.error, InvalidArguments):
-        error["details"] = {"fields": {"size": "size must be an integer"}}
+        [problem] = one.error.problems
+        error["details"] = {"fields": {problem.field: problem.message}}
     return {"status": "error", "error": error}
 
 
@@ -173,15 +184,22 @@ def content(one: Expected, write: bool) -> dict[str, Any]:
 
 
 def network(one: Expected, write: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"code": one.rpc, "message": one.message}
-    if isinstance(one.error, InvalidArguments):
-        body["data"] = {
+    data: dict[str, Any] = {"reason": one.message, "suggestion": one.error.next_step}
+    if isinstance(one.error, InvalidParams):
+        data = {"field": "params", "value": None, "reason": one.message}
+        data["suggestion"] = "Correct params, and call again."
+    elif isinstance(one.error, InvalidArguments):
+        data = {
             "field": "size",
             "value": "big",
             "reason": "size must be an integer",
             "suggestion": "Write a number.",
         }
-    return body
+    elif isinstance(one.error, RateLimited):
+        data |= {"suggestion": "Wait 7 seconds, and call again.", "retryAfter": 7}
+    if one.rpc in RPC_NAMES:
+        data["name"] = RPC_NAMES[one.rpc]
+    return {"code": one.rpc, "message": one.message, "data": data}
 
 
 WORDING: dict[str, Callable[[Expected, bool], dict[str, Any]]] = {
@@ -263,7 +281,19 @@ def test_no_error_class_is_forgotten_here() -> None:
             },
         ),
         ("content", {"error": {"code": "NOT_FOUND", "message": "No."}}),
-        ("network", {"code": -32200, "message": "No.", "data": {"available": ["a"]}}),
+        (
+            "network",
+            {
+                "code": -32200,
+                "message": "No.",
+                "data": {
+                    "reason": "No.",
+                    "suggestion": "Check the names and ids in the arguments.",
+                    "name": "NOT_FOUND",
+                    "available": ["a"],
+                },
+            },
+        ),
     ],
 )
 async def test_further_keys_of_an_error_go_where_the_pack_puts_them(
@@ -427,7 +457,9 @@ async def test_network_names_the_first_wrong_field_under_the_code_of_its_rule(
     tmp_path: Path, arguments: dict[str, Any], code: int, data: dict[str, Any]
 ) -> None:
     outcome = await outcome_of(tmp_path, "network", answering(), takes=Sized, **arguments)
-    assert (outcome.body["code"], outcome.body["data"]) == (code, data)
+    told = {"suggestion": f"Correct {data['field']}, and call again.", **data}
+    told["name"] = RPC_NAMES[code]
+    assert (outcome.body["code"], outcome.body["data"]) == (code, told)
 
 
 async def test_network_answers_a_number_too_large_for_json_without_repeating_it(
@@ -439,12 +471,14 @@ async def test_network_answers_a_number_too_large_for_json_without_repeating_it(
         "field": "name",
         "value": None,
         "reason": "name must be a string",
+        "suggestion": "Correct name, and call again.",
+        "name": "INVALID_FORMAT",
     }
 
 
 async def test_network_words_a_refusal_without_single_problems(tmp_path: Path) -> None:
     outcome = await outcome_of(tmp_path, "network", raising(InvalidArguments([])))
-    assert "data" not in outcome.body
+    assert outcome.body["data"]["suggestion"] == "Correct the arguments, and call again."
     assert outcome.status == 400
 
 

@@ -19,6 +19,7 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.context import Context
 from toolgate.gate.errors import Conflict
 from toolgate.gate.tool import Effect, Target
+from toolgate.ports.tree import SetValue
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.blobs import MemoryBlobs
 from toolgate.testing.documents import MemoryDocuments
@@ -50,6 +51,8 @@ class Writer:
             self.sent += 1
         if Target.DOCUMENTS in self.targets:
             await ctx.world.documents.write(ctx.tx, STORED)
+        if Target.TREE in self.targets:
+            await ctx.world.tree().write(ctx.tx, SetValue("a", "stored"))
         if Target.BLOBS in self.targets and not ctx.dry_run:
             await self.blobs.put("a", b"stored")
         if Target.TABLES in self.targets:
@@ -95,6 +98,7 @@ async def traces(kit: Kit, writer: Writer) -> set[Target]:
     found = {
         Target.TABLES: rows,
         Target.DOCUMENTS: document,
+        Target.TREE: await kit.app.trees.of("orchestrator").get("a"),
         Target.BLOBS: rows and writer.blobs.stored,
         Target.OUTSIDE: writer.sent,
     }

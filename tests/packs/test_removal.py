@@ -16,6 +16,7 @@ TRIED = {
     "appdata": ["packs/content/test_seed.py", *OF_BACKEND],
     "backend": ["packs/content/test_seed.py"],
     "content": ["packs/appdata", *OF_BACKEND],
+    "network": ["gate/test_dialects.py", "transports/test_rpc_refusals.py"],
     "orchestrator": ["gate/test_policy.py", "gate/test_rules.py", *OF_BACKEND],
 }
 

@@ -123,7 +123,7 @@ async def test_the_token_goes_along_with_every_request(
         (400, {"error": "Invalid path"}, "refused the request: Invalid path"),
         (400, [], "refused the request: status 400"),
         (413, {"error": {"not": "text"}}, "refused the request: status 413"),
-        (429, {"error": "slow down"}, "does not answer"),
+        (429, {"error": "slow down"}, "quota of Realtime Database is used up"),
         (302, None, "does not answer"),
         (500, {"error": "Internal"}, "does not answer"),
         (503, None, "does not answer"),

@@ -1,4 +1,7 @@
-"""Who is not known gets one answer for every path; who is, gets the words of the path's pack."""
+"""Who is not known gets one answer for every path; who is, gets the words of the path's pack.
+
+At `/rpc`, which every server has, this answer is JSON-RPC (test_rpc_refusals.py).
+"""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ from tests.transports.conftest import Web, opened_web
 pytestmark = pytest.mark.anyio
 
 PATHS = ["/v1/tools", "/v1/tools/get_entity", "/v1/tools/no_such_tool", "/api/projects", "/api",
-         "/api/nothing/here", "/backend-manager/user", "/backend-manager/nothing", "/rpc", "/mcp",
+         "/api/nothing/here", "/backend-manager/user", "/backend-manager/nothing", "/rpc/", "/mcp",
          "/backend-manager/mcp", "/openapi.json", "/metrics", "/nothing/here", "/console",
          "/v1", "/api/entities/x/graph", "/%61pi/projects", "/mcp/"]  # fmt: skip
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"]

@@ -103,8 +103,8 @@ def test_params_may_be_left_out(admin: httpx2.Client, params: Any) -> None:
 def test_params_are_named(admin: httpx2.Client, params: Any) -> None:
     error = rpc(admin, request("get_document", params, id=1))["error"]
     assert (error["code"], error["message"]) == (
-        -32302,
-        "arguments must be a JSON object of named values",
+        -32602,
+        "params must be a JSON object of named values",
     )
 
 

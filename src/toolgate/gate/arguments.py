@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -37,6 +37,8 @@ WHOLE = "arguments"
 """The field that a rule about several arguments speaks of."""
 TOLD_MISSING = "told_missing"
 """The same, where one of several arguments must be given."""
+NAMED = "error_name"
+"""In the context of such an error: what the pack calls it."""
 REQUIRED = "is required"
 RULES = {TOLD: "value", TOLD_FORMAT: "format", TOLD_PRIVATE: "secret", TOLD_MISSING: "missing"}
 
@@ -142,7 +144,8 @@ def _problem(error: ErrorDetails, model: type[BaseModel]) -> Problem:
     kind = error["type"]
     if kind in RULES:
         value = None if kind == TOLD_PRIVATE else shorten_value(error["input"])
-        return Problem(field, RULES[kind], _with_path(error, field), value)
+        name = cast("str | None", error.get("ctx", {}).get(NAMED))
+        return Problem(field, RULES[kind], _with_path(error, field), value, name=name)
     if kind == "extra_forbidden":
         *within, name = error["loc"]
         known = names_at(model, within)
@@ -240,9 +243,9 @@ def shorten(text: str) -> str:
 
 
 def shorten_value(value: Any) -> Any:
-    """A value short enough to be told back."""
+    """A value short enough to be told back, and good text whatever it was."""
     if isinstance(value, str):
-        return shorten(value)
+        return shorten(value).encode(errors="backslashreplace").decode()
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return None
     return value if isinstance(value, int | float | bool | None) else None

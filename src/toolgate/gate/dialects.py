@@ -4,10 +4,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from toolgate.gate.errors import GateError, InvalidArguments
+from toolgate.gate.errors import GateError, InvalidArguments, RateLimited
 
 Body = dict[str, Any]
 Schema = dict[str, Any]
+
+
+RPC_NAMES = {
+    -32100: "UNAUTHORIZED",
+    -32101: "FORBIDDEN",
+    -32102: "TOKEN_EXPIRED",
+    -32200: "NOT_FOUND",
+    -32201: "CONFLICT",
+    -32202: "GONE",
+    -32300: "VALIDATION_ERROR",
+    -32301: "REQUIRED_FIELD",
+    -32302: "INVALID_FORMAT",
+    -32400: "RATE_LIMITED",
+    -32401: "QUOTA_EXCEEDED",
+    -32500: "FIREBASE_ERROR",
+    -32501: "GITHUB_ERROR",
+    -32502: "TIMEOUT",
+}
+"""What codes of JSON-RPC errors are called, unless a tool has another name for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +98,18 @@ def _envelope_failure(error: GateError, write: bool) -> Body:
 
 
 def _json_rpc_failure(error: GateError, write: bool) -> Body:
-    body: Body = {"code": error.rpc, "message": error.message}
-    data: Body = dict(error.extra)
+    told: Body = {"reason": error.message, "suggestion": error.next_step}
+    name = RPC_NAMES.get(error.rpc)
     if isinstance(error, InvalidArguments) and error.problems:
         first = error.problems[0]
-        data |= {"field": first.field, "value": first.value, "reason": first.message}
-        if first.suggestion:
-            data["suggestion"] = first.suggestion
-    if data:
-        body["data"] = data
-    return body
+        told = {"field": first.field, "value": first.value, "reason": first.message}
+        told["suggestion"] = first.suggestion or f"Correct {first.field}, and call again."
+        name = first.name or name
+    elif isinstance(error, RateLimited):
+        told["retryAfter"] = error.retry_after
+    if name:
+        told["name"] = name
+    return {"code": error.rpc, "message": error.message, "data": {**told, **error.extra}}
 
 
 def _wrap(schema: Schema, key: str, **beside: Schema) -> Schema:
@@ -115,7 +136,7 @@ STATUS = Dialect(_status_success, _status_schema, _status_failure)
 ENVELOPE = Dialect(_envelope_success, _envelope_schema, _envelope_failure)
 """`{"data": …}`, with `pagination` for lists; `{"error": {code, message}}`."""
 JSON_RPC = Dialect(_bare, _bare_schema, _json_rpc_failure)
-"""The bare answer; `{code, message, data}` as JSON-RPC words errors."""
+"""The bare answer; `{code, message, data{field, value, reason, suggestion, name}}` for errors."""
 
 NEUTRAL = SENTENCE
 """For failures that belong to no pack, such as an unknown tool."""

@@ -2,6 +2,7 @@
 
 GateError
 ├── InvalidArguments     the input breaks a rule of its schema
+│   └── InvalidParams    it is no object of named values, over JSON-RPC
 ├── TooLarge             the body is over the limit
 ├── UnsupportedMediaType the body is said to be something else than JSON
 ├── MethodNotAllowed     the path is there, but not for this method
@@ -57,6 +58,8 @@ class GateError(Exception):
     rpc: int
     """The JSON-RPC code."""
     retryable: ClassVar[bool] = False
+    next_step: str = "Try again later."
+    """What the caller can do, in the dialect JSON_RPC."""
     rule: str | None = None
     """Where the call is refused and has not merely failed: by which rule. For the audit alone."""
 
@@ -80,6 +83,8 @@ class Problem:
     message: str
     value: Any = None
     suggestion: str | None = None
+    name: str | None = None
+    """What the pack calls it, in the dialect JSON_RPC."""
 
 
 class InvalidArguments(GateError):
@@ -90,6 +95,7 @@ class InvalidArguments(GateError):
     code = "BAD_REQUEST"
     rpc = -32300
     rule = "invalid-arguments"
+    next_step = "Correct the arguments, and call again."
 
     def __init__(self, problems: Sequence[Problem] | str) -> None:
         if isinstance(problems, str):
@@ -103,6 +109,16 @@ class InvalidArguments(GateError):
             self.rpc = -32302
 
 
+class InvalidParams(InvalidArguments):
+    """The params of a JSON-RPC request are no object of named values."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            [Problem("params", "type", "params must be a JSON object of named values")]
+        )
+        self.rpc = -32602
+
+
 class TooLarge(GateError):
     """The body is over the limit."""
 
@@ -110,6 +126,7 @@ class TooLarge(GateError):
     status = 413
     code = "BAD_REQUEST"
     rpc = -32300
+    next_step = "Send less."
 
 
 class UnsupportedMediaType(GateError):
@@ -119,6 +136,7 @@ class UnsupportedMediaType(GateError):
     status = 415
     code = "BAD_REQUEST"
     rpc = -32600
+    next_step = "Send JSON."
 
 
 class MethodNotAllowed(GateError):
@@ -128,6 +146,7 @@ class MethodNotAllowed(GateError):
     status = 405
     code = "BAD_REQUEST"
     rpc = -32600
+    next_step = "Use another HTTP method."
 
     def __init__(self, method: str, allow: str) -> None:
         super().__init__(f"{printable(method)} is not possible here. Use {allow}.")
@@ -141,6 +160,7 @@ class UnknownTool(GateError):
     status = 404
     code = "NOT_FOUND"
     rpc = -32601
+    next_step = "`GET /v1/tools` lists the tools there are."
 
     def __init__(self, name: str, near: str | None = None) -> None:
         hint = f". Did you mean {near!r}?" if near else ""
@@ -154,6 +174,7 @@ class Unauthenticated(GateError):
     status = 401
     code = "UNAUTHORIZED"
     rpc = -32100
+    next_step = "Send `Authorization: Bearer KEY` with a key that is in force."
 
 
 class TokenExpired(Unauthenticated):
@@ -161,6 +182,7 @@ class TokenExpired(Unauthenticated):
 
     kind = "token_expired"
     rpc = -32102
+    next_step = "Get a new key or token."
 
 
 class Forbidden(GateError):
@@ -171,6 +193,7 @@ class Forbidden(GateError):
     code = "FORBIDDEN"
     rpc = -32101
     rule = "tool-refused"
+    next_step = "Ask an operator of this server to allow it."
 
     def __init__(self, message: str, *, rule: str | None = None, **extra: Any) -> None:
         super().__init__(message, **extra)
@@ -193,6 +216,7 @@ class PolicyViolation(Forbidden):
     status = 400
     code = "BAD_REQUEST"
     rule = "content-policy"
+    next_step = "Change what you send."
 
 
 class NotFound(GateError):
@@ -202,6 +226,7 @@ class NotFound(GateError):
     status = 404
     code = "NOT_FOUND"
     rpc = -32200
+    next_step = "Check the names and ids in the arguments."
 
 
 class Gone(NotFound):
@@ -210,6 +235,7 @@ class Gone(NotFound):
     kind = "gone"
     status = 410
     rpc = -32202
+    next_step = "Use another one: it does not come back."
 
 
 class Conflict(GateError):
@@ -219,6 +245,7 @@ class Conflict(GateError):
     status = 409
     code = "CONFLICT"
     rpc = -32201
+    next_step = "Read what is there now, and decide again."
 
 
 class ResultTooLarge(GateError):
@@ -228,6 +255,7 @@ class ResultTooLarge(GateError):
     status = 413
     code = "BAD_REQUEST"
     rpc = -32300
+    next_step = "Ask for less."
 
 
 class RateLimited(GateError):
@@ -242,6 +270,7 @@ class RateLimited(GateError):
     def __init__(self, message: str, retry_after: int) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.next_step = f"Wait {retry_after} seconds, and call again."
 
 
 class QuotaExceeded(GateError):
@@ -251,6 +280,7 @@ class QuotaExceeded(GateError):
     status = 409
     code = "CONFLICT"
     rpc = -32401
+    next_step = "Give some of the allowance back, or ask an operator for more."
 
 
 class TimedOut(GateError):
@@ -270,6 +300,7 @@ class OutcomeUnknown(GateError):
     status = 504
     code = "SERVER_ERROR"
     rpc = -32502
+    next_step = "Look whether it is stored before you try again."
 
     def __init__(self, tool: str, audit_id: str) -> None:
         super().__init__(
@@ -282,6 +313,7 @@ class StoppedWrite(TimedOut):
     """A write outside the database took too long and was stopped: it may have been done."""
 
     retryable = False
+    next_step = "Look whether it was done before you try again."
 
     def __init__(self, tool: str, audit_id: str) -> None:
         super().__init__(
@@ -340,6 +372,7 @@ class Internal(GateError):
     status = 500
     code = "SERVER_ERROR"
     rpc = -32603
+    next_step = "Tell an operator the request id."
 
     def __init__(self, request_id: str) -> None:
         super().__init__(f"Something went wrong on our side. Request id: {request_id}")

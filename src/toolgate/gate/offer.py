@@ -27,6 +27,7 @@ from toolgate.ports.blobs import Blobs
 from toolgate.ports.documents import DocumentStore
 from toolgate.ports.forge import Forge
 from toolgate.ports.keys import PackKeys
+from toolgate.ports.tree import TreeStore
 from toolgate.sections import Settings as GateSettings
 from toolgate.setting_types import BadSettings, Section
 from toolgate.workflows.declarations import Workflow
@@ -42,6 +43,8 @@ class Site:
     database: Database
     documents: DocumentStore
     """The pack's own."""
+    tree: Callable[[], TreeStore]
+    """Opens the pack's own."""
     blobs: Callable[[], Blobs]
     """Opens the pack's own."""
     data: Path

@@ -40,6 +40,8 @@ class Target(StrEnum):
     """Where a tool that writes leaves its traces."""
 
     DOCUMENTS = "documents"
+    TREE = "tree"
+    """The pack's tree of JSON by path."""
     TABLES = "tables"
     """Tables of its own pack."""
     BLOBS = "blobs"

@@ -65,8 +65,8 @@ class Write:
 
     async def _store_row_first(self, args: Any, allowed: Allowance) -> Outcome:
         if self.call.dry_run:
-            outside = Target.OUTSIDE in self.tool.writes
-            what = f"all that {self.tool.name} does is" if outside else "documents are"
+            documents = not {Target.OUTSIDE, Target.TREE} & self.tool.writes
+            what = "documents are" if documents else f"all that {self.tool.name} does is"
             message = f"A dry run is possible only where {what} in the database."
             raise Forbidden(message, rule="no-dry-run")
         row = self._record(STARTED)

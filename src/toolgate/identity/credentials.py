@@ -228,6 +228,18 @@ class Credentials:
         name = await self.keys.audit_name(credential)
         return Actor(client_id=name) if name else None
 
+    async def has_expired(self, credential: str) -> bool:
+        """Whether a credential was good until its time was over, and nobody ended it before."""
+        token_id = opaque.id_of(credential, opaque.ACCESS)
+        if token_id is None:
+            row: Any = await self.keys.row(credential, opaque.digest(credential))
+            expires = row.expires_at if row and row.revoked_at is None else None
+        else:
+            row = await self._row(credential, token_id)
+            in_force = row and not row.ended_at and not row.grant_ended_at
+            expires = row.token_expires_at if in_force else None
+        return expires is not None and expires <= timestamp()
+
     async def _row(self, credential: str, token_id: str) -> Row[Any] | None:
         """The row of a token whose secret is right."""
         row = await self._database.look_up(TOKEN, {"id": token_id})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT = ("appdata", "backend", "content")
 """Enabled unless the settings name others."""
-SHIPPED = (*DEFAULT, "orchestrator")
+SHIPPED = (*DEFAULT, "orchestrator", "network")
 """Every pack of toolgate's own; one that lacks some of its tools is enabled by name only."""
 READ_BY_OWN_TOOLS = "appdata"
 """The pack whose documents a user's own tools read."""

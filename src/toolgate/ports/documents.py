@@ -177,6 +177,14 @@ class StoreUnavailable(Exception):
     """
 
 
+class StoreDenied(StoreUnavailable):
+    """The store does not let us read or write."""
+
+
+class StoreExhausted(StoreUnavailable):
+    """What the store allows us, in requests or in bytes, is used up."""
+
+
 class StoreContended(StoreUnavailable):
     """Others changed the same documents again and again; nothing was written."""
 

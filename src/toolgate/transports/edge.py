@@ -8,11 +8,19 @@ so that nothing tells which paths and packs there are.
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from toolgate.gate.dialects import NEUTRAL
-from toolgate.gate.errors import Forbidden, GateError, RateLimited, Unauthenticated, Unavailable
+from toolgate.gate.dialects import JSON_RPC, NEUTRAL
+from toolgate.gate.errors import (
+    Forbidden,
+    GateError,
+    RateLimited,
+    TokenExpired,
+    Unauthenticated,
+    Unavailable,
+)
 from toolgate.gate.ids import OF_REQUESTS, Ids
 from toolgate.gate.pipeline import Gate
 from toolgate.gate.principal import UNKNOWN_ACTOR, Actor
@@ -43,6 +51,7 @@ from toolgate.transports.asgi import (
 )
 from toolgate.transports.connection.heads import Head, Heads, UnknownCredential, key_of
 from toolgate.transports.cors import is_preflight, response_headers, send_preflight
+from toolgate.transports.jsonrpc import failure
 from toolgate.transports.refusals import CREDENTIALS_REQUIRED, refuse_unauthenticated
 from toolgate.transports.stream_credentials import validity_check
 
@@ -57,6 +66,10 @@ SCOPE_REQUIRED = "scope-required"
 GUESS_LIMIT = "guess-limit"
 COUNTERS_UNAVAILABLE = "counters-unavailable"
 CHALLENGED = (401, 403)
+RPC = "/rpc"
+"""Where refusals are JSON-RPC, too: what is there is the same on every server."""
+UNAUTHORIZED = "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
+EXPIRED = "Unauthorized: the key or token has expired. Get a new one."
 UNCHECKED = "Keys cannot be checked now. Try again."
 
 
@@ -147,7 +160,7 @@ class Edge:
                 return True
             await self._challenge(scope, send)
         except Unusable as genuine:
-            await self._challenge(scope, send, genuine.actor)
+            await self._challenge(scope, send, genuine.actor, expired=await self._expired(scope))
         except InsufficientScope:
             await self._forbid(scope, send)
         except GateError as refused:  # too many wrong ones, or they cannot be counted
@@ -156,8 +169,16 @@ class Edge:
             await self._refuse(scope, send, refused, rule)
         except (SQLAlchemyError, StoreUnavailable):
             logger.debug("%s: keys cannot be looked up", scope[REQUEST_ID], exc_info=True)
-            await send_json(send, 503, {"error": UNCHECKED})
+            away = Unavailable(UNCHECKED)
+            await send_json(send, away.status, _body(scope, away))
         return False
+
+    async def _expired(self, scope: Scope) -> bool:
+        """Whether a genuine credential is not good because its time is over."""
+        try:
+            return await self._credentials.has_expired(credential_of(scope) or "")
+        except (SQLAlchemyError, StoreUnavailable):
+            return False
 
     def _address(self, scope: Scope) -> Address | None:
         """Our address as the caller knows it; None where it is not served."""
@@ -216,12 +237,16 @@ class Edge:
 
         return await self._guesses.look_up(credential, peer, find, digest)
 
-    async def _challenge(self, scope: Scope, send: Send, actor: Actor = UNKNOWN_ACTOR) -> None:
-        message = (
-            "Unauthorized. Send `Authorization: Bearer KEY`; `toolgate keys create` makes one."
-        )
+    async def _challenge(
+        self,
+        scope: Scope,
+        send: Send,
+        actor: Actor = UNKNOWN_ACTOR,
+        *,
+        expired: bool = False,
+    ) -> None:
         error = "invalid_token" if credential_of(scope) else None
-        refused = Unauthenticated(message)
+        refused = TokenExpired(EXPIRED) if expired else Unauthenticated(UNAUTHORIZED)
         await self._refuse(scope, send, refused, CREDENTIALS_REQUIRED, error, actor=actor)
 
     async def _forbid(self, scope: Scope, send: Send) -> None:
@@ -248,7 +273,7 @@ class Edge:
         headers = [*error_headers(problem)]
         if problem.status in CHALLENGED:
             headers.append((b"www-authenticate", _challenge_text(scope, error).encode()))
-        await send_json(send, problem.status, NEUTRAL.failure(problem, False), headers)
+        await send_json(send, problem.status, _body(scope, problem), headers)
 
     def _host_allowed(self, host: str | None) -> bool:
         if "*" in self._hosts:
@@ -260,6 +285,14 @@ class Edge:
             return True
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and self._host_allowed(host)
+
+
+def _body(scope: Scope, refused: GateError) -> dict[str, Any]:
+    """A refusal in words that the caller of this path can read, whoever it is."""
+    if scope["path"] != RPC:
+        return NEUTRAL.failure(refused, False)
+    told = JSON_RPC.failure(refused, False)
+    return failure(None, told["code"], told["message"], told["data"])
 
 
 def _host_twice(scope: Scope) -> bool:

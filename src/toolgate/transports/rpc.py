@@ -6,8 +6,16 @@ from typing import Any, cast
 import orjson
 
 from toolgate.gate.attachments import Delivery
+from toolgate.gate.dialects import JSON_RPC
 from toolgate.gate.diffs import Diff, joined
-from toolgate.gate.errors import GateError, InvalidArguments, RateLimited, TooLarge
+from toolgate.gate.errors import (
+    GateError,
+    InvalidArguments,
+    InvalidParams,
+    RateLimited,
+    TooLarge,
+    UnknownTool,
+)
 from toolgate.gate.outcomes import Attached, Outcome
 from toolgate.gate.pipeline import Gate
 from toolgate.transports.asgi import (
@@ -110,6 +118,8 @@ class Rpc:
             return self._invalid(scope, f"Invalid Request: {problem}", noted)
         request = cast(Response, message)
         tool, arguments = request["method"], request.get("params")
+        if not isinstance(arguments, dict | None):
+            arguments = InvalidParams()  # told once it is clear that the caller may call the tool
         delivery = Delivery.PIECES if alone else Delivery.REFUSED
         call = call_of(scope, tool, arguments, transport=TRANSPORT, attachments=delivery)
         outcome = await self._gate.execute(call)
@@ -161,6 +171,8 @@ def rpc_error(outcome: Outcome) -> Response:
     assert outcome.error is not None
     if "code" in outcome.body and "message" in outcome.body:
         return outcome.body
+    if isinstance(outcome.error, UnknownTool):  # of no pack
+        return JSON_RPC.failure(outcome.error, False)
     return {
         "code": outcome.error.rpc,
         "message": outcome.error.message,

@@ -28,7 +28,7 @@ from toolgate.transports.asgi import (
     send_json,
 )
 from toolgate.transports.connection.heads import Heads
-from toolgate.transports.edge import Edge
+from toolgate.transports.edge import RPC, Edge
 from toolgate.transports.health import MetricsPage, ReadinessPage, healthz
 from toolgate.transports.http import PREFIX, ToolRoutes
 from toolgate.transports.large_bodies import LargeBodies
@@ -85,7 +85,7 @@ def _edge(
     routes: dict[str, ASGIApp] = {
         **dict.fromkeys(SERVED_MCP_PATHS, front),
         PREFIX: ToolRoutes(gate),
-        "/rpc": Rpc(gate),
+        RPC: Rpc(gate),
         "/openapi.json": OpenApi(gate),
         "/metrics": MetricsPage(gate.metrics),
         "/healthz": healthz,
@@ -97,7 +97,7 @@ def _edge(
         gate,
         settings.data,
         tools=PREFIX + "/",
-        any_tool={"/rpc", *SERVED_MCP_PATHS},
+        any_tool={RPC, *SERVED_MCP_PATHS},
     )
     return Edge(
         inner,

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from google.api_core import exceptions as refusals
 from google.auth.exceptions import GoogleAuthError
 
-from toolgate.ports.documents import StoreContended, StoreUnavailable
+from toolgate.ports.documents import StoreContended, StoreDenied, StoreExhausted, StoreUnavailable
 
 NO_ANSWER = "Firestore does not answer. Try again later."
 NO_PERMISSION = (
     "Firestore denies permission to the service account. "
     "Give it the role Cloud Datastore User (roles/datastore.user)."
 )
+EXHAUSTED = "The quota of Firestore is used up. Try again later, or have it raised."
 NO_INDEX = "Firestore needs an index for this query"
 CONTENDED = "Others change the same documents in Firestore at the same time. Try again later."
 LINK = re.compile(r"https://\S+")
@@ -25,7 +26,9 @@ def as_store_errors() -> Generator[None]:
     try:
         yield
     except (refusals.Forbidden, refusals.Unauthorized) as exc:
-        raise StoreUnavailable(NO_PERMISSION) from exc
+        raise StoreDenied(NO_PERMISSION) from exc
+    except refusals.ResourceExhausted as exc:
+        raise StoreExhausted(EXHAUSTED) from exc
     except refusals.Aborted as exc:
         raise StoreContended(CONTENDED) from exc
     except refusals.FailedPrecondition as exc:

@@ -14,7 +14,7 @@ from toolgate.outbound.responses import (
     ResponseLimits,
     ResponseTooLarge,
 )
-from toolgate.ports.documents import Json, StoreUnavailable
+from toolgate.ports.documents import Json, StoreDenied, StoreExhausted, StoreUnavailable
 from toolgate.ports.tree_rules import Node, Path
 
 NO_ANSWER = "Realtime Database does not answer. Try again later."
@@ -22,6 +22,7 @@ NO_PERMISSION = (
     "Realtime Database denies permission. Give the service account the role "
     "Firebase Realtime Database Admin (roles/firebasedatabase.admin)."
 )
+EXHAUSTED = "The quota of Realtime Database is used up. Try again later, or have it raised."
 NO_INDEX = "Realtime Database needs an index for this query; add .indexOn to its rules"
 MAX_REASON = 300
 """Characters of a refusal in its own words."""
@@ -102,15 +103,15 @@ def refusal(url: str, status: int, body: bytes) -> StoreUnavailable:
     reason = _reason(body)
     match status:
         case _ if status in DENIED:
-            return StoreUnavailable(
-                f"{NO_PERMISSION} It says: {reason}" if reason else NO_PERMISSION
-            )
+            return StoreDenied(f"{NO_PERMISSION} It says: {reason}" if reason else NO_PERMISSION)
+        case _ if status == TOO_MANY:
+            return StoreExhausted(EXHAUSTED)
         case _ if status == NOT_FOUND:
             host = urlsplit(url).hostname
             return StoreUnavailable(f"There is no Realtime Database at {host}. Check its URL.")
         case _ if status == BAD_REQUEST and "index not defined" in reason.lower():
             return StoreUnavailable(f"{NO_INDEX}. It says: {reason}")
-        case _ if OUR_FAULT <= status < THEIR_FAULT and status != TOO_MANY:
+        case _ if OUR_FAULT <= status < THEIR_FAULT:
             return StoreUnavailable(
                 f"Realtime Database refused the request: {reason or f'status {status}'}"
             )

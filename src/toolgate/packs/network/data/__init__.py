@@ -1,0 +1,1 @@
+"""The two databases: Firestore's documents and the realtime tree, by path."""

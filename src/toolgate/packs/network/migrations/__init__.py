@@ -1,0 +1,1 @@
+"""How the tables of pack `network` came to be."""

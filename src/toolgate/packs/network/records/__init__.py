@@ -1,0 +1,1 @@
+"""The records of agents, tasks and skills: documents that are checked when written."""

@@ -1,0 +1,1 @@
+"""The pack's own tables, and what reads and writes them."""

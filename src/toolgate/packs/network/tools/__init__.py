@@ -1,0 +1,1 @@
+"""Tools of pack `network`, one module a family."""
