@@ -27,8 +27,6 @@ def as_store_errors() -> Generator[None]:
         yield
     except (refusals.Forbidden, refusals.Unauthorized) as exc:
         raise StoreDenied(NO_PERMISSION) from exc
-    except refusals.ResourceExhausted as exc:
-        raise StoreExhausted(EXHAUSTED) from exc
     except refusals.Aborted as exc:
         raise StoreContended(CONTENDED) from exc
     except refusals.FailedPrecondition as exc:
@@ -36,9 +34,16 @@ def as_store_errors() -> Generator[None]:
     except (refusals.BadRequest, refusals.NotFound) as exc:
         raise StoreUnavailable(f"Firestore refused the request: {exc.message}") from exc
     except (refusals.GoogleAPIError, GoogleAuthError) as exc:
-        raise StoreUnavailable(NO_ANSWER) from exc
+        raise _without_answer(exc) from exc
     except ValueError as exc:
         raise StoreUnavailable(f"Firestore cannot take this request: {exc}") from exc
+
+
+def _without_answer(problem: Exception) -> StoreUnavailable:
+    """What is left, maybe after the library's own attempts, whose last error is the cause then."""
+    last = getattr(problem, "cause", None) or problem
+    exhausted = isinstance(last, refusals.ResourceExhausted)
+    return StoreExhausted(EXHAUSTED) if exhausted else StoreUnavailable(NO_ANSWER)
 
 
 def _missing_index_message(message: str) -> str:
