@@ -101,6 +101,10 @@ class TreeRefused(Exception):
     """The tree cannot hold this, or cannot be asked so. The message is fit for a caller."""
 
 
+class TreeTooLarge(TreeRefused):
+    """More is at the path than can be read at once."""
+
+
 class TreeStore(Protocol):
     """Reads and writes a tree.
 

@@ -5,6 +5,9 @@ So every store writes the same, in any order, and one that knows a single atomic
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio.to_thread
 
 from toolgate.ports.tree import (
     Increment,
@@ -16,6 +19,41 @@ from toolgate.ports.tree import (
     UpdateChildren,
 )
 from toolgate.ports.tree_rules import Node, Path, leaves, node_of, path_of, placed
+
+MANY = 1000
+"""Values whose check takes so long that others should not wait for it."""
+
+
+async def checked_changes(writes: Sequence[TreeWrite]) -> dict[Path, Node]:
+    """The same as `changes_of`, but what is much is looked at in a thread, off the event loop."""
+    given = [_value_of(write) for write in writes]
+    if holds_more_than(MANY, given):
+        return await anyio.to_thread.run_sync(changes_of, writes)
+    return changes_of(writes)
+
+
+def holds_more_than(most: int, value: Any) -> bool:
+    """Whether a value of JSON has more values in it, lists and objects counted too."""
+    waiting, seen = [value], 0
+    while waiting:
+        one = waiting.pop()
+        seen += 1
+        if isinstance(one, dict | list):
+            inside = cast("dict[str, Any] | list[Any]", one)
+            if seen + len(inside) > most:
+                return True
+            waiting += inside.values() if isinstance(inside, dict) else inside
+    return seen > most
+
+
+def _value_of(write: TreeWrite) -> Any:
+    match write:
+        case UpdateChildren():
+            return dict(write.changes)
+        case Remove():
+            return None
+        case _:
+            return write.value
 
 
 def changes_of(writes: Sequence[TreeWrite]) -> dict[Path, Node]:

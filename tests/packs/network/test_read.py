@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests.packs.network.conftest import Network
 
+from toolgate.adapters.sql.tree import reading
+
 pytestmark = pytest.mark.anyio
 
 MIXED: dict[str, Any] = {
@@ -113,6 +115,18 @@ async def test_shallow_is_the_keys(network: Network) -> None:
     await network.write("realtime", "deep", {"a": {"b": {"c": 1}}, "d": 2})
     assert await network.read("realtime", "deep", shallow=True) == {"a": True, "d": True}
     assert await network.read("realtime", "deep/d", shallow=True) == 2
+
+
+async def test_more_than_can_be_read_at_once_is_told(
+    demo: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await demo.write("realtime", "many", {f"k{n}": n for n in range(300)})
+    monkeypatch.setattr(reading, "MOST_ROWS", 299)
+    error = await demo.refused("firebase.read", database="realtime", path="many")
+    assert (error["code"], error["data"]["name"]) == (-32300, "SIZE_LIMIT_EXCEEDED")
+    assert error["data"]["field"] == "path"
+    assert len(await demo.read("realtime", "many", query={"limit": 5})) == 5
+    assert len(await demo.read("realtime", "many", shallow=True)) == 300
 
 
 @pytest.mark.parametrize("path", ["a//b", "/a", "a/", "/", "a.b", "a b", "ä", "a/../b", "a#b", ""])

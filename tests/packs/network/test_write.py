@@ -210,6 +210,17 @@ WRONG: dict[str, tuple[dict[str, Any], int, str, str]] = {
         {"database": "firestore", "path": "a", "data": {}, "merge": True, "operation": "push"},
         -32300, "merge", "VALIDATION_ERROR",
     ),
+    "an update of a path and what is below": (
+        {
+            "database": "realtime", "path": "a", "data": {"x": 1, "x/y": 2},
+            "operation": "update", "transaction": True,
+        },
+        -32300, "data", "VALIDATION_ERROR",
+    ),
+    "more than 20,000 values": (
+        {"database": "realtime", "path": "a", "data": [1] * 20_000},
+        -32300, "data", "SIZE_LIMIT_EXCEEDED",
+    ),
     "more than a MiB": (
         {"database": "realtime", "path": "a", "data": "x" * (MIB - 1)},
         -32300, "data", "SIZE_LIMIT_EXCEEDED",
@@ -232,6 +243,14 @@ async def test_a_mib_of_data_is_stored(network: Network) -> None:
     text = "x" * (MIB - 2)
     await network.write("realtime", "large", text)
     assert await network.read("realtime", "large") == text
+
+
+async def test_thousands_of_values_are_stored(network: Network) -> None:
+    values = {f"k{n:05}": n for n in range(5_000)}
+    await network.write("realtime", "many", values)
+    assert await network.read("realtime", "many") == values
+    one = {"orderBy": "$value", "startAt": 4_999}
+    assert await network.read("realtime", "many", query=one) == {"k04999": 4_999}
 
 
 async def test_a_write_is_audited_and_a_dry_run_stores_nothing(demo: Network) -> None:

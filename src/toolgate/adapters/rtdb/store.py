@@ -18,7 +18,7 @@ from toolgate.ports.tree import Bound, Increment, ServerTime, SetValue, TreeQuer
 from toolgate.ports.tree_order import key_rank, selected
 from toolgate.ports.tree_queries import BOUNDS, check_query, value_path
 from toolgate.ports.tree_rules import Node, at, common_path, json_of, path_of
-from toolgate.ports.tree_writes import changes_of
+from toolgate.ports.tree_writes import changes_of, checked_changes
 
 CONTENDED = "Others change the same value in Realtime Database at the same time. Try again later."
 ATTEMPTS = 25
@@ -73,7 +73,7 @@ class RealtimeDatabase:
 
     async def write(self, tx: Transaction, *writes: TreeWrite) -> None:
         """Store these at once, whatever becomes of the transaction."""
-        changes = changes_of(writes)
+        changes = await checked_changes(writes)
         if len(changes) == 1:
             [(path, node)] = changes.items()
             method = "DELETE" if node is None else "PUT"

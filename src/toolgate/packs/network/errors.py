@@ -12,6 +12,7 @@ from toolgate.gate.errors import (
     NotFound,
     Problem,
     QuotaExceeded,
+    ResultTooLarge,
     TooLarge,
     Unavailable,
 )
@@ -22,9 +23,10 @@ from toolgate.ports.documents import (
     StoreExhausted,
     StoreUnavailable,
 )
-from toolgate.ports.tree import TreeRefused
+from toolgate.ports.tree import TreeRefused, TreeTooLarge
 
 INVALID_DATA_TYPE = "INVALID_DATA_TYPE"
+SIZE_LIMIT = "SIZE_LIMIT_EXCEEDED"
 
 
 def invalid_path(path: str, message: str, suggestion: str) -> InvalidArguments:
@@ -54,13 +56,10 @@ def not_found(path: str, message: str, suggestion: str) -> NotFound:
     )
 
 
-def too_large(size: int, most: int) -> TooLarge:
-    """Data over the limit."""
-    message = f"data has {size:,} bytes as JSON, over the limit of {most:,}."
-    return TooLarge(
-        message, field="data", value=None, reason=message, name="SIZE_LIMIT_EXCEEDED",
-        suggestion="Store it in several parts.",
-    )  # fmt: skip
+def too_large(message: str) -> TooLarge:
+    """Data over a limit."""
+    step = "Store it in several parts."
+    return TooLarge(message, field="data", value=None, name=SIZE_LIMIT, suggestion=step)
 
 
 @contextmanager
@@ -68,6 +67,8 @@ def store_errors(field: str = "data") -> Generator[None]:
     """What a store refuses, with the code and the name of the reason; `field` is what it names."""
     try:
         yield
+    except TreeTooLarge as large:
+        raise ResultTooLarge(str(large), field="path", name=SIZE_LIMIT) from None
     except TreeRefused as refused:
         raise invalid(field, str(refused)) from None
     except StoreContended as contended:

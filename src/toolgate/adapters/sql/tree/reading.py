@@ -11,7 +11,7 @@ from toolgate.adapters.sql.tree.paths import END, FIRST, decoded, encoded
 from toolgate.db.prepared import PreparedStatement, Row
 from toolgate.db.tables import tree_nodes
 from toolgate.ports.documents import Json
-from toolgate.ports.tree import BY_KEY, TreeQuery
+from toolgate.ports.tree import BY_KEY, TreeQuery, TreeTooLarge
 from toolgate.ports.tree_order import selected
 from toolgate.ports.tree_queries import value_path
 from toolgate.ports.tree_rules import Node, json_of
@@ -28,13 +28,22 @@ IN_RANGE = (
 RANGE = PreparedStatement(IN_RANGE)
 FEW_ROWS = 100
 FEW = PreparedStatement(IN_RANGE.limit(FEW_ROWS + 1))
+MOST_ROWS = 200_000
+"""Values that are read at once: more than a result may hold, and less than the memory does."""
+MOST = PreparedStatement(IN_RANGE.limit(MOST_ROWS + 1))
 AT_ONCE = 100
 """Children read by one statement."""
 
 
 def node_at(connection: Connection, namespace: str, place: bytes) -> Node:
-    """All that is at a path and below it."""
-    return node_of(_rows(connection, namespace, place, place + END), len(place))
+    """All that is at a path and below it; raises `TreeTooLarge` where that is too much."""
+    rows = MOST.rows(connection, {"namespace": namespace, "low": place, "high": place + END})
+    if len(rows) > MOST_ROWS:
+        raise TreeTooLarge(
+            f"There are more than {MOST_ROWS:,} values there. Read a path further below, with "
+            "shallow, or with a limit."
+        )
+    return node_of(rows, len(place))
 
 
 def small_node_at(connection: Connection, namespace: str, place: bytes) -> tuple[bool, Node]:

@@ -29,7 +29,7 @@ from toolgate.ports.documents import Json, StoreContended, StoreUnavailable
 from toolgate.ports.tree import Increment, ServerTime, SetValue, TreeQuery, TreeWrite
 from toolgate.ports.tree_queries import check_query
 from toolgate.ports.tree_rules import Node, Path, increased, json_of, leaves, path_of
-from toolgate.ports.tree_writes import changes_of
+from toolgate.ports.tree_writes import checked_changes
 
 T = TypeVar("T")
 
@@ -70,16 +70,17 @@ class SqlTree:
         if shallow:
             look = partial(reading.keys_at, namespace=self._namespace, place=place)
             return await self._read(look, quick=True)
-        return json_of(await self._node(place))
+        return await self._value(place)
 
-    async def _node(self, place: bytes) -> Node:
+    async def _value(self, place: bytes) -> Json:
         """What is at a path; what is much is put together in a thread, not on the event loop."""
         if self._database.dialect == "sqlite":
             few = partial(reading.small_node_at, namespace=self._namespace, place=place)
             complete, node = await self._read(few, quick=True)
             if complete:
-                return node
-        return await self._read(partial(reading.node_at, namespace=self._namespace, place=place))
+                return json_of(node)
+        look = partial(reading.node_at, namespace=self._namespace, place=place)
+        return await self._read(lambda connection: json_of(look(connection)))
 
     async def _read(self, look: Callable[[Connection], T], *, quick: bool = False) -> T:
         async with _as_store_errors():
@@ -87,7 +88,7 @@ class SqlTree:
 
     async def write(self, tx: Transaction, *writes: TreeWrite) -> None:
         """Store these in the transaction."""
-        changes = changes_of(writes)
+        changes = await checked_changes(writes)
         if not changes:
             return
         async with _as_store_errors():

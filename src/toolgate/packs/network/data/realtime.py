@@ -26,7 +26,7 @@ from toolgate.ports.tree import (
     UpdateChildren,
 )
 from toolgate.ports.tree_rules import json_of, node_of, path_of, placed
-from toolgate.ports.tree_writes import changes_of
+from toolgate.ports.tree_writes import checked_changes
 
 
 async def read(tree: TreeStore, path: str, part: Part | None, *, shallow: bool) -> Found:
@@ -81,8 +81,8 @@ async def write(tree: TreeStore, tx: Transaction, change: Change) -> str | None:
         )
     one = _write_of(change)
     with store_errors():
-        changes_of([one])  # what cannot be stored is told before anything is
         if change.transaction:
+            await checked_changes([one])  # an update may break rules that its result does not
             path, work = _work(one)
             await tree.transact(tx, path, work)
         else:

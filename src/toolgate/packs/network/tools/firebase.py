@@ -17,10 +17,13 @@ from toolgate.packs.network.errors import invalid, invalid_type, too_large
 from toolgate.packs.network.pack import ANY_JSON, NETWORK, Database, Path
 from toolgate.packs.network.world import NetworkWorld
 from toolgate.ports.transforms import now
+from toolgate.ports.tree_writes import holds_more_than
 
 family = Family("firebase", NETWORK)
 
 FIRESTORE = "firestore"
+MOST_VALUES = 20_000
+"""In the data of one write, lists and objects too: each is a row, or entries of an index."""
 Scalar = Annotated[
     str | bool | int | float, WithJsonSchema({"type": ["string", "number", "boolean"]})
 ]
@@ -203,11 +206,13 @@ def _check(world: NetworkWorld, args: Written) -> None:
             True,
             "Use operation update, or leave merge out.",
         )
+    if holds_more_than(MOST_VALUES, args.data):
+        raise too_large(f"data has more than {MOST_VALUES:,} values in it.")
     try:
         size = len(orjson.dumps(args.data))
     except TypeError:  # an integer of more than 64 bits, half of a surrogate pair
         raise invalid_type(
             None, "data must be valid JSON, with integers of at most 64 bits", "Send text instead."
         ) from None
-    if size > world.settings.data_bytes:
-        raise too_large(size, world.settings.data_bytes)
+    if size > (most := world.settings.data_bytes):
+        raise too_large(f"data has {size:,} bytes as JSON, over the limit of {most:,}.")
