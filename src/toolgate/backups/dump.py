@@ -25,6 +25,8 @@ BEGIN = {
         "SET LOCAL statement_timeout = 0",
     ],
 }
+MAX_STRANGERS = 100
+"""Tables that are named though they are left out: the first line is short."""
 DOCUMENTS, CHANGES = "documents", "changes"
 Row = Sequence[Any]
 Progress = Callable[[int, int], None]
@@ -100,7 +102,7 @@ def _head(
         "database": connection.dialect.name,
         "revisions": layout.revisions,
         "without_documents": request.note,
-        "strangers": layout.strangers,
+        "strangers": layout.strangers[:MAX_STRANGERS],
         "tables": [
             {"name": one.name, "columns": [list(column) for column in one.columns]}
             for one in layout.tables
