@@ -1,6 +1,7 @@
 """`sync_users`: every account once, what is there stays, and a kill in the middle costs nothing."""
 
 import asyncio
+import http.client
 import json
 import secrets
 import sqlite3
@@ -16,10 +17,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from sqlalchemy import func, select
+from tests.faults.server import served
 from tests.patience import PATIENT
 from tests.private_keys import new_rsa_key
 from tests.servers import ROOT, Server, pause, stop, wait_until_ready
 
+from toolgate.db.tables import changes
 from toolgate.gate.calls import Call
 from toolgate.gate.principal import AgentType, Role
 from toolgate.ports.documents import Create, Merge, Query
@@ -194,6 +198,55 @@ async def test_a_kill_in_the_middle_costs_nothing(tmp_path: Path) -> None:
         teams = [one["team"] for one in after.values() if "team" in one]
         assert teams == list(range(COUNT))
         assert all(set(new_record("")) <= set(one) for one in after.values())
+
+
+DYING = """
+import os, signal
+from toolgate.packs.backend.directory import here
+page, asked = here.DirectoryHere.page, []
+async def dying(self, token):
+    asked.append(token)
+    if len(asked) == {page}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return await page(self, token)
+here.DirectoryHere.page = dying
+"""
+
+
+@pytest.mark.parametrize("page", [1, 4, 6])
+def test_killed_at_a_page_it_goes_on_from_there(
+    tmp_path: Path, database_url: str, page: int
+) -> None:
+    users = {f"u{one:03}": {"team": one} for one in range(500)}
+    settings: dict[str, Any] = {"packs__enabled": ["backend"], "database__url": database_url}
+
+    async def prepare() -> None:
+        async with opened_kit(tmp_path, **settings) as kit:
+            await store(kit, users)
+
+    async def found() -> tuple[dict[str, Any], dict[str, int]]:
+        changed = select(changes.c.path, func.count()).where(changes.c.path.like("users/u%"))
+        async with opened_kit(tmp_path, **settings) as kit:
+            counts = await kit.app.gate.database.read(
+                lambda c: {row[0]: row[1] for row in c.execute(changed.group_by(changes.c.path))}
+            )
+            return await records(kit), counts
+
+    asyncio.run(prepare())
+    more = {
+        "database__url": database_url, "packs__enabled": '["backend"]', "workflows__lease_seconds": "1",
+    }  # fmt: skip
+    with served(tmp_path, DYING.format(page=page), **more) as first:
+        with pytest.raises((http.client.HTTPException, OSError)):
+            first.call("sync_users")
+        assert first.process.wait() == -9
+    with served(tmp_path, **more) as second:
+        answer = second.call("sync_users")
+        assert (answer.status, answer.body) == (200, {"processed": 500}), answer.text
+    after, counts = asyncio.run(found())
+    assert [after[uid]["team"] for uid in users] == list(range(500))
+    assert all(set(new_record("")) <= set(after[uid]) for uid in users)
+    assert set(counts.values()) == {2}, "made, and completed once"
 
 
 class IdentityToolkit(BaseHTTPRequestHandler):
