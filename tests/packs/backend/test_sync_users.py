@@ -233,9 +233,8 @@ def test_killed_at_a_page_it_goes_on_from_there(
             return await records(kit), counts
 
     asyncio.run(prepare())
-    more = {
-        "database__url": database_url, "packs__enabled": '["backend"]', "workflows__lease_seconds": "1",
-    }  # fmt: skip
+    more = {"packs__enabled": '["backend"]', "workflows__lease_seconds": "1"}
+    more |= {"database__url": database_url}
     with served(tmp_path, DYING.format(page=page), **more) as first:
         with pytest.raises((http.client.HTTPException, OSError)):
             first.call("sync_users")
