@@ -91,7 +91,7 @@ async def test_all_means_everybody_once(tmp_path: Path) -> None:
             campaign = await sent(kit, all=True)
     assert campaign["delivery"] == {"accepted": len(inbox.mails)}
     assert len(inbox.everyone) == len(set(inbox.everyone))
-    assert inbox.everyone.count("jane@example.com") == 1
+    assert inbox.everyone.count("test-basic@example.com") == 1
 
 
 async def test_a_test_goes_to_the_caller_alone(tmp_path: Path) -> None:
