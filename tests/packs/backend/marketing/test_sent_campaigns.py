@@ -125,7 +125,7 @@ async def test_when_nobody_takes_it_the_campaign_has_failed(tmp_path: Path) -> N
 async def test_a_campaign_by_push_reaches_the_devices_of_its_users(tmp_path: Path) -> None:
     async with opened(tmp_path) as kit:
         for number, owner in enumerate(("_test-premium-active", "_test-basic", None)):
-            fields = {"token": f"t{number}", "owner": owner, "tags": []}
+            fields: dict[str, Any] = {"token": f"t{number}", "owner": owner, "tags": []}
             await kit.call("firestore_write", path=f"notifications/t{number}", document=fields)
         paid = await sent(kit, type="push", segments=["subscription_paid"])
         every = await sent(kit, type="push", all=True)
