@@ -94,6 +94,31 @@ async def test_all_means_everybody_once(tmp_path: Path) -> None:
     assert inbox.everyone.count("test-basic@example.com") == 1
 
 
+async def test_all_are_also_contacts_who_are_no_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgate.packs.backend.marketing.channels.PAGE", 2)
+    monkeypatch.setattr("toolgate.packs.backend.marketing.segments.PAGE", 2)
+    paid, left = "test-premium-active@example.com", "left@example.org"
+    people = [f"contact{number}@example.org" for number in range(5)]
+    with smtp_server() as inbox:
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            for email in [*people, paid, left]:
+                given = {"email": email, "firstName": "Con", "skipValidation": True}
+                assert (await kit.send("create_contact", given)).error is None
+            await kit.call("delete_contact", email=left)
+            async with kit.app.gate.database.transaction() as tx:
+                world: Any = kit.app.worlds["backend"].world
+                await world.consent.unsubscribe(tx, people[0], "marketing", "test")
+            campaign = await sent(kit, all=True, excludeSegments=["subscription_paid"])
+            assert campaign["delivery"]["skipped"] == 1
+            got = set(inbox.everyone)
+            assert len(got) == len(inbox.everyone)
+            assert got & {*people, paid, left} == set(people[1:])
+            await sent(kit, segments=["subscription_free"])
+    assert [one for one in inbox.everyone if one in people] == sorted(people[1:])
+
+
 async def test_a_test_goes_to_the_caller_alone(tmp_path: Path) -> None:
     with smtp_server() as inbox:
         async with opened(tmp_path, mail__url=inbox.url) as kit:
