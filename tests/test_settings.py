@@ -244,6 +244,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "payments.stripe_url": ("http://127.0.0.1:1", "http://127.0.0.1:1"),
     "payments.return_hosts": ("a.example,b.example", ("a.example", "b.example")),
     "payments.portal_minutes": ("5", 5),
+    "payments.keep_days": ("45", 45),
     "payments.stripe_viewing_portal": ("bpc_1", "bpc_1"),
     "payments.seconds": ("2.5", 2.5),
     "backend.hooks": ("hooks.toml", Path("hooks.toml")),

@@ -18,7 +18,14 @@ KEY_FILE = "admin-key"
 PRIVATE_FOLDER, PRIVATE_FILE, OF_OTHERS = 0o700, 0o600, 0o077
 BESIDE = ("", "-wal", "-shm", "-journal")
 """What SQLite keeps beside its file; new ones get the mode of the file itself."""
-OURS = (*(f"toolgate.db{end}" for end in BESIDE), KEY_FILE, "tls", "blobs")
+OURS = (
+    *(f"toolgate.db{end}" for end in BESIDE),
+    KEY_FILE,
+    "tls",
+    "blobs",
+    "repositories",
+    "campaigns",
+)
 
 
 class NoData(Exception):

@@ -27,6 +27,17 @@ def content_of(url: str) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+def indexes_of(url: str) -> set[str]:
+    """The names of all indexes."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(make_url(url).database or "")) as connection:
+            asked = "SELECT name FROM sqlite_master WHERE type = 'index'"
+            return {name for (name,) in connection.execute(asked)}
+    with psycopg.connect(url) as connection:
+        asked = "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()"
+        return {name for (name,) in connection.execute(asked)}
+
+
 def without_own_rows(content: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """The same without what a restore itself adds: its audit row, and that schedules rest.
 

@@ -7,12 +7,13 @@ from typing import Any
 import anyio
 import pytest
 from tests.backups.conftest import NewDatabase
-from tests.backups.databases import content_of, without_own_rows
+from tests.backups.databases import content_of, indexes_of, without_own_rows
 from tests.backups.odd_values import fill
 
 from toolgate.cli.main import run
 from toolgate.gate.principal import Role
 from toolgate.gate.verification import verify
+from toolgate.identity.users import Users
 from toolgate.ports.documents import Filter, Operator, Query
 from toolgate.testing import Kit, opened_kit
 
@@ -36,6 +37,8 @@ async def used_database(folder: Path, url: str) -> dict[str, Any]:
     ) as kit:
         await fill(kit)
         key = await kit.app.keys.create(role=Role.USER, user_id="abc123")
+        users = Users(kit.app.documents.of_users(), kit.app.gate.database)
+        private = await users.give_private_key("abc123", lambda _: None, replacing=True)
         for _ in range(30):
             assert (await kit.call("health_check")).status == 200
         await kit.app.gate.audit.flush()
@@ -43,7 +46,7 @@ async def used_database(folder: Path, url: str) -> dict[str, Any]:
         verdict = await verify(kit.app.gate.database)
         assert verdict.rows == 30
         made = {"key": key.key, "head": verdict.head, "found": await searched(kit)}
-        return made | {"counts": await counted(kit)}
+        return made | {"private": private, "counts": await counted(kit)}
 
 
 async def searched(kit: Kit) -> list[Any]:
@@ -79,6 +82,8 @@ def test_every_row_is_the_same_in_either_kind(
     assert found.keys() == there.keys()
     for table, rows in there.items():
         assert found[table] == rows, table
+    if source == target:
+        assert indexes_of(after) == indexes_of(before)
     assert len(there["documents"]) > 50
     assert len(there["document_index"]) > 100
     assert len(there["content_totals"]) > 3
@@ -90,9 +95,10 @@ def test_every_row_is_the_same_in_either_kind(
 async def goes_on(folder: Path, url: str, made: dict[str, Any], there: dict[str, Any]) -> None:
     """Keys, searches, counters and numbers work as before."""
     async with opened_kit(folder, writes=True, packs__enabled=PACKS, database__url=url) as kit:
-        caller = await kit.app.credentials.holder(made["key"])
-        assert caller is not None
-        assert caller.user_id == "abc123"
+        for key in (made["key"], made["private"]):
+            caller = await kit.app.credentials.holder(key)
+            assert caller is not None
+            assert caller.user_id == "abc123"
         assert await searched(kit) == made["found"]
         assert await counted(kit) == made["counts"]
         asked = {"collection": "apps", "data": {"name": "new"}}

@@ -280,12 +280,27 @@ def test_names_and_arguments_are_as_agreed(agreed: dict[str, Any]) -> None:
         assert ({types} if isinstance(types, str) else {*types}) <= types_of(properties[name]), name
         if "default" in wanted:
             assert properties[name]["default"] == wanted["default"]
+        choices = [one for option in options(properties[name]) for one in option.get("enum", [])]
+        assert choices == wanted.get("enum", choices), name
+        if items := wanted.get("items", {}).get("type"):
+            listed = [one["items"] for one in options(properties[name]) if "items" in one]
+            given = [
+                tool.input_schema["$defs"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one
+                for one in listed
+            ]
+            assert [one["type"] for one in given] == [items], name
+    if "annotations" in agreed:
+        assert tool.annotations == agreed["annotations"]
+
+
+def options(schema: Schema) -> list[Schema]:
+    """What a property may be."""
+    return schema.get("anyOf", [schema])
 
 
 def types_of(schema: Schema) -> set[str]:
     """The JSON types a property takes."""
-    choices = schema.get("anyOf", [schema])
-    types = [one["type"] for one in choices if "type" in one]
+    types = [one["type"] for one in options(schema) if "type" in one]
     return {name for some in types for name in ([some] if isinstance(some, str) else some)}
 
 

@@ -21,6 +21,7 @@ from toolgate.db import engine
 from toolgate.db.threads import Threads
 from toolgate.gate import audit, seals
 from toolgate.gate.principal import Role
+from toolgate.transports.edge import Edge
 from toolgate.transports.mcp import responses
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("remembered")]
@@ -29,6 +30,8 @@ CALL_FRAMES = 55
 """Python functions entered for one governed call, from the bytes that came to those that go."""
 UNSEEN_FRAMES = 100
 """The same with a key that was not seen in the last second, in a head that is known otherwise."""
+RETURNING_FRAMES = 58
+"""The same with one that was seen before, but not in the last second."""
 LIST_FRAMES = 23
 CLIENT = ("/tests/", "/types.py")
 
@@ -149,13 +152,17 @@ async def test_a_credential_that_was_seen_is_not_hashed_again(
     assert not any("digest" in name or "_hash" in name for name in entered), entered
 
 
-async def echo_of_unseen_keys(web: Web) -> Ask:
-    """A request with another key each time."""
+async def echo_of_unseen_keys(web: Web, *, returning: bool = False) -> Ask:
+    """A request with another key each time; `returning`: that was seen, if not lately."""
     line, asked = Line(web), tool_call(MODERN, "echo", {})
     await known(line, written(web, asked))
     made = [await web.kit.app.keys.create(role=Role.USER, user_id="abc123") for _ in range(6)]
-    wires = iter([written(web, asked, authorization=f"Bearer {one.key}") for one in made])
-    line.requests = 0
+    every = [written(web, asked, authorization=f"Bearer {one.key}") for one in made]
+    for wire in every if returning else []:
+        await line.ask_alone(wire)
+    assert isinstance(web.app, Edge)
+    web.app.heads._known.clear()  # pyright: ignore[reportPrivateUsage]
+    wires, line.requests = iter(every), 0
 
     async def ask() -> bytes:
         body = (await line.ask_alone(next(wires))).body
@@ -177,6 +184,14 @@ async def test_a_call_with_an_unseen_key_asks_the_database_once(web: Web) -> Non
     with noted_statements() as statements:
         await ask()
     assert len(statements) == 1, statements
+
+
+async def test_a_call_with_a_key_that_was_seen_before_asks_nothing(web: Web) -> None:
+    ask = await echo_of_unseen_keys(web, returning=True)
+    with noted_statements() as statements:
+        entered = await frames(ask)
+    assert statements == []
+    assert entered.total() <= RETURNING_FRAMES, entered.most_common()
 
 
 async def test_rows_of_many_calls_are_stored_in_few_statements(tmp_path: Path) -> None:

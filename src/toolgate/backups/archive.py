@@ -26,7 +26,12 @@ LEVEL = 3
 """Of compression: twice as fast as the usual one, for a tenth more bytes."""
 GZIP = 31
 """How zlib is told to write a gzip file."""
-MAX_LINE = 512 * 1024**2
+MAX_HEAD = 256 * 1024
+"""Bytes of a line about the rest: with every pack enabled, the first has less than 32 KiB."""
+MAX_LINE = 64 * 1024**2
+"""Of a row: far more than the largest document with its change, or the body of a request."""
+MAX_BATCH = 1024**2
+"""Bytes of lines that rows are handed over from at once, but for one that is longer."""
 MAGIC = b"\x1f\x8b"
 Sink = Callable[[bytes], None]
 """Takes the next bytes of a file."""
@@ -38,6 +43,7 @@ class BadBackup(Exception):
 
 CUT = "The backup ends too early: it was cut, or never finished. Use another one."
 ALTERED = "The backup was altered after it was made ({}). Use another one."
+TOO_LONG = f"A row of {{}} has more than {MAX_LINE // 1024**2} MiB: make it smaller, or remove it."
 FOREIGN = "This is no backup of toolgate. Name a file that `toolgate backup` wrote."
 
 
@@ -61,7 +67,10 @@ class ArchiveWriter:
 
     def rows(self, rows: Sequence[Sequence[Any]]) -> None:
         """Write some rows of the table."""
-        lines = b"".join([_line(row) for row in rows])
+        each = [_line(row) for row in rows]
+        if any(len(one) > MAX_LINE for one in each):
+            raise BadBackup(TOO_LONG.format(self._table))
+        lines = b"".join(each)
         self._digest.update(lines)
         self._rows += len(rows)
         self._write(lines)
@@ -96,21 +105,26 @@ class ArchiveReader:
         self._lines = gzip.GzipFile(fileobj=file, mode="rb")
         self._chain = hashlib.sha256()
         self._found: dict[str, dict[str, Any]] = {}
-        line = self._line()
+        line = self._line(MAX_HEAD)
         head = _object(line)
         if FORMAT not in head:
             raise BadBackup(FOREIGN)
-        if head[FORMAT] != VERSION:
+        given = head[FORMAT]
+        if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+            raise BadBackup(ALTERED.format("its first line: the format is no number of one"))
+        if given != VERSION:
             raise BadBackup(
-                f"The backup has the format {head[FORMAT]}, and this version reads {VERSION}. Use "
-                "the version of toolgate that made it, or a newer one."
+                f"The backup has the format {given}, and this version reads {VERSION}. Use the "
+                "version of toolgate that made it, or a newer one."
             )
         self._chain.update(line)
         self.head = head
 
     def tables(self) -> Iterator[str]:
         """The name of each table; its rows have to be read before the next one."""
-        while "table" in (about := _object(self._line())):
+        while "table" in (about := _object(self._line(MAX_HEAD))):
+            if not isinstance(about["table"], str):
+                raise BadBackup(ALTERED.format("a line out of its place"))
             yield about["table"]
         self._check_end(about)
         self.end = about
@@ -119,16 +133,18 @@ class ArchiveReader:
         """The rows of a table, some at a time."""
         digest, count = hashlib.sha256(), 0
         batch: list[list[Any]] = []
-        while (line := self._line())[:1] == b"[":
+        size = 0
+        while (line := self._line(MAX_LINE))[:1] == b"[":
             digest.update(line)
             row = _read(line)
             if not isinstance(row, list) or len(cast("list[Any]", row)) != columns:
                 raise BadBackup(ALTERED.format(f"a row of {table}"))
             count += 1
             batch.append(cast("list[Any]", row))
-            if len(batch) == many:
+            size += len(line)
+            if len(batch) == many or size > MAX_BATCH:
                 yield batch
-                batch = []
+                batch, size = [], 0
         yield batch
         about = {"rows": count, "sha256": digest.hexdigest()}
         if _object(line) != about:
@@ -137,22 +153,22 @@ class ArchiveReader:
         self._found[table] = about
 
     def _check_end(self, end: dict[str, Any]) -> None:
-        if not end.get("end"):
+        if end.get("end") is not True:
             raise BadBackup(ALTERED.format("a line that is none of a backup"))
         if end.get("sha256") != self._chain.hexdigest() or end.get("tables") != self._found:
             raise BadBackup(ALTERED.format("its end does not fit the rest"))
-        if self._read_line():
+        if self._read_line(1):
             raise BadBackup(ALTERED.format("something follows its end"))
 
-    def _line(self) -> bytes:
-        line = self._read_line()
+    def _line(self, most: int) -> bytes:
+        line = self._read_line(most)
         if not line.endswith(b"\n"):
-            raise BadBackup(CUT if len(line) < MAX_LINE else ALTERED.format("a line too long"))
+            raise BadBackup(CUT if len(line) < most else ALTERED.format("a line too long"))
         return line
 
-    def _read_line(self) -> bytes:
+    def _read_line(self, most: int) -> bytes:
         try:
-            return self._lines.readline(MAX_LINE)
+            return self._lines.readline(most)
         except EOFError:
             raise BadBackup(CUT) from None
         except gzip.BadGzipFile as problem:

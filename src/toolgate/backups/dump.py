@@ -2,7 +2,9 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from toolgate.db.threads import JobStopped, current_job
 
 BATCH, BATCH_BYTES = 500, 1024**2
 """Rows at a time, and about how many bytes of them."""
+TURN_SECONDS = 0.0005
 BEGIN = {
     "sqlite": ["BEGIN"],
     "postgresql": [
@@ -25,6 +28,8 @@ BEGIN = {
         "SET LOCAL statement_timeout = 0",
     ],
 }
+MAX_STRANGERS = 100
+"""Tables that are named though they are left out: the first line is short."""
 DOCUMENTS, CHANGES = "documents", "changes"
 Row = Sequence[Any]
 Progress = Callable[[int, int], None]
@@ -50,7 +55,8 @@ def _write(connection: Connection, sink: Sink, request: Request) -> dict[str, An
     for statement in BEGIN[connection.dialect.name]:
         connection.exec_driver_sql(statement)
     try:
-        return _dump(connection, sink, request)
+        with _quick_turns():
+            return _dump(connection, sink, request)
     finally:
         # Not by SQLAlchemy: it did not begin it.
         driver: Any = connection.connection.dbapi_connection
@@ -100,7 +106,7 @@ def _head(
         "database": connection.dialect.name,
         "revisions": layout.revisions,
         "without_documents": request.note,
-        "strangers": layout.strangers,
+        "strangers": layout.strangers[:MAX_STRANGERS],
         "tables": [
             {"name": one.name, "columns": [list(column) for column in one.columns]}
             for one in layout.tables
@@ -174,6 +180,21 @@ def _choice(table: Table, request: Request) -> Callable[[Row], bool] | None:
         return lambda row: not left_out(f"{row[collection]}/{row[id_]}")
     store, path = place["store"], place["path"]
     return lambda row: row[store] != DOCUMENTS or not left_out(row[path])
+
+
+@contextmanager
+def _quick_turns() -> Generator[None]:
+    """Let other threads of the process have their turn soon: a server answers calls meanwhile.
+
+    Each time its event loop waits for something, this thread would go on for 5 ms before the loop
+    comes back.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(TURN_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _let_others_work() -> None:

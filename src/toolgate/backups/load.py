@@ -9,7 +9,16 @@ from sqlalchemy import Connection, inspect, text, update
 
 from toolgate.backups.archive import ALTERED, ArchiveReader, BadBackup
 from toolgate.backups.emptying import drop_tables, filled_table
-from toolgate.backups.layout import Column, Table, layout_of, quoted, sequence_names, table_of
+from toolgate.backups.head import checked_end, checked_head
+from toolgate.backups.layout import (
+    Column,
+    Table,
+    layout_of,
+    owner_of,
+    quoted,
+    sequence_names,
+    table_of,
+)
 from toolgate.backups.triggers import triggers_off
 from toolgate.backups.values import decode, decoders
 from toolgate.db.credential_changes import note_all_changed
@@ -66,6 +75,7 @@ class Restored(NamedTuple):
 
 async def read_backup(database: Database, archive: ArchiveReader, restore: Restore) -> Restored:
     """Read a backup into a database, in a thread; whatever fails, nothing is changed."""
+    checked_head(archive.head)
     chosen = chosen_schemas(archive.head, restore)
     return await database.write(lambda connection: _load(connection, archive, chosen, restore))
 
@@ -154,9 +164,14 @@ def _load_tables(
     left_out = tuple(f"{name}_" for name in restore.without if name in packs)
     database = inspect(connection)
     counts: dict[str, int] = {}
+    if strange := next((name for name in told if owner_of(name, packs) is None), None):
+        raise BadBackup(ALTERED.format(f"table {strange} is none of toolgate's"))
     with triggers_off(connection, [name for name in told if not name.startswith(left_out or "\0")]):
         for name in archive.tables():
-            columns = told.get(name, [])
+            if name not in told or name in counts:
+                where = "twice in it" if name in told else "not in its first line"
+                raise BadBackup(ALTERED.format(f"table {name[:63]} is {where}"))
+            columns = told[name]
             skipped = bool(left_out) and name.startswith(left_out)
             table = None if skipped else _target(database.has_table(name), name, columns, database)
             with _told(connection, name):
@@ -170,9 +185,10 @@ def _load_tables(
 def _told(connection: Connection, table: str) -> Generator[None]:
     """Say in which table the database refuses a row; its values are nobody's business."""
     driver: Any = connection.dialect.loaded_dbapi
+    refused = (driver.IntegrityError, driver.DataError, driver.InterfaceError)
     try:
         yield
-    except (driver.IntegrityError, driver.DataError) as problem:
+    except (*refused, driver.ProgrammingError, OverflowError, UnicodeError) as problem:
         why = str(problem).partition("\n")[0].rstrip(".")
         raise BadBackup(
             f"The database refuses a row of {table} ({why}): the backup was altered, or holds what "
@@ -233,6 +249,7 @@ def _continue_numbers(
     Of the audit, PostgreSQL remembers numbers that no row has, and where SQLite does, rows were
     removed: there the last row's own counts.
     """
+    checked_end(archive.end)
     last: dict[str, int] = dict(archive.end["sequences"])
     from_server = archive.head["database"] == "postgresql"
     database = inspect(connection)

@@ -70,6 +70,7 @@ def backup(
 
 
 async def _backup(settings: "Settings", path: Path, bar: Bar) -> dict[str, Any]:
+    from toolgate.backups.archive import BadBackup
     from toolgate.backups.dump import Request, write_backup
     from toolgate.backups.files import FileInUse, new_file
     from toolgate.gate.operators import note_operator
@@ -79,7 +80,7 @@ async def _backup(settings: "Settings", path: Path, bar: Bar) -> dict[str, Any]:
             with new_file(path) as file:
                 await database.write(lambda connection: note_operator(connection, "backup"))
                 return await write_backup(database, _to(file), Request(progress=bar))
-        except FileInUse as problem:
+        except (FileInUse, BadBackup) as problem:
             raise Stop(str(problem), ExitCode.FAILED) from None
         except OSError as problem:
             problem.filename = problem.filename or str(path)

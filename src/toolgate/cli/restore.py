@@ -84,6 +84,7 @@ async def _restore(
     settings: "Settings", file: str, replace: str | None, without: list[str], bar: Bar
 ) -> "Restored":
     from toolgate.backups.archive import ArchiveReader, BadBackup
+    from toolgate.backups.head import checked_head
     from toolgate.backups.load import NotEmpty, chosen_schemas, read_backup
     from toolgate.db.engine import Database
 
@@ -93,6 +94,7 @@ async def _restore(
             _check_name(settings, database, replace)
         async with _opened(settings, file, bar) as source:
             archive = await _in_thread(ArchiveReader, source)
+            checked_head(archive.head)
             how = _how(settings, archive.head, without, replace=replace is not None)
             chosen_schemas(archive.head, how)
             async with _made_folder(settings, database):

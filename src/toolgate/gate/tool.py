@@ -9,9 +9,6 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
-from pydantic_core import CoreSchema
-
 from toolgate.gate.access_checks import AccessCheck
 from toolgate.gate.attachments import Attachment, BadAttachment, attachment_field
 from toolgate.gate.attributes import Attribute, words
@@ -19,11 +16,32 @@ from toolgate.gate.context import Context, World
 from toolgate.gate.dialects import Dialect
 from toolgate.gate.errors import GateError
 from toolgate.gate.from_request import FromRequest
-from toolgate.gate.literals import exact_literals
 from toolgate.gate.path_templates import VARIABLE
 from toolgate.gate.principal import Role
 from toolgate.gate.schemas import input_schema, output_schema, without
 from toolgate.gate.scope import MakeNotFound, Scope, scope_of
+from toolgate.gate.tool_models import Input, NoArguments, Output, StoredOutput
+
+__all__ = [
+    "NAME",
+    "OF_TOOL",
+    "USUAL",
+    "BadDeclaration",
+    "Effect",
+    "Family",
+    "Handler",
+    "In",
+    "Input",
+    "NoArguments",
+    "Out",
+    "Output",
+    "Pack",
+    "Route",
+    "StoredOutput",
+    "Target",
+    "Tool",
+    "ToolLimits",
+]
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
@@ -48,51 +66,6 @@ class Target(StrEnum):
     """Blobs of its own pack that rows of these tables name: one without its row is nothing."""
     OUTSIDE = "outside"
     """Beyond our databases: mail, money, another server."""
-
-
-class Input(BaseModel):
-    """Arguments of a tool: exact types, no unknown names."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Pydantic's own, but for literals."""
-        return exact_literals(handler(source), handler.resolve_ref_schema)
-
-
-class Output(BaseModel):
-    """An answer of a tool; what was not set is not sent."""
-
-    model_config = ConfigDict(frozen=True)
-
-    def body(self) -> dict[str, Any]:
-        """The answer as it goes over the wire."""
-        return self.__pydantic_serializer__.to_python(self, mode="json", exclude_unset=True)
-
-    def body_without(self, field: str) -> dict[str, Any]:
-        """The same without a field, which is handed over in another way."""
-        serializer = self.__pydantic_serializer__
-        return serializer.to_python(self, mode="json", exclude_unset=True, exclude={field})
-
-
-class StoredOutput(Output):
-    """An answer made with `model_construct` from what a store hands over in its shape already.
-
-    Its model describes it; thousands of rows are neither checked again nor copied.
-    """
-
-    def body(self) -> dict[str, Any]:
-        """The answer as it was made."""
-        return vars(self)
-
-    def body_without(self, field: str) -> dict[str, Any]:
-        """The same without a field."""
-        return {name: value for name, value in vars(self).items() if name != field}
-
-
-class NoArguments(Input):
-    """For tools without arguments."""
 
 
 In = TypeVar("In", bound=Input)

@@ -61,7 +61,7 @@ class CredentialChanges:
         if since < self._forgotten_at:
             return False
         found = self._changed
-        return not found or all(found.get(name, 0) <= since for name in names)
+        return not found or all([found.get(name, 0) <= since for name in names])
 
     async def run(self) -> None:
         """Look until cancelled."""

@@ -129,6 +129,14 @@ class Credentials:
             raise InsufficientScope
         return valid
 
+    def recall(self, digest: bytes, resources: Collection[str]) -> ValidCredential | None:
+        """A good credential that is remembered, by its digest; None says nothing."""
+        now = time.monotonic()
+        valid = self._known(digest, now, now)
+        if valid is None or not valid.scoped:
+            return None
+        return valid if valid.resource is None or valid.resource in resources else None
+
     async def holder(self, credential: str, oldest: float | None = None) -> Principal | None:
         """Who holds it, on the machine itself: a token of ours is good for any of our addresses."""
         valid = await self._find(credential, oldest)
@@ -138,12 +146,9 @@ class Credentials:
         self, credential: str, oldest: float | None = None, digest: bytes | None = None
     ) -> ValidCredential | None:
         """What is known of it from a moment ago, or else what the database says."""
-        if self._revocations != self.keys.revocations:
-            self.forget()
         digest, now = digest or opaque.digest(credential), time.monotonic()
-        cached = self._remembered.get(digest)
         latest = now if oldest is None else now + REMEMBERED_SECONDS - oldest
-        if cached and (cached.until > latest or self._renew(digest, cached, now, latest)):
+        if cached := self._known(digest, now, latest):
             return cached
         before, looks = (self.keys.revocations, self.forgotten), self.changes.looks
         token_id = opaque.id_of(credential, opaque.ACCESS)
@@ -168,16 +173,21 @@ class Credentials:
         self._remembered[digest] = valid
         self._remembered.move_to_end(digest)
 
-    def _renew(self, digest: bytes, valid: ValidCredential, now: float, latest: float) -> bool:
-        """Whether a credential is good for longer, since nothing has happened to it."""
+    def _known(self, digest: bytes, now: float, latest: float) -> ValidCredential | None:
+        """One that is good at least until `latest`, since nothing has happened to it."""
+        if self._revocations != self.keys.revocations:
+            self.forget()
+        valid = self._remembered.get(digest)
+        if valid is None or valid.until > latest:
+            return valid
         until = self.changes.seen_at + REMEMBERED_SECONDS
         if until <= latest or valid.longest <= latest or not valid.names:
-            return False
+            return None
         if not self.changes.is_unchanged(valid.names, valid.since):
-            return False
+            return None
         _set_end(valid, now, until)
         self._remembered.move_to_end(digest)
-        return valid.until > latest
+        return valid if valid.until > latest else None
 
     def forget(self) -> None:
         """Ask the database again about every credential."""
@@ -303,8 +313,9 @@ class Credentials:
 
 def _set_end(valid: ValidCredential, now: float, until: float) -> None:
     """Good until then, but not after it has expired."""
-    left = inf if valid.ends == inf else valid.ends - time.time()
-    valid.until = min(until, valid.longest, now + left)
+    until = min(until, valid.longest)
+    # Most never expire, and time matters here.
+    valid.until = until if valid.ends == inf else min(until, now + valid.ends - time.time())
 
 
 def _seconds(stored: str) -> float:

@@ -47,6 +47,10 @@ class Guesses:
         self._in_flight: dict[str, dict[bytes, int]] = {}
         """By peer: what is being looked up now, and how many requests wait for each of them."""
 
+    def is_known_good(self, peer: str, digest: bytes) -> bool:
+        """Whether a credential was found to be good from this peer: it is no guess."""
+        return (peer, digest) in self._good
+
     async def look_up(
         self,
         credential: str,

@@ -151,12 +151,12 @@ async def test_large_backups_are_stored_in_parts(
         name = (await kit.call("create_backup")).body["name"]
         (whole,) = await backups_of(kit).whole()
         assert whole.parts > 5
-        documents = await kit.app.documents.of("backend").get("users", "abc123")
+        documents = await kit.app.documents.of("backend").get("users", "_test-basic")
     (tmp_path / "b").mkdir()
     (tmp_path / "a" / "blobs").rename(tmp_path / "b" / "blobs")
     found = await anyio.to_thread.run_sync(restored, tmp_path / "b", name)
     assert documents is not None
-    assert "users/abc123" in found
+    assert "users/_test-basic" in found
 
 
 @pytest.mark.parametrize("role", [Role.USER, Role.PUBLIC])

@@ -27,6 +27,14 @@ async def test_every_demo_user_can_be_got(tmp_path: Path) -> None:
             assert await get_user(kit, uid) == record
 
 
+async def test_jane_of_other_packs_is_nobody_here(tmp_path: Path) -> None:
+    enabled = ["appdata", "backend"]
+    async with opened_kit(tmp_path, demo_data=True, packs__enabled=enabled) as kit:
+        assert (await kit.call("firestore_read", path="users/abc123")).body == {}
+        jane = await kit.call("get_document", collection="users", document_id="abc123")
+        assert jane.body["displayName"] == "Jane Doe"
+
+
 def test_one_demo_user_is_an_admin() -> None:
     assert [uid for _, uid, record in DEMO if is_admin(record)] == ["_test-admin"]
 

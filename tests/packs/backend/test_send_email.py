@@ -91,9 +91,9 @@ async def test_each_person_gets_it_once_and_nobody_sees_bcc(kit: Kit, inbox: Inb
 
 
 async def test_a_uid_is_the_address_in_the_users_record(kit: Kit, inbox: Inbox) -> None:
-    body = await sent(kit, to=["abc123", "nobody"])
+    body = await sent(kit, to=["_test-basic", "nobody"])
     (mail,) = inbox.mails
-    assert str(mail.message["to"]) == "Jane <jane@example.com>"
+    assert str(mail.message["to"]) == "Alex <test-basic@example.com>"
     assert body["options"]["skipped"] == ["nobody"]
 
 
@@ -232,11 +232,13 @@ async def test_who_unsubscribed_from_a_group_gets_no_mail_of_it(kit: Kit, inbox:
 
 async def test_marketing_heeds_revoked_consent(kit: Kit, inbox: Inbox) -> None:
     async with kit.app.gate.database.transaction() as tx:
-        await world(kit).consent.revoke(tx, "jane@example.com", "test")
-    status, _ = await refused(kit, inbox, to="abc123", subject="x", sender="marketing", copy=False)
+        await world(kit).consent.revoke(tx, "test-basic@example.com", "test")
+    status, _ = await refused(
+        kit, inbox, to="_test-basic", subject="x", sender="marketing", copy=False
+    )
     assert status == 409
-    await sent(kit, to="abc123", sender="account")
-    assert inbox.everyone == ["jane@example.com"]
+    await sent(kit, to="_test-basic", sender="account")
+    assert inbox.everyone == ["test-basic@example.com"]
 
 
 async def test_a_mail_72_hours_ahead_is_held_survives_a_restart_and_leaves_once(

@@ -269,7 +269,12 @@ async def test_a_dry_run_of_an_update_keeps_nothing(kit: Kit) -> None:
 
 @pytest.mark.parametrize(
     ("given", "told_"),
-    [({"update": "yes"}, "update"), ({"update": {"nothing": True}}, "nothing"), ({"x": 1}, "'x'")],
+    [
+        ({"update": "yes"}, "update must be true or false, or an object with any of notifications"),
+        ({"update": {"nothing": True}}, "update.nothing is not known: update must be true or"),
+        ({"update": {"users": 1}}, "update.users is not true or false: update must be true or"),
+        ({"x": 1}, "'x'"),
+    ],
 )
 async def test_an_update_that_cannot_be(kit: Kit, given: dict[str, Any], told_: str) -> None:
     outcome = await kit.send("get_stats", given)

@@ -1,6 +1,7 @@
 """`sync_users`: every account once, what is there stays, and a kill in the middle costs nothing."""
 
 import asyncio
+import http.client
 import json
 import secrets
 import sqlite3
@@ -16,12 +17,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+from sqlalchemy import func, select
+from tests.faults.server import served
 from tests.patience import PATIENT
 from tests.private_keys import new_rsa_key
 from tests.servers import ROOT, Server, pause, stop, wait_until_ready
 
+from toolgate.db.tables import changes
 from toolgate.gate.calls import Call
 from toolgate.gate.principal import AgentType, Role
+from toolgate.packs.backend.directory.here import DirectoryHere
+from toolgate.packs.backend.directory.port import AccountPage
 from toolgate.ports.documents import Create, Merge, Query
 from toolgate.ports.users import new_record
 from toolgate.testing import Kit, opened_kit
@@ -101,12 +107,23 @@ async def test_it_goes_on_from_the_stored_token(kit: Kit) -> None:
     assert all((await records(kit)).values())
 
 
-async def test_two_at_once_are_one_run_and_progress_comes_before_the_end(kit: Kit) -> None:
+async def test_two_at_once_are_one_run_and_progress_comes_before_the_end(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await store(kit, {f"u{one:03}": {} for one in range(350)})
     told: list[float] = []
+    page, seen = DirectoryHere.page, asyncio.Event()
 
     async def report(done: float, total: float | None, message: str | None) -> None:
         told.append(done)
+        seen.set()
+
+    async def page_once_told(self: DirectoryHere, token: str | None) -> AccountPage:
+        if token is not None:
+            await asyncio.wait_for(seen.wait(), PATIENT)
+        return await page(self, token)
+
+    monkeypatch.setattr(DirectoryHere, "page", page_once_told)
 
     def call() -> Call:
         return Call(
@@ -118,8 +135,7 @@ async def test_two_at_once_are_one_run_and_progress_comes_before_the_end(kit: Ki
     assert first.body == second.body == {"processed": 350}
     runs = await kit.app.site_of("backend").workflows.list("sync-users")
     assert len(runs) == 1
-    assert told
-    assert told[0] <= 350
+    assert told[0] == 100
 
 
 async def test_who_may(kit: Kit, server: Server) -> None:
@@ -194,6 +210,54 @@ async def test_a_kill_in_the_middle_costs_nothing(tmp_path: Path) -> None:
         teams = [one["team"] for one in after.values() if "team" in one]
         assert teams == list(range(COUNT))
         assert all(set(new_record("")) <= set(one) for one in after.values())
+
+
+DYING = """
+import os, signal
+from toolgate.packs.backend.directory import here
+page, asked = here.DirectoryHere.page, []
+async def dying(self, token):
+    asked.append(token)
+    if len(asked) == {page}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return await page(self, token)
+here.DirectoryHere.page = dying
+"""
+
+
+@pytest.mark.parametrize("page", [1, 4, 6])
+def test_killed_at_a_page_it_goes_on_from_there(
+    tmp_path: Path, database_url: str, page: int
+) -> None:
+    users = {f"u{one:03}": {"team": one} for one in range(500)}
+    settings: dict[str, Any] = {"packs__enabled": ["backend"], "database__url": database_url}
+
+    async def prepare() -> None:
+        async with opened_kit(tmp_path, **settings) as kit:
+            await store(kit, users)
+
+    async def found() -> tuple[dict[str, Any], dict[str, int]]:
+        changed = select(changes.c.path, func.count()).where(changes.c.path.like("users/u%"))
+        async with opened_kit(tmp_path, **settings) as kit:
+            counts = await kit.app.gate.database.read(
+                lambda c: {row[0]: row[1] for row in c.execute(changed.group_by(changes.c.path))}
+            )
+            return await records(kit), counts
+
+    asyncio.run(prepare())
+    more = {"packs__enabled": '["backend"]', "workflows__lease_seconds": "1"}
+    more |= {"database__url": database_url}
+    with served(tmp_path, DYING.format(page=page), **more) as first:
+        with pytest.raises((http.client.HTTPException, OSError)):
+            first.call("sync_users")
+        assert first.process.wait() == -9
+    with served(tmp_path, **more) as second:
+        answer = second.call("sync_users")
+        assert (answer.status, answer.body) == (200, {"processed": 500}), answer.text
+    after, counts = asyncio.run(found())
+    assert [after[uid]["team"] for uid in users] == list(range(500))
+    assert all(set(new_record("")) <= set(after[uid]) for uid in users)
+    assert set(counts.values()) == {2}, "made, and completed once"
 
 
 class IdentityToolkit(BaseHTTPRequestHandler):

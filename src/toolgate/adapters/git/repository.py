@@ -107,7 +107,8 @@ class LocalForge:
         """A bare repository; another process may be making it, too."""
         from dulwich.repo import Repo  # noqa: PLC0415
 
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self._folder.parent, self._folder):  # those above get the usual mode
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with exclusive(self._folder):
             if (self._folder / "HEAD").exists():
                 return

@@ -65,6 +65,7 @@ from toolgate.packs.backend.tools import (
     hooks,
     notifications,
     operations,
+    operator_consent,
     operator_email,
     payments,
     publishing,
@@ -91,6 +92,7 @@ FAMILIES = (
     hooks.family,
     backup_tools.family,
     publishing.family,
+    operator_consent.family,
     operator_email.family,
 )
 
@@ -103,6 +105,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
     push = push_of(site.section("push", PushSettings), google, site.outbound) or outbox
     products = read_products(settings.products)
     consent = Consent(site.documents, SqlUnsubscribes(site.database))
+    listed = contacts_of(site, consent)
     in_database = site.documents.joins_transaction
     counters = SqlCounters(site.database) if in_database else CountedDocuments(site.documents)
     async with opened_mail(site) as mail, run_in_background(counters.follow):
@@ -110,7 +113,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
             site.documents,
             settings.namespace,
             consent=consent,
-            contacts=contacts_of(site, consent),
+            contacts=listed,
             validator=validator_of(site),
             cursors=site.cursors,
             deliveries=Deliveries(push, site.documents, site.database),
@@ -127,6 +130,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
                 campaigns=Campaigns(site.documents),
                 deliveries=SqlDeliveries(site.database),
                 consent=consent,
+                contacts=listed.list,
                 mail=mail,
                 push=push,
                 push_provider="outbox" if push is outbox else "fcm",

@@ -1,4 +1,4 @@
-"""Demo users: one of each kind that tools tell apart, and Jane Doe, whom other packs know too."""
+"""Demo users: one of each kind that tools tell apart."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,8 +17,8 @@ LONG_AGO, FAR_AWAY = datetime(2025, 6, 1, tzinfo=UTC), datetime(2099, 1, 1, tzin
 Record = dict[str, Any]
 
 
-def _user(uid: str, name: str, email: str | None = None, **parts: Record) -> Document:
-    record = new_record(uid, email or f"{uid.strip('_')}@example.com", name, JOINED)
+def _user(uid: str, name: str, **parts: Record) -> Document:
+    record = new_record(uid, f"{uid.strip('_')}@example.com", name, JOINED)
     return USERS, uid, record | parts
 
 
@@ -48,7 +48,6 @@ def _users() -> tuple[Document, ...]:
     cancelling = _premium(4, "active", FAR_AWAY, cancelling=True)
     admin = new_record("")["roles"] | {"admin": True}
     return (
-        _user("abc123", "Jane Doe", "jane@example.com"),
         _user("_test-admin", "Ada Admin", roles=admin),
         _user("_test-basic", "Alex Basic"),
         _user("_test-premium-active", "Pat Premium", subscription=active),

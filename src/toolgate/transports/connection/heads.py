@@ -54,8 +54,9 @@ class Head:
     """What MCP's headers say, once that was asked for."""
     respond: "Callable[[Head, bytes], Pending] | None" = None
     """Answers the bodies of such requests, but for those (None) that have to go another way."""
-    authenticate: "Callable[[UnknownCredential], Awaitable[Head | None]] | None" = None
-    """Looks up another credential in such a head; None where the whole request is needed."""
+    authenticate: "Callable[[UnknownCredential], Head | Awaitable[Head | None]] | None" = None
+    """Looks up another credential in such a head, at once where it is remembered; None where the
+    whole request is needed."""
     peer: str = ""
     """Against what wrong credentials in such a head are counted."""
 
@@ -168,13 +169,18 @@ class UnknownCredential:
 
     def respond(self, _: "UnknownCredential", body: bytes) -> Pending:
         """Answer a request once the caller is known."""
-        return self._respond(body)
-
-    async def _respond(self, body: bytes) -> JsonResponse | None:
         authenticate = self.pattern.authenticate
-        head = await authenticate(self) if authenticate else None
+        found = authenticate(self) if authenticate else None
+        if found is None or isinstance(found, Head):
+            return self._pass_on(found, body)
+        return self._respond(found, body)
+
+    def _pass_on(self, head: Head | None, body: bytes) -> Pending:
         self.principal = head.principal if head else None
-        pending = head.respond(head, body) if head and head.respond else None
+        return head.respond(head, body) if head and head.respond else None
+
+    async def _respond(self, found: Awaitable[Head | None], body: bytes) -> JsonResponse | None:
+        pending = self._pass_on(await found, body)
         return pending if pending is None or isinstance(pending, JsonResponse) else await pending
 
 

@@ -91,7 +91,32 @@ async def test_all_means_everybody_once(tmp_path: Path) -> None:
             campaign = await sent(kit, all=True)
     assert campaign["delivery"] == {"accepted": len(inbox.mails)}
     assert len(inbox.everyone) == len(set(inbox.everyone))
-    assert inbox.everyone.count("jane@example.com") == 1
+    assert inbox.everyone.count("test-basic@example.com") == 1
+
+
+async def test_all_are_also_contacts_who_are_no_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolgate.packs.backend.marketing.channels.PAGE", 2)
+    monkeypatch.setattr("toolgate.packs.backend.marketing.segments.PAGE", 2)
+    paid, left = "test-premium-active@example.com", "left@example.org"
+    people = [f"contact{number}@example.org" for number in range(5)]
+    with smtp_server() as inbox:
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            for email in [*people, paid, left]:
+                given = {"email": email, "firstName": "Con", "skipValidation": True}
+                assert (await kit.send("create_contact", given)).error is None
+            await kit.call("delete_contact", email=left)
+            async with kit.app.gate.database.transaction() as tx:
+                world: Any = kit.app.worlds["backend"].world
+                await world.consent.unsubscribe(tx, people[0], "marketing", "test")
+            campaign = await sent(kit, all=True, excludeSegments=["subscription_paid"])
+            assert campaign["delivery"]["skipped"] == 1
+            got = set(inbox.everyone)
+            assert len(got) == len(inbox.everyone)
+            assert got & {*people, paid, left} == set(people[1:])
+            await sent(kit, segments=["subscription_free"])
+    assert [one for one in inbox.everyone if one in people] == sorted(people[1:])
 
 
 async def test_a_test_goes_to_the_caller_alone(tmp_path: Path) -> None:
@@ -125,7 +150,7 @@ async def test_when_nobody_takes_it_the_campaign_has_failed(tmp_path: Path) -> N
 async def test_a_campaign_by_push_reaches_the_devices_of_its_users(tmp_path: Path) -> None:
     async with opened(tmp_path) as kit:
         for number, owner in enumerate(("_test-premium-active", "_test-basic", None)):
-            fields = {"token": f"t{number}", "owner": owner, "tags": []}
+            fields: dict[str, Any] = {"token": f"t{number}", "owner": owner, "tags": []}
             await kit.call("firestore_write", path=f"notifications/t{number}", document=fields)
         paid = await sent(kit, type="push", segments=["subscription_paid"])
         every = await sent(kit, type="push", all=True)

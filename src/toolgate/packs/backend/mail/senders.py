@@ -31,6 +31,7 @@ PRESETS = {
     "internal": Preset("alerts", "Alerts"),
 }
 DEFAULT = "hello"
+MARKETING_GROUPS = tuple(name for name, preset in PRESETS.items() if preset.marketing)
 
 
 def sender_address(name: str, brand: BrandSettings, domain: str | None) -> Address:

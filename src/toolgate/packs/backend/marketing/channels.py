@@ -17,7 +17,7 @@ from toolgate.packs.backend.mail.rendering import DEFAULT
 from toolgate.packs.backend.marketing import consent
 from toolgate.packs.backend.marketing.deliveries import Addressee, Queued, Settled, State
 from toolgate.packs.backend.marketing.marketing import PUSH, Marketing
-from toolgate.packs.backend.marketing.segments import PAGE, is_wanted, users_after
+from toolgate.packs.backend.marketing.segments import PAGE, contacts_after, is_wanted, users_after
 from toolgate.packs.backend.marketing.sending import Channel, Page, ServerAway, fill_in
 from toolgate.packs.backend.push.delivery import TOKENS, delete_tokens, token_of
 from toolgate.packs.backend.push.fcm_answers import UNREACHABLE
@@ -36,6 +36,8 @@ from toolgate.ports.documents import (
 from toolgate.ports.users import USERS
 
 OUTBOX = "outbox"
+CONTACTS = "contacts"
+"""Where a campaign is after the users: in the list of contacts."""
 AT_ONCE = 64
 """Messages under way; the mailer bounds its connections itself."""
 STATES = {
@@ -81,6 +83,8 @@ class MailChannel:
         tester = self._settings.get("test")
         if tester:
             return Page([Addressee(tester["email"].lower())], None)
+        if isinstance(after, dict):
+            return await self._contacts(cast("Fields", after)[CONTACTS])
         users = await users_after(self._marketing.documents, after or None)
         wanted = [
             Addressee(consent.normalised(emails[0]), one.id, _first_name(one.fields))
@@ -88,7 +92,20 @@ class MailChannel:
             if _is_wanted(self._settings, one.fields, self._now)
             and (emails := consent.emails_of(one.fields))
         ]
-        return Page(wanted, users[-1].id if len(users) == PAGE else None)
+        if len(users) == PAGE:
+            return Page(wanted, users[-1].id)
+        return Page(wanted, {CONTACTS: None} if self._settings.get("all") else None)
+
+    async def _contacts(self, after: str | None) -> Page:
+        """Everybody is also who is no user: segments are of users, so contacts are in none."""
+        found = await contacts_after(self._marketing.contacts, self._marketing.documents, after)
+        wanted = [
+            Addressee(one.email, None, one.first_name)
+            for one, user in found
+            if user is None or _is_wanted(self._settings, user, self._now)
+        ]
+        last = {CONTACTS: found[-1][0].email} if len(found) == PAGE else None
+        return Page(wanted, last)
 
     async def _refused(self, addressees: Sequence[Addressee]) -> set[str]:
         if self._settings.get("test"):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from toolgate.db.transactions import Transaction
+from toolgate.packs.backend.mail.senders import MARKETING_GROUPS
 from toolgate.ports.documents import (
     MAX_IN_VALUES,
     DocumentReader,
@@ -93,6 +94,13 @@ class Consent:
                 revoked |= {normalised(email) for email in emails_of(record)} & by_email.keys()
         return revoked
 
+    async def wants_none(self, email: str) -> bool:
+        """Whether this address took consent back, for all marketing or for a part of it."""
+        for group in MARKETING_GROUPS:
+            if not await self.allows(email, group):
+                return True
+        return False
+
     async def revoke(self, tx: Transaction, email: str, source: str) -> int:
         """Nothing more to this address: in the list, and in the records of its users.
 
@@ -106,8 +114,9 @@ class Consent:
         return await self.unsubscribes.add(tx, normalised(email), group, source)
 
     async def restore(self, tx: Transaction, email: str, source: str) -> int:
-        """This address agreed again; returns how many users have it."""
-        await self.unsubscribes.remove(tx, normalised(email), EVERYTHING)
+        """This address agreed to marketing again; returns how many users have it."""
+        for topic in (EVERYTHING, *MARKETING_GROUPS):
+            await self.unsubscribes.remove(tx, normalised(email), topic)
         return await self._note(tx, email, "granted", source)
 
     async def _note(self, tx: Transaction, email: str, status: str, source: str) -> int:

@@ -12,6 +12,7 @@ from toolgate.packs.backend.mail.content import BadContent, read_content
 from toolgate.packs.backend.mail.service import Mail
 from toolgate.packs.backend.marketing.campaigns import CampaignFilter, Campaigns, Status, changed
 from toolgate.packs.backend.marketing.consent import Consent, emails_of
+from toolgate.packs.backend.marketing.contacts import ContactList
 from toolgate.packs.backend.marketing.deliveries import Deliveries
 from toolgate.packs.backend.marketing.recurrence import Recurrence, next_date
 from toolgate.packs.backend.push.port import Push
@@ -39,6 +40,7 @@ class Marketing:
     campaigns: Campaigns
     deliveries: Deliveries
     consent: Consent
+    contacts: ContactList
     mail: Mail
     push: Push
     push_provider: str

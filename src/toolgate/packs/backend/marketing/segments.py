@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+from toolgate.packs.backend.marketing.consent import emails_of, normalised, users_of
+from toolgate.packs.backend.marketing.contacts import Contact, ContactList
 from toolgate.ports.documents import (
     DOCUMENT_ID,
     Cursor,
@@ -144,3 +146,16 @@ async def users_after(documents: DocumentReader, uid: str | None) -> Sequence[St
     start = Cursor((uid,), inclusive=False) if uid is not None else None
     query = Query(USERS, order=[Order(DOCUMENT_ID)], limit=PAGE, start=start)
     return await documents.query(query)
+
+
+async def contacts_after(
+    contacts: ContactList, documents: DocumentReader, email: str | None
+) -> list[tuple[Contact, Fields | None]]:
+    """The next page of contacts, ordered by address, each with the record of its user."""
+    found = [one.contact for one in await contacts.page(email, PAGE)]
+    users = {
+        normalised(address): record
+        for _, record in await users_of(documents, [one.email for one in found])
+        for address in emails_of(record)
+    }
+    return [(one, users.get(one.email)) for one in found]

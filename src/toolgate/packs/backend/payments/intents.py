@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from toolgate.db.transactions import Transaction
 
@@ -34,6 +34,13 @@ class Intent:
         return f"toolgate-{self.id}"
 
 
+class Forgotten(NamedTuple):
+    """How many rows went."""
+
+    events: int
+    intents: int
+
+
 class Intents(Protocol):
     """Stores intents, and what processors have told."""
 
@@ -61,4 +68,8 @@ class Intents(Protocol):
 
     async def is_new_event(self, tx: Transaction, id: str, kind: str, created: int) -> bool:
         """Whether an event was never taken in before; once the transaction commits, it is."""
+        ...
+
+    async def forget(self, before: str, limit: int) -> Forgotten:
+        """Forget events and ended intents from before a time, at most so many of each."""
         ...

@@ -8,7 +8,8 @@ NO_DECIMALS = frozenset(
         *("pyg", "rwf", "uyi", "vnd", "vuv", "xaf", "xof", "xpf"),
     ]
 )
-"""Stripe counts ISK and UGX in hundredths, although ISO 4217 does not; so do we."""
+WHOLE_OF_HUNDREDTHS = frozenset(("isk", "ugx"))
+"""Stripe counts these in hundredths, although ISO 4217 does not, and takes whole units only."""
 THREE_DECIMALS = frozenset(["bhd", "iqd", "jod", "kwd", "lyd", "omr", "tnd"])
 FOUR_DECIMALS = frozenset(("clf", "uyw"))
 STEP_OF_THREE = 10
@@ -39,6 +40,8 @@ def minor(price: float | str, currency: str) -> int:
 
 def payable(amount: int, currency: str) -> int:
     """The largest amount, at most this one, that can be paid out."""
+    if currency.lower() in WHOLE_OF_HUNDREDTHS:
+        return amount - amount % 100
     return amount - amount % STEP_OF_THREE if decimals(currency) == 3 else amount
 
 

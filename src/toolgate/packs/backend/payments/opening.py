@@ -45,6 +45,7 @@ def payments_of(site: Site, products: Products) -> Payments:
         return_urls=ReturnUrls(site.base_url, _return_hosts(site, settings)),
         ledger=ledger,
         events=stripe,
+        keep_days=settings.keep_days,
         webhook_secret=settings.stripe_webhook_secret,
     )
 

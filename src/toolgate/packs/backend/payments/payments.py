@@ -57,6 +57,8 @@ class Payments:
     ledger: Ledger
     events: EventSource | None = None
     """Whoever sends events, and signs them with the secret."""
+    keep_days: int = 90
+    """How long events and ended intents are kept."""
     webhook_secret: str | None = field(default=None, repr=False)
 
     async def account(self, uid: str) -> Account:

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolgate.gate.audit_records import timestamp
 from toolgate.packs.backend.payments import cancelling, refunding
-from toolgate.packs.backend.payments.intents import NOT_DONE, Intent
+from toolgate.packs.backend.payments.intents import NOT_DONE, Forgotten, Intent
 from toolgate.packs.backend.payments.payments import Payments, account_of, unix_now
 from toolgate.packs.backend.payments.processor import (
     Account,
@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 SURELY_OVER = timedelta(minutes=5)
 """A call that began an intent longer ago than this does not go on any more."""
 BATCH = 100
+FORGOTTEN_AT_ONCE = 500
 PROCESSOR = Filter("subscription.payment.processor", Operator.EQUAL, "stripe")
 EVENT = {"name": "reconciliation", "id": None}
 
@@ -43,9 +44,14 @@ async def settle_intents(payments: Payments, older_than: timedelta = SURELY_OVER
     return counted
 
 
+def utc_now() -> datetime:
+    """Now."""
+    return datetime.now(UTC)
+
+
 def timestamp_before(age: timedelta) -> str:
     """The time so long ago, as rows have it."""
-    moment = datetime.now(UTC) - age
+    moment = utc_now() - age
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -151,3 +157,12 @@ async def _repair(payments: Payments, account: Account) -> bool:
     async with payments.database.transaction() as tx:
         event = {**EVENT, "id": str(time.time_ns() // 1000)}
         return await payments.follow(tx, account.uid, subscription, "stripe", event)
+
+
+async def forget_old(payments: Payments) -> Forgotten:
+    """Forget events and ended intents that are kept long enough; how many."""
+    before = timestamp_before(timedelta(days=payments.keep_days))
+    total = Forgotten(0, 0)
+    while any(some := await payments.intents.forget(before, FORGOTTEN_AT_ONCE)):
+        total = Forgotten(total.events + some.events, total.intents + some.intents)
+    return total

@@ -56,6 +56,14 @@ class PaymentsSettings(Section):
         le=1440,
         description="How long a link to the portal page of the embedded ledger is good for.",
     )
+    keep_days: int = Field(
+        default=90,
+        ge=30,
+        le=3650,
+        description="How long the ids of Stripe's events, and what was asked of a processor, are "
+        "kept. An event that comes again meanwhile changes nothing; Stripe sends one again for at "
+        "most three days.",
+    )
     seconds: float = Field(
         default=20.0,
         gt=0,

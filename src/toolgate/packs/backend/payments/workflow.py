@@ -2,13 +2,21 @@
 
 from typing import Any
 
-from toolgate.packs.backend.payments.reconciliation import book_due, repair_some, settle_intents
+from toolgate.packs.backend.payments.reconciliation import (
+    book_due,
+    forget_old,
+    repair_some,
+    settle_intents,
+)
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.workflows.declarations import Run, Workflow
 
 
 async def reconcile(run: Run[BackendWorld]) -> dict[str, Any]:
-    """Settle what is open, book what is due, compare every record; goes on where it stopped."""
+    """Settle what is open, book what is due, compare every record, forget what is old.
+
+    Goes on where it stopped.
+    """
     payments = run.world.payments
     state: dict[str, Any] = dict(run.state)
     if "settled" not in state:
@@ -23,7 +31,10 @@ async def reconcile(run: Run[BackendWorld]) -> dict[str, Any]:
         state["after"] = after
         await run.checkpoint(state, done=state["compared"])
         if after is None:
-            return {name: state[name] for name in ("settled", "booked", "compared", "repaired")}
+            break
+    forgotten = (await forget_old(payments))._asdict()
+    told = {name: state[name] for name in ("settled", "booked", "compared", "repaired")}
+    return {**told, "forgotten": forgotten}
 
 
 RECONCILE_PAYMENTS = Workflow(

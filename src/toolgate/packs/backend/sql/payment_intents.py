@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
 from toolgate.gate.audit_records import timestamp
-from toolgate.packs.backend.payments.intents import OPEN, Intent, Json
+from toolgate.packs.backend.payments.intents import OPEN, Forgotten, Intent, Json
 from toolgate.packs.backend.sql.inserts import insert_new
 from toolgate.packs.backend.sql.payment_tables import events, intents, readings
 
@@ -89,6 +89,21 @@ class SqlIntents:
         """Whether an event is stored here for the first time."""
         row = {"id": id, "kind": kind, "created": created, "received_at": timestamp()}
         return await tx.run(lambda connection: insert_new(connection, events, row))
+
+    async def forget(self, before: str, limit: int) -> Forgotten:
+        """Forget some of what came, or ended, before a time."""
+        old_events = select(events.c.id).where(events.c.received_at < before).limit(limit)
+        ended = select(intents.c.id).where(intents.c.open_for.is_(None))
+        ended = ended.where(intents.c.updated_at < before).limit(limit)
+
+        def work(connection: Connection) -> Forgotten:
+            return Forgotten(
+                _rows(connection, delete(events).where(events.c.id.in_(old_events))),
+                _rows(connection, delete(intents).where(intents.c.id.in_(ended))),
+            )
+
+        async with self._database.transaction() as tx:
+            return await tx.run(work)
 
 
 def _intent(row: Any) -> Intent:

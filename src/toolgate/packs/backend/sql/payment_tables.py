@@ -26,6 +26,8 @@ intents = Table(
     Column("updated_at", Time, nullable=False),
 )
 
+Index(None, intents.c.updated_at)
+
 # Events of a processor that were taken in; each is once.
 events = Table(
     "backend_payment_events",
@@ -35,6 +37,8 @@ events = Table(
     Column("created", BigInteger, nullable=False),
     Column("received_at", Time, nullable=False),
 )
+
+Index(None, events.c.received_at)
 
 # When what a record says of a subscription was asked for: nothing older may replace it.
 readings = Table(

@@ -141,7 +141,7 @@ class NotSent(GateError):
     route=Route(f"{ROUTES}/admin/email", method="POST"),
     seconds=SECONDS,
     example={
-        "to": "abc123",
+        "to": "_test-basic",
         "subject": "Welcome",
         "data": {"content": {"title": "Welcome", "message": "Good to have you here."}},
     },

@@ -67,9 +67,7 @@ async def health_check(ctx: Context[BackendWorld], args: NoArguments) -> Health:
 def _version(value: object) -> object:
     text = str(whole(value)).lower().removeprefix("v")
     if isinstance(value, bool) or text not in VERSIONS:
-        raise PydanticCustomError(
-            TOLD, "v{given} is not a valid version. Valid options: 4, 5", {"given": text[:20]}
-        )
+        raise PydanticCustomError(TOLD, "v{given} is not a valid version.", {"given": text[:20]})
     return text
 
 

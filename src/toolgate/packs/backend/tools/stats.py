@@ -1,10 +1,12 @@
 """How many there are of what."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD
 from toolgate.gate.context import Context
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
@@ -34,10 +36,29 @@ class Parts(Input):
     online: bool = Field(default=False, description="Sessions that are online.")
 
 
+RULE = (
+    "must be true or false, or an object with any of notifications, subscriptions, users and "
+    "online, each true or false"
+)
+
+
+def _told_what_to_update(value: Any) -> Any:
+    """One sentence for whatever it is, instead of one for each that it is not."""
+    named = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    for name, one in named.items():
+        if name not in Parts.model_fields or not isinstance(one, bool):
+            problem = "is not known" if name not in Parts.model_fields else "is not true or false"
+            words = {"name": name[:50], "problem": problem, "rule": RULE}
+            raise PydanticCustomError(TOLD, "update.{name} {problem}: update {rule}", words)
+    if not isinstance(value, bool | dict | Parts | None):
+        raise PydanticCustomError(TOLD, "update {rule}", {"rule": RULE})
+    return value
+
+
 class StatsRequest(Input):
     """Whether to count again."""
 
-    update: bool | Parts | None = Field(
+    update: Annotated[bool | Parts | None, BeforeValidator(_told_what_to_update)] = Field(
         default=None,
         description="True to count all documents again and to store the numbers in `meta/stats`; "
         "or an object that names what to store. Without it nothing is written.",
