@@ -16,6 +16,7 @@ from toolgate.gate.arguments import parse
 from toolgate.gate.catalogue import AnyTool, Catalogue, DuplicateTool
 from toolgate.gate.outcomes import Outcome
 from toolgate.gate.principal import Role, of_role
+from toolgate.gate.schema_fields import resolved
 from toolgate.gate.tool import Effect
 from toolgate.testing import Kit, opened_kit
 
@@ -272,14 +273,17 @@ def test_names_and_arguments_are_as_agreed(agreed: dict[str, Any]) -> None:
     assert tool.name == agreed["name"]
     assert tool.pack.name == agreed["pack"]
     assert tool.family == agreed["family"]
-    properties = tool.input_schema["properties"]
+    properties: dict[str, Schema] = {
+        name: {"anyOf": options(one, tool.input_schema)}
+        for name, one in tool.input_schema["properties"].items()
+    }
     assert set(tool.input_schema.get("required", ())) == agreed["required"].keys()
     assert agreed["optional"].keys() <= properties.keys() - agreed["required"].keys()
     for name, wanted in (agreed["required"] | agreed["optional"]).items():
         types = wanted.get("type", [])
         assert ({types} if isinstance(types, str) else {*types}) <= types_of(properties[name]), name
         if "default" in wanted:
-            assert properties[name]["default"] == wanted["default"]
+            assert tool.input_schema["properties"][name]["default"] == wanted["default"]
         choices = [one for option in options(properties[name]) for one in option.get("enum", [])]
         assert choices == wanted.get("enum", choices), name
         if items := wanted.get("items", {}).get("type"):
@@ -293,9 +297,9 @@ def test_names_and_arguments_are_as_agreed(agreed: dict[str, Any]) -> None:
         assert tool.annotations == agreed["annotations"]
 
 
-def options(schema: Schema) -> list[Schema]:
-    """What a property may be."""
-    return schema.get("anyOf", [schema])
+def options(schema: Schema, root: Schema | None = None) -> list[Schema]:
+    """What a property may be; with what it is part of, references resolved."""
+    return [resolved(one, root or {}) for one in schema.get("anyOf", [schema])]
 
 
 def types_of(schema: Schema) -> set[str]:
