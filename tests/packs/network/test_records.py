@@ -1,12 +1,17 @@
 """Agents, tasks and skills: checked when they are written, whichever way."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.packs.network.conftest import Network
 
+from toolgate.gate.errors import Conflict, InvalidArguments
 from toolgate.packs.network.demo import DOCUMENTS
+from toolgate.packs.network.records import store
 from toolgate.packs.network.records.checks import completed, is_record
+from toolgate.packs.network.records.store import Records, Work
+from toolgate.ports.documents import Fields
 
 pytestmark = pytest.mark.anyio
 
@@ -89,6 +94,60 @@ async def test_a_record_can_be_deleted(network: Network) -> None:
     await network.write("firestore", "agents/g", AGENT)
     await network.write("firestore", "agents/g", None, operation="delete")
     assert await network.read("firestore", "agents") == []
+
+
+def records_of(network: Network) -> Records:
+    found: Records = network.kit.app.worlds["network"].world.records
+    return found
+
+
+async def changed(network: Network, record_id: str, work: Work) -> Fields | None:
+    """What becomes of a task."""
+    async with network.kit.app.gate.database.transaction() as tx:
+        return await records_of(network).change(tx, "tasks", record_id, work)
+
+
+async def test_every_record_is_read_page_by_page(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PAGE", 2)
+    for name in ("d", "a", "c", "b"):
+        await network.write("firestore", f"tasks/{name}", TASK)
+    assert [one["id"] async for one in records_of(network).every("tasks")] == ["a", "b", "c", "d"]
+    assert [one async for one in records_of(network).every("skills")] == []
+
+
+async def test_a_record_is_changed_as_a_checked_whole(network: Network) -> None:
+    made = await changed(network, "t1", lambda before: {**(before or TASK), "status": "assigned"})
+    assert made is not None
+    assert (made["status"], made["priority"]) == ("assigned", "normal")
+    assert await network.read("firestore", "tasks/t1") == made
+    with pytest.raises(InvalidArguments, match="no record of tasks: status"):
+        await changed(network, "t1", lambda before: {**(before or {}), "status": "?"})
+    assert await records_of(network).get("tasks", "t1") == made
+    assert await changed(network, "t1", lambda _: None) is None
+    assert await records_of(network).get("tasks", "t1") is None
+
+
+async def test_a_claim_of_many_at_once_is_ones(network: Network) -> None:
+    """What two agents do to one task at the same moment happens one after the other."""
+    await network.write("firestore", "tasks/t1", TASK)
+    winners: list[str] = []
+
+    async def claim(name: str) -> None:
+        def take(before: Fields | None) -> Fields:
+            assert before is not None
+            return before if "assignedTo" in before else {**before, "assignedTo": name}
+
+        try:
+            after = await changed(network, "t1", take)
+        except Conflict:
+            return
+        if after is not None and after["assignedTo"] == name:
+            winners.append(name)
+
+    await asyncio.gather(*(claim(f"agent-{number}") for number in range(6)))
+    assert winners == [(await network.read("firestore", "tasks/t1"))["assignedTo"]]
 
 
 def test_the_demo_has_good_records_only() -> None:

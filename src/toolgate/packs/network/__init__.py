@@ -7,6 +7,7 @@ from toolgate.db.schemas import Schema
 from toolgate.gate.offer import Offer, Site
 from toolgate.packs.network import demo
 from toolgate.packs.network.pack import NETWORK
+from toolgate.packs.network.records.store import Records
 from toolgate.packs.network.settings import NetworkSettings
 from toolgate.packs.network.sql.tables import metadata
 from toolgate.packs.network.tools import firebase
@@ -18,7 +19,12 @@ FAMILIES = (firebase.family,)
 @asynccontextmanager
 async def opened(site: Site, section: NetworkSettings) -> AsyncGenerator[NetworkWorld]:
     """The pack's ports."""
-    yield NetworkWorld(documents=site.documents, tree=site.tree(), settings=section)
+    yield NetworkWorld(
+        documents=site.documents,
+        tree=site.tree(),
+        records=Records(site.documents),
+        settings=section,
+    )
 
 
 OFFER = Offer(
