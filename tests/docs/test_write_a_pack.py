@@ -94,6 +94,7 @@ def test_every_error_of_a_call_is_public() -> None:
         "StoppedWrite",
         "ToolDisabled",
         "UnknownTool",
+        "InvalidParams",
         "MethodNotAllowed",
         "UnsupportedMediaType",
         "RouteFailed",
