@@ -73,14 +73,34 @@ class Marketing:
         message = f"test: {why}, so there is nobody to send it to. Use a key of a user{way}"
         raise InvalidArguments([Problem("test", "value", message)])
 
-    async def begin(self, tx: Transaction, id: str, campaign: Fields) -> Fields:
+    async def begin(
+        self, tx: Transaction, id: str, campaign: Fields, collected: int | None = None
+    ) -> Fields:
         """The campaign as one that is being sent; its run starts when the transaction commits."""
         now = self.clock()
-        run = await self.workflows.start(
-            tx, SEND, {"campaign": id}, key=f"{id}:{campaign['sendAt']}"
-        )
+        arguments, key = {"campaign": id}, f"{id}:{campaign['sendAt']}"
+        if collected is not None:
+            arguments, key = {**arguments, "collected": collected}, f"{campaign['run']}:kept"
+        run = await self.workflows.start(tx, SEND, arguments, key=key)
         lease = int((now + LEASE).timestamp())
         return changed(campaign, now, status=Status.PROCESSING.value, run=run, lease=lease)
+
+    async def deliver_kept(self) -> int:
+        """Send by mail what campaigns kept in the outbox; how many campaigns begin again."""
+        begun = 0
+        for id in await self.deliveries.kept():
+
+            async def work(campaign: Fields, id: str = id) -> list[tuple[str, Fields]]:
+                if campaign["status"] != Status.SENT or campaign["type"] == PUSH:
+                    return []
+                nonlocal begun
+                begun += 1
+                total = await self.deliveries.release(tx, id)
+                return [(id, await self.begin(tx, id, campaign, total))]
+
+            async with self.workflows.runs.database.transaction() as tx:
+                await self.campaigns.change(tx, id, work)
+        return begun
 
     async def has_due(self) -> bool:
         """Whether a campaign waits to begin, or to be settled."""
