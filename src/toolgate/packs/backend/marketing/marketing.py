@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.principal import Principal
@@ -29,6 +31,7 @@ DUE_AT_ONCE = 20
 LEASE = timedelta(minutes=30)
 """After that, a campaign that is processing without a run of its own is begun again."""
 PUSH = "push"
+UNREADABLE = "recurrence cannot be read"
 SETTLED_BY_THE_RUN = "the run that sent it did not end well: see `toolgate workflows show`"
 
 
@@ -132,11 +135,14 @@ class Marketing:
             now = self.clock()
             if campaign["status"] != Status.PENDING or campaign["sendAt"] > now.timestamp():
                 return []
-            count = 1
             given = campaign.get("recurrence")
-            if not given:
+            try:
+                recurrence = Recurrence.model_validate(given) if given else None
+            except ValidationError:  # documents are written by others too
+                return [(id, changed(campaign, now, status=Status.FAILED.value, error=UNREADABLE))]
+            count = 1
+            if recurrence is None:
                 return [(id, await self.begin(tx, id, campaign))]
-            recurrence = Recurrence.model_validate(given)
             first = datetime.fromtimestamp(campaign.get("firstAt", campaign["sendAt"]), now.tzinfo)
             later = int(next_date(recurrence, first, now).timestamp())
             again = changed(campaign, now, sendAt=later, firstAt=int(first.timestamp()))
