@@ -377,7 +377,7 @@ async def test_the_outbox_keeps_mails_until_an_operator_delivers_them(
             "campaigns": 0,
         }
         assert inbox.everyone == ["a@x.example", "b@x.example"]
-        assert (await kit.call("operator.email.deliver")).body == {"counts": {}}
+        assert (await kit.call("operator.email.deliver")).body == {"counts": {}, "campaigns": 0}
         assert (await record(kit, body))["status"] == "sent"
         assert len(inbox.mails) == 2
 
