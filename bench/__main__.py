@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import anyio
 
-from bench import artifacts, content, credentials, mail, rows, store
+from bench import artifacts, content, credentials, mail, profiles, rows, store
 from bench.racing import ROUNDS
 
-BENCHMARKS = ("calls", "store", "content", "credentials", "artifacts", "mail")
+BENCHMARKS = ("calls", "store", "content", "credentials", "artifacts", "mail", "profile")
 
 
 def main() -> None:
@@ -32,6 +32,7 @@ def main() -> None:
         "credentials": lambda: anyio.run(credentials.main, credentials.MANY),
         "artifacts": artifacts.main,
         "mail": lambda: mail.main(without),
+        "profile": lambda: profiles.main(without),
     }
     for name in BENCHMARKS:
         if name in given.what:

@@ -22,7 +22,10 @@ DECLARED = {
 @pytest.fixture
 def run(data: Path) -> str:
     """A run that waits."""
+    return started(data)
 
+
+def started(data: Path) -> str:
     async def start() -> str:
         database = Database(f"sqlite:///{data / 'toolgate.db'}")
         try:
@@ -69,6 +72,24 @@ def test_what_cannot_be_done_is_one_sentence_and_leaves_no_row(cli: Any, run: st
         assert "There is no run nothing." in unknown.err
     assert "Use one of: queued, running" in cli("workflows", "list", "--status", "odd").err
     assert commands_in_audit(cli) == []
+
+
+def test_what_has_ended_is_not_cancelled_and_one_that_is_alone_not_retried_beside_another(
+    cli: Any, run: str, data: Path
+) -> None:
+    assert cli("workflows", "cancel", run).code == 0
+    again = cli("workflows", "cancel", run)
+    assert (again.code, again.out) == (2, "")
+    assert "The run is cancelled, so it cannot be cancelled." in again.err
+    started(data)
+    beside = cli("workflows", "retry", run)
+    assert beside.code == 2
+    assert "Another run of this workflow is under way." in beside.err
+
+
+def test_a_misspelled_workflow_is_told_with_those_there_are(cli: Any, run: str) -> None:
+    told = cli("workflows", "list", "--workflow", "daily")
+    assert "No pack in use has a workflow 'daily'. Workflows: backend/" in told.out
 
 
 @pytest.mark.usefixtures("data")

@@ -1,5 +1,6 @@
 """`toolgate workflows`: background work, as it is stored."""
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,7 +80,7 @@ def list_(
     if _run(settings, _held_since):
         note(f"{warning('Resting:')} {RESTING}")
     if not records:
-        return say("There are no such runs.")
+        return say(f"There are no such runs.{_unknown(settings, workflow)}")
     table(("run", "workflow", "status", "progress", "started", "error"), map(_row, records))
 
 
@@ -102,7 +103,7 @@ def show(
     if as_json:
         return say_json(asdict(record))
     told = {name: value for name, value in asdict(record).items() if value not in (None, {}, False)}
-    definitions({name: printable(value) for name, value in told.items()})
+    definitions({name: printable(_shown(value)) for name, value in told.items()})
 
 
 def retry(
@@ -169,6 +170,16 @@ async def _held_since(runs: "Runs") -> str | None:
     return await runs.database.read(held_since)
 
 
+def _unknown(settings: "Settings", workflow: str | None) -> str:
+    """What to say of a workflow that no pack has: it may be misspelled."""
+    from toolgate.app import offers_of, workflows_of
+
+    names = sorted(workflows_of(offers_of(settings)))
+    if workflow is None or workflow in names:
+        return ""
+    return f" No pack in use has a workflow {workflow!r}. Workflows: {', '.join(names) or 'none'}."
+
+
 def _run(settings: "Settings", work: Work) -> Any:
     """Do something about runs, and say plainly why it cannot be done."""
     from toolgate.app import offers_of, workflows_of
@@ -200,6 +211,13 @@ def _change(
         return await runs.find(run)
 
     return _run(settings, work)
+
+
+def _shown(value: Any) -> Any:
+    """A value as people read it: objects as JSON, numbers without a needless `.0`."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return f"{value:g}" if isinstance(value, float) else value
 
 
 def _row(record: "RunRecord") -> tuple[str, ...]:

@@ -27,6 +27,9 @@ MAX_FIELD_BYTES = 1500
 DOCUMENT_ID = "__name__"
 """Where an order names a field: the document's id."""
 LETTERS = string.ascii_letters + string.digits
+LETTER_OF_BYTE = bytes(ord(LETTERS[byte % len(LETTERS)]) for byte in range(256))
+UNEVEN_BYTES = bytes(range(256 - 256 % len(LETTERS), 256))
+"""Left out, so that every letter is as likely as the others."""
 ID_LENGTH = 20
 
 
@@ -262,7 +265,11 @@ class DocumentStore(DocumentReader, Protocol):
 
 def new_id() -> str:
     """An id for a document whose author gives none, as Firestore makes them."""
-    return "".join(secrets.choice(LETTERS) for _ in range(ID_LENGTH))
+    # All random bytes at once: to ask the system for each letter took a tenth of a write.
+    letters = b""
+    while len(letters) < ID_LENGTH:
+        letters += secrets.token_bytes(2 * ID_LENGTH).translate(LETTER_OF_BYTE, UNEVEN_BYTES)
+    return letters[:ID_LENGTH].decode()
 
 
 @contextmanager

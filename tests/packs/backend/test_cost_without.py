@@ -45,26 +45,57 @@ async def main():
 anyio.run(main)
 """
 
+LOAD = """
+import json, sys
+from pathlib import Path
+import anyio
+from toolgate.testing import opened_kit
 
-def counted(source: Path, data: Path) -> dict[str, Any]:
-    """What a start loads and a call does, with the modules of this folder."""
+async def main():
+    async with opened_kit(Path(sys.argv[1]), packs__enabled=["backend"]) as kit:
+        assert (await kit.call("health_check")).status == 200
+        print(json.dumps({"others": sorted({name.partition(".")[0] for name in sys.modules})}))
+
+anyio.run(main)
+"""
+LATER = {
+    "PIL": "images of posts",
+    "aiosmtplib": "mail over SMTP",
+    "dulwich": "posts",
+    "google": "Firebase",
+    "httpx2": "what calls out",
+    "jinja2": "mails",
+    "re2": "patterns of queries",
+    "slugify": "posts",
+    "stripe": "payments by Stripe",
+    "yaml": "posts",
+}
+
+
+def started(source: Path, script: str, data: Path) -> dict[str, Any]:
+    """What a script tells of a start, with the modules of this folder."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(data),
         "PYTHONPATH": str(source),
         "PYTHONHASHSEED": "0",
     }
-    for _ in range(2):  # the first start makes the database
-        done = subprocess.run(
-            [sys.executable, "-c", COUNT, str(data)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENT,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(data)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
+
+
+def counted(source: Path, data: Path) -> dict[str, Any]:
+    """What the second start loads and a call does; the first makes the database."""
+    started(source, COUNT, data)
+    return started(source, COUNT, data)
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +131,16 @@ def test_a_call_of_another_pack_calls_no_function_more(
 
 def test_no_background_work_is_looked_for(both: tuple[dict[str, Any], dict[str, Any]]) -> None:
     assert [one["work"] for one in both] == [0, 0]
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What is loaded by the second start with the pack."""
+    data = tmp_path_factory.mktemp("loaded")
+    started(ROOT / "src", LOAD, data)
+    return started(ROOT / "src", LOAD, data)["others"]
+
+
+@pytest.mark.parametrize("library", LATER)
+def test_with_the_pack_a_library_comes_with_its_first_use(loaded: list[str], library: str) -> None:
+    assert library not in loaded, f"{library} is for {LATER[library]}"

@@ -372,9 +372,12 @@ async def test_the_outbox_keeps_mails_until_an_operator_delivers_them(
     async with opened_mail_kit(tmp_path, inbox.url, database__url=database_url) as kit:
         await at(kit, datetime.now(UTC) + timedelta(days=1)).deliver_due()
         assert inbox.mails == [], "only if asked"
-        assert (await kit.call("operator.email.deliver")).body == {"counts": {"sent": 1}}
+        assert (await kit.call("operator.email.deliver")).body == {
+            "counts": {"sent": 1},
+            "campaigns": 0,
+        }
         assert inbox.everyone == ["a@x.example", "b@x.example"]
-        assert (await kit.call("operator.email.deliver")).body == {"counts": {}}
+        assert (await kit.call("operator.email.deliver")).body == {"counts": {}, "campaigns": 0}
         assert (await record(kit, body))["status"] == "sent"
         assert len(inbox.mails) == 2
 

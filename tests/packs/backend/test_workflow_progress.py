@@ -52,8 +52,8 @@ async def told_by(client: mcp.Client, tool: str, **arguments: Any) -> list[Told]
     """The progress of a call that ends well."""
     told: list[Told] = []
 
-    async def note(done: float, total: float | None, message: str | None) -> None:
-        told.append((done, total, message))
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
 
     answer = await client.call_tool(tool, arguments, progress_callback=note)
     assert not answer.is_error, answer.content

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import effort
+from tests.servers import Server
 
 from toolgate.gate.principal import of_person
 from toolgate.packs.backend.marketing.segments import SEGMENTS
+from toolgate.packs.backend.world import BackendWorld
 from toolgate.testing import Kit, opened_kit
 
 pytestmark = pytest.mark.anyio
@@ -125,8 +128,8 @@ async def test_limits_out_of_range_are_refused(kit: Kit, limit: Any) -> None:
 
 
 async def test_one_that_is_not_there(kit: Kit) -> None:
-    for tool, more in (("list_campaigns", {}), ("update_campaign", {}), ("delete_campaign", {})):
-        missing = await kit.call(tool, id="nope", **more)
+    for tool in ("list_campaigns", "update_campaign", "delete_campaign"):
+        missing = await kit.call(tool, id="nope")
         assert (missing.status, missing.body) == (404, {"error": "Campaign not found"})
 
 
@@ -190,8 +193,8 @@ async def test_only_admins_see_them(kit: Kit) -> None:
 
 
 async def test_edits_and_the_beginning_exclude_each_other(kit: Kit) -> None:
-    world: Any = kit.app.worlds["backend"].world
-    for number in range(20):
+    world: BackendWorld = kit.app.worlds["backend"].world
+    for number in range(effort(20, 200)):
         made = await create(kit, sendAt=LATER_UNIX)
         due = {"sendAt": 1, "status": "pending"}
         path = f"marketing-campaigns/{made['id']}"
@@ -266,3 +269,45 @@ async def test_a_code_that_texts_repeat_is_short(kit: Kit) -> None:
     )
     told = "data.content.discountCode must have at most 100 characters"
     assert (refused.status, refused.body["error"]) == (400, told)
+
+
+def test_delete_takes_the_id_from_the_query_or_the_body(server: Server) -> None:
+    path = "/backend-manager/marketing/campaign"
+    with server.client() as admin:
+        for number in range(2):
+            made = admin.post(path, json={**SALE, "sendAt": LATER}).json()
+            given: Any = {"params": {"id": made["id"]}} if number else {"json": {"id": made["id"]}}
+            deleted = admin.request("DELETE", path, **given)
+            assert (deleted.status_code, deleted.json()) == (
+                200,
+                {"success": True, "deleted": made["id"]},
+            )
+            assert admin.request("DELETE", path, **given).status_code == 404
+
+
+async def test_a_recurrence_nobody_can_read_stops_no_other_campaign(kit: Kit) -> None:
+    world: Any = kit.app.worlds["backend"].world
+    odd, fine = await create(kit), await create(kit)
+    changes = {
+        odd["id"]: {"sendAt": 1, "recurrence": {"pattern": "hourly"}},
+        fine["id"]: {"sendAt": 2},
+    }
+    for id, document in changes.items():
+        await kit.call("firestore_write", path=f"marketing-campaigns/{id}", document=document)
+    assert (await world.marketing.begin_due())["begun"] == 1
+    failed = await kept(kit, odd["id"])
+    assert (failed["status"], failed["error"]) == ("failed", "recurrence cannot be read")
+    assert (await kept(kit, fine["id"]))["status"] != "pending"
+
+
+async def test_a_recurring_one_that_was_deleted_never_fires_again(kit: Kit) -> None:
+    made = await create(kit)
+    path = f"marketing-campaigns/{made['id']}"
+    world: Any = kit.app.worlds["backend"].world
+    daily = {"pattern": "daily"}
+    await kit.call("firestore_write", path=path, document={"sendAt": 1, "recurrence": daily})
+    assert (await world.marketing.begin_due())["begun"] == 1
+    assert (await kept(kit, made["id"]))["status"] == "pending", "it waits for its next date"
+    await kit.call("firestore_write", path=path, document={"sendAt": 1})
+    assert (await kit.call("delete_campaign", id=made["id"])).error is None
+    assert (await world.marketing.begin_due())["begun"] == 0

@@ -50,6 +50,31 @@ async def test_the_outbox_says_that_nobody_got_it(tmp_path: Path) -> None:
     assert campaign["delivery"] == {"kept": 2}
 
 
+async def test_what_the_outbox_kept_is_delivered_once_when_asked(tmp_path: Path) -> None:
+    left = "test-premium-cancelling@example.com"
+    async with opened(tmp_path) as kit:
+        id = (await sent(kit, segments=["subscription_paid"]))["id"]
+        stays = await kit.call("operator.email.deliver")
+        assert "mail.url" in stays.body["note"]
+        await kit.call("delete_contact", email=left)
+    with smtp_server() as inbox:
+        async with opened(tmp_path, mail__url=inbox.url) as kit:
+            user = {"auth": {"email": "late@example.org"}, "subscription": {"product": {"id": "x"}}}
+            await kit.call("firestore_write", path="users/late", document=user)
+            assert inbox.mails == []
+            done = await kit.call("operator.email.deliver")
+            assert done.body["campaigns"] == 1, done.text
+            campaign = (await kit.call("list_campaigns", id=id)).body["campaign"]
+            world: Any = kit.app.worlds["backend"].world
+            await world.workflows.wait(campaign["run"], seconds=PATIENT)
+            campaign = (await kit.call("list_campaigns", id=id)).body["campaign"]
+            assert campaign["status"] == "sent"
+            assert campaign["delivery"] == {"accepted": 1, "skipped": 1}
+            again = await kit.call("operator.email.deliver")
+            assert again.body["campaigns"] == 0
+    assert inbox.everyone == ["test-premium-active@example.com"]
+
+
 async def test_a_segment_gets_it_and_nobody_else(tmp_path: Path) -> None:
     with smtp_server() as inbox:
         async with opened(tmp_path, mail__url=inbox.url) as kit:

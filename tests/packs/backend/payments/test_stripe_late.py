@@ -1,5 +1,7 @@
 """What shows only late: an expired key, a part that went back, an answer that was overtaken."""
 
+from pathlib import Path
+
 import pytest
 from tests.packs.backend.payments.records import stored
 from tests.packs.backend.payments.stripe_server import StripeServer
@@ -8,11 +10,12 @@ from tests.packs.backend.payments.test_stripe import (
     WHY,
     kit,
     payments,
+    settings,
     stripe,
     subscribed,
 )
 
-from toolgate.testing import Kit
+from toolgate.testing import Kit, opened_kit
 
 __all__ = ["kit", "stripe"]
 
@@ -50,3 +53,17 @@ async def test_of_two_answers_the_later_one_holds(kit: Kit, stripe: StripeServer
         async with kit.app.gate.database.transaction() as tx:
             await payments(kit).follow(tx, "anna", answer, "stripe", {})
     assert (await stored(kit, "anna"))["status"] == "cancelled"
+
+
+async def test_stripes_portal_for_who_may_not_cancel(tmp_path: Path, stripe: StripeServer) -> None:
+    asked = {"policy__disabled": "cancel_subscription"}
+    async with opened_kit(tmp_path / "a", **settings(stripe, **asked)) as kit:
+        await subscribed(kit, stripe)
+        refused = await kit.call("get_payment_portal", uid="anna")
+        assert (refused.status, "stripe_viewing_portal" in refused.text) == (400, True)
+        assert stripe.requests == []
+    asked["payments__stripe_viewing_portal"] = "bpc_1"
+    async with opened_kit(tmp_path / "b", **settings(stripe, **asked)) as kit:
+        await subscribed(kit, stripe)
+        assert (await kit.call("get_payment_portal", uid="anna")).status == 200
+        assert stripe.asked("POST")[-1].form["configuration"] == "bpc_1"

@@ -54,6 +54,14 @@ class Deliveries(Protocol):
         """Store those that are not there yet, numbered from `first` on."""
         ...
 
+    async def kept(self) -> Sequence[str]:
+        """The campaigns of which messages are kept in the outbox."""
+        ...
+
+    async def release(self, tx: Transaction, campaign: str) -> int:
+        """Let what was kept wait to be sent; how many recipients the campaign has."""
+        ...
+
     async def next(self, campaign: str, limit: int) -> Sequence[Queued]:
         """Those that wait, in their order."""
         ...

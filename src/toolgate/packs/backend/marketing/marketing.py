@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.principal import Principal
@@ -29,6 +31,7 @@ DUE_AT_ONCE = 20
 LEASE = timedelta(minutes=30)
 """After that, a campaign that is processing without a run of its own is begun again."""
 PUSH = "push"
+UNREADABLE = "recurrence cannot be read"
 SETTLED_BY_THE_RUN = "the run that sent it did not end well: see `toolgate workflows show`"
 
 
@@ -73,14 +76,34 @@ class Marketing:
         message = f"test: {why}, so there is nobody to send it to. Use a key of a user{way}"
         raise InvalidArguments([Problem("test", "value", message)])
 
-    async def begin(self, tx: Transaction, id: str, campaign: Fields) -> Fields:
+    async def begin(
+        self, tx: Transaction, id: str, campaign: Fields, collected: int | None = None
+    ) -> Fields:
         """The campaign as one that is being sent; its run starts when the transaction commits."""
         now = self.clock()
-        run = await self.workflows.start(
-            tx, SEND, {"campaign": id}, key=f"{id}:{campaign['sendAt']}"
-        )
+        arguments, key = {"campaign": id}, f"{id}:{campaign['sendAt']}"
+        if collected is not None:
+            arguments, key = {**arguments, "collected": collected}, f"{campaign['run']}:kept"
+        run = await self.workflows.start(tx, SEND, arguments, key=key)
         lease = int((now + LEASE).timestamp())
         return changed(campaign, now, status=Status.PROCESSING.value, run=run, lease=lease)
+
+    async def deliver_kept(self) -> int:
+        """Send by mail what campaigns kept in the outbox; how many campaigns begin again."""
+        begun = 0
+        for id in await self.deliveries.kept():
+
+            async def work(campaign: Fields, id: str = id) -> list[tuple[str, Fields]]:
+                if campaign["status"] != Status.SENT or campaign["type"] == PUSH:
+                    return []
+                nonlocal begun
+                begun += 1
+                total = await self.deliveries.release(tx, id)
+                return [(id, await self.begin(tx, id, campaign, total))]
+
+            async with self.workflows.runs.database.transaction() as tx:
+                await self.campaigns.change(tx, id, work)
+        return begun
 
     async def has_due(self) -> bool:
         """Whether a campaign waits to begin, or to be settled."""
@@ -112,11 +135,14 @@ class Marketing:
             now = self.clock()
             if campaign["status"] != Status.PENDING or campaign["sendAt"] > now.timestamp():
                 return []
-            count = 1
             given = campaign.get("recurrence")
-            if not given:
+            try:
+                recurrence = Recurrence.model_validate(given) if given else None
+            except ValidationError:  # documents are written by others too
+                return [(id, changed(campaign, now, status=Status.FAILED.value, error=UNREADABLE))]
+            count = 1
+            if recurrence is None:
                 return [(id, await self.begin(tx, id, campaign))]
-            recurrence = Recurrence.model_validate(given)
             first = datetime.fromtimestamp(campaign.get("firstAt", campaign["sendAt"]), now.tzinfo)
             later = int(next_date(recurrence, first, now).timestamp())
             again = changed(campaign, now, sendAt=later, firstAt=int(first.timestamp()))

@@ -73,10 +73,12 @@ class Sender:
     channel: Channel
     deliveries: Deliveries
     journal: Journal
+    collected: int | None = None
+    """How many recipients there are, where they were found before: what was kept is sent later."""
 
     async def send(self) -> dict[State, int]:
         """Send what has not been sent yet; how many messages came to what."""
-        if self.run.state.get("after", "") is not None:
+        if self.collected is None and self.run.state.get("after", "") is not None:
             await self._collect()
         await self._settle_interrupted()
         try:
@@ -128,7 +130,7 @@ class Sender:
             # Raises where another worker has the run: then nothing is sent here.
             await self.run.checkpoint_in(tx, state)
         settled, away = await self._send_all(left)
-        done, total = batch[-1].number + 1, state["total"]
+        done, total = batch[-1].number + 1, state.get("total", self.collected)
         message = f"{done} of {total} messages"
         async with self.run.transaction() as tx:
             await self.deliveries.settle(tx, self.campaign, settled)

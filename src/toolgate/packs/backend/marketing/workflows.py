@@ -23,7 +23,8 @@ async def send(run: "Run[BackendWorld]") -> dict[str, Any]:
         return {"campaign": id, "delivery": "not sent: it is no longer there"}
     channel = await channel_of(marketing, id, campaign)
     journal = Journal(marketing.journals, run.id)
-    counts = await Sender(run, id, channel, marketing.deliveries, journal).send()
+    collected: int | None = run.arguments.get("collected")
+    counts = await Sender(run, id, channel, marketing.deliveries, journal, collected).send()
     status = Status.SENT if has_succeeded(counts) else Status.FAILED
     delivery = {state.value: number for state, number in counts.items()}
 

@@ -257,7 +257,12 @@ def _add(connection: Connection, numbers: Numbers) -> None:
         ),
         rows,
     )
-    gone = delete(counts).where(
-        *(counts.c[key] == bindparam(f"of_{key}") for key in keys), counts.c.number == 0
-    )
-    connection.execute(gone, [{f"of_{key}": row[key] for key in keys} for row in rows])
+    # Only what something was taken from can have come to nothing: of numbers that were counted
+    # anew, with a bucket for each second in which a subscription ends, that is none.
+    names = [f"of_{key}" for key in keys]
+    less = [dict(zip(names, key, strict=True)) for key, number in buckets.items() if number < 0]
+    if less:
+        gone = delete(counts).where(
+            *(counts.c[key] == bindparam(f"of_{key}") for key in keys), counts.c.number == 0
+        )
+        connection.execute(gone, less)

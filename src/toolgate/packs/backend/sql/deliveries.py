@@ -51,6 +51,25 @@ class SqlDeliveries:
         if rows:
             await tx.run(insert)
 
+    async def kept(self) -> Sequence[str]:
+        """The campaigns of which messages are kept in the outbox."""
+        wanted = select(of_campaign).where(deliveries.c.state == State.KEPT.value).distinct()
+        return await self._database.read(
+            lambda one: list(one.scalars(wanted.order_by(of_campaign)))
+        )
+
+    async def release(self, tx: Transaction, campaign: str) -> int:
+        """Let what was kept wait to be sent; how many recipients the campaign has."""
+        kept = deliveries.c.state == State.KEPT.value
+        change = update(deliveries).where(of_campaign == campaign, kept)
+        last = select(func.max(deliveries.c.number)).where(of_campaign == campaign)
+
+        def work(connection: Connection) -> int:
+            connection.execute(change.values(state=State.WAITING.value, updated_at=timestamp()))
+            return (connection.scalar(last) or 0) + 1
+
+        return await tx.run(work)
+
     async def next(self, campaign: str, limit: int) -> Sequence[Queued]:
         """Those that wait, in their order."""
         table = deliveries.c

@@ -88,6 +88,10 @@ class Delivered(Output):
     counts: dict[str, int] = Field(
         description="How many mails were sent, failed, or are unknown; retried: to be tried again."
     )
+    campaigns: int = Field(
+        default=0,
+        description="Campaigns whose kept mails are being sent now; list_campaigns tells more.",
+    )
     note: str | None = Field(default=None, description="Why none was delivered.")
 
 
@@ -117,7 +121,8 @@ async def deliver(ctx: Context[BackendWorld], args: Delivering) -> Delivered:
                 status = await mail.sending.deliver(one.id) or "sending"
                 counts[status] = counts.get(status, 0) + 1
                 await ctx.progress(sum(counts.values()))
-    return Delivered(counts=counts)
+    campaigns = 0 if args.id is not None else await ctx.world.marketing.deliver_kept()
+    return Delivered(counts=counts, campaigns=campaigns)
 
 
 class Resolution(Input):
