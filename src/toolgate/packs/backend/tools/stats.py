@@ -52,7 +52,7 @@ def _told_what_to_update(value: Any) -> Any:
             raise PydanticCustomError(TOLD, "update.{name} {problem}: update {rule}", words)
     if not isinstance(value, bool | dict | Parts | None):
         raise PydanticCustomError(TOLD, "update {rule}", {"rule": RULE})
-    return value
+    return cast("Any", value)
 
 
 class StatsRequest(Input):
