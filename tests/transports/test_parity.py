@@ -74,7 +74,10 @@ def rpc_way(clients: dict[str, httpx2.AsyncClient]) -> Call:
     async def call(case: Case) -> Payload:
         message = {"jsonrpc": "2.0", "id": 1, "method": case.tool, "params": case.arguments}
         answer = (await clients[case.holder].post("/rpc", json=message)).json()
-        return answer["result"] if "result" in answer else answer["error"]["data"]
+        if "result" in answer:
+            return answer["result"]
+        error = answer["error"]  # of no pack, it is worded as JSON-RPC has it
+        return error["data"] if "error" in error["data"] else {"error": error["message"]}
 
     return call
 
