@@ -1,10 +1,7 @@
 """Writing a backup: every row of one moment, a few hundred at a time, while others write."""
 
 import math
-import os
-import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -18,7 +15,6 @@ from toolgate.db.threads import JobStopped, current_job
 
 BATCH, BATCH_BYTES = 500, 1024**2
 """Rows at a time, and about how many bytes of them."""
-TURN_SECONDS = 0.0005
 BEGIN = {
     "sqlite": ["BEGIN"],
     "postgresql": [
@@ -55,8 +51,7 @@ def _write(connection: Connection, sink: Sink, request: Request) -> dict[str, An
     for statement in BEGIN[connection.dialect.name]:
         connection.exec_driver_sql(statement)
     try:
-        with _quick_turns():
-            return _dump(connection, sink, request)
+        return _dump(connection, sink, request)
     finally:
         # Not by SQLAlchemy: it did not begin it.
         driver: Any = connection.connection.dbapi_connection
@@ -79,7 +74,7 @@ def _dump(connection: Connection, sink: Sink, request: Request) -> dict[str, Any
             archive.rows(kept)
             done += len(rows)
             request.progress(done, max(done, total))
-            _let_others_work()
+            _stop_if_unwanted()
         archive.end()
     end = archive.close(sequences=sequences_of(connection, layout.tables), omitted=omitted)
     return head | end
@@ -182,24 +177,7 @@ def _choice(table: Table, request: Request) -> Callable[[Row], bool] | None:
     return lambda row: row[store] != DOCUMENTS or not left_out(row[path])
 
 
-@contextmanager
-def _quick_turns() -> Generator[None]:
-    """Let other threads of the process have their turn soon: a server answers calls meanwhile.
-
-    Each time its event loop waits for something, this thread would go on for 5 ms before the loop
-    comes back.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(TURN_SECONDS)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-
-
-def _let_others_work() -> None:
+def _stop_if_unwanted() -> None:
     job = current_job()
     if job and job.stopped:
         raise JobStopped
-    if hasattr(os, "sched_yield"):  # not on Windows
-        os.sched_yield()

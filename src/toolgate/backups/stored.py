@@ -8,24 +8,19 @@ import asyncio
 import re
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from concurrent.futures import Future
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import orjson
 
-from toolgate.backups.dump import Request, write_backup
-from toolgate.db.engine import Database
-from toolgate.db.threads import JobStopped, current_job
+from toolgate.backups.apart import Tell, read_apart
+from toolgate.backups.reading_process import Order
 from toolgate.ports.blobs import Blobs, Data
 
 FOLDER = "backups"
 COMPLETE = "complete-"
 """How the last blob begins; how many parts there are follows."""
 PART_BYTES = 8 * 1024**2
-LOOK_SECONDS = 0.5
-"""After which a thread that waits for the store looks whether anybody still waits for it."""
-T = TypeVar("T")
 NAME = re.compile(r"[0-9]{8}t[0-9]{9}z-[0-9a-f]{8}")
 
 
@@ -55,15 +50,15 @@ class StoredBackups:
 
     async def make(
         self,
-        database: Database,
         name: str,
-        request: Request,
+        order: Order,
         *,
+        tell: Tell,
         before_end: Callable[[], Awaitable[None]],
     ) -> dict[str, Any]:
         """Make one; what its first and its last line say. Where `before_end` raises, none."""
         sink = PartSink(self._blobs, f"{FOLDER}/{name}")
-        told = await write_backup(database, sink.write, request)
+        told = await read_apart(order, sink.write, tell)
         await sink.finish()
         await before_end()
         last = f"{FOLDER}/{name}/{COMPLETE}{sink.parts:06}"
@@ -145,23 +140,22 @@ def parts_of(blobs: Collection[str]) -> list[str]:
 
 
 class PartSink:
-    """Puts what a thread writes into blobs, a part at a time; made on the event loop."""
+    """Puts a file into blobs, a part at a time."""
 
     def __init__(self, blobs: Blobs, folder: str) -> None:
         self._blobs = blobs
         self._folder = folder
-        self._loop = asyncio.get_running_loop()
         self._waiting = bytearray()
         self.parts = 0
         self.bytes = 0
 
-    def write(self, data: bytes) -> None:
-        """Take the next bytes, in the thread that makes them."""
+    async def write(self, data: bytes) -> None:
+        """Take the next bytes."""
         self._waiting += data
         while len(self._waiting) >= PART_BYTES:
             part = bytes(self._waiting[:PART_BYTES])
             del self._waiting[:PART_BYTES]
-            result_of(asyncio.run_coroutine_threadsafe(self._put(part), self._loop))
+            await self._put(part)
 
     async def finish(self) -> None:
         """Put the rest."""
@@ -171,20 +165,6 @@ class PartSink:
         self.parts += 1
         self.bytes += len(part)
         await self._blobs.put(f"{self._folder}/part-{self.parts:06}", part)
-
-
-def result_of(future: "Future[T]") -> T:
-    """What the event loop has made, for a thread of the database, which may be stopped."""
-    job = current_job()
-    while True:
-        try:
-            return future.result(LOOK_SECONDS)
-        except TimeoutError:
-            if future.done():
-                raise
-            if job and job.stopped:
-                future.cancel()
-                raise JobStopped from None
 
 
 class PieceReader:

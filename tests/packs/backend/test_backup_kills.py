@@ -13,9 +13,11 @@ import anyio
 import pytest
 from tests.databases import KINDS
 from tests.faults.server import Running, served, until
+from tests.processes import command_of, environment_of, everybody
 from tests.seaweedfs import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Server, running_seaweedfs
 
 from toolgate.adapters.obstore.blobs import ObstoreBlobs, file_blobs
+from toolgate.backups.apart import PROCESS
 from toolgate.backups.stored import StoredBackup, StoredBackups
 from toolgate.cli.main import run
 from toolgate.ports.documents import Create
@@ -107,6 +109,16 @@ def killed_by_a_backup(data: Path, point: str, settings: dict[str, str]) -> None
             answer = running.call("create_backup")
             pytest.fail(f"it was not killed: {answer.text}")
         assert running.process.wait() == -9
+    until(lambda: not readers_for(data))
+
+
+def readers_for(data: Path) -> list[int]:
+    """The processes that read a database for the server of this data."""
+    return [
+        one
+        for one in everybody()
+        if PROCESS in command_of(one) and str(data) in environment_of(one)
+    ]
 
 
 def last_backup(running: Running) -> dict[str, Any]:

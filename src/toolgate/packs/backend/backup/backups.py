@@ -4,21 +4,20 @@ Each attempt has a name of its own. A worker that was taken for dead may still w
 one, so what it leaves is never part of another's.
 """
 
-import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from toolgate.backups.dump import Progress, Request
-from toolgate.backups.stored import StoredBackups, new_name, result_of
+from toolgate.backups.apart import ReadingFailed, Tell
+from toolgate.backups.archive import BadBackup
+from toolgate.backups.reading_process import Order
+from toolgate.backups.stored import StoredBackups, new_name
 from toolgate.gate.context import Report
 from toolgate.gate.errors import Conflict, Unavailable
 from toolgate.gate.offer import Site
-from toolgate.packs.backend.backup.paths import path_matcher
 from toolgate.packs.backend.backup.settings import BackupSettings
 from toolgate.ports.documents import Merge, StoreUnavailable
 from toolgate.ports.users import timestamp_record
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 NAME = "create-backup"
 EXPRESSION = "deletionRegex"
 META, STATS = "meta", "stats"
-TOLD_SECONDS = 1.0
-"""Between two checkpoints, which are commits."""
+MAX_SHOWN = 500
 FAILED = "The backup failed, and is tried again."
 logger = logging.getLogger(__name__)
 
@@ -72,9 +70,14 @@ class Backups:
             return await self._make(run)
         except RunStopped:
             raise
-        except StoreUnavailable as problem:
+        except (StoreUnavailable, BadBackup) as problem:
+            logger.warning("a backup failed: %s (%s)", problem, _first_line(problem.__cause__))
             await self._note(run, str(problem))
             raise RunFailed(str(problem)) from problem
+        except ReadingFailed as problem:
+            with contextlib.suppress(Exception):
+                await self._note(run, str(problem))
+            raise Unavailable(str(problem)) from problem
         except Exception:
             with contextlib.suppress(Exception):
                 await self._note(run, FAILED)
@@ -85,14 +88,12 @@ class Backups:
         await stored.remove_unfinished()
         name = new_name(self.clock())
         await run.checkpoint({"name": name})
-        expression: str | None = run.arguments.get(EXPRESSION)
-        request = Request(
-            path_matcher(expression) if expression else None,
-            expression,
-            _checkpoints(run, name),
-        )
+        url = self.site.database.url.render_as_string(hide_password=False)
         told = await stored.make(
-            self.site.database, name, request, before_end=lambda: run.checkpoint({"name": name})
+            name,
+            Order(url, run.arguments.get(EXPRESSION)),
+            tell=_checkpoints(run, name),
+            before_end=lambda: run.checkpoint({"name": name}),
         )
         days = self.settings.days
         oldest = self.clock() - timedelta(days=days) if days else None
@@ -112,19 +113,17 @@ class Backups:
             await self.site.documents.write(tx, Merge(META, STATS, fields))
 
 
-def _checkpoints(run: "Run[BackendWorld]", name: str) -> Progress:
-    """Tells how far it has come, now and then, from the thread that writes."""
-    loop = asyncio.get_running_loop()
-    told = time.monotonic()
+def _first_line(cause: BaseException | None) -> str:
+    """What a library said, for the log alone: it may name folders and hosts."""
+    return str(cause or "").partition("\n")[0][:MAX_SHOWN] or "no more is known"
 
-    def note(done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told < TOLD_SECONDS:
-            return
-        told = time.monotonic()
+
+def _checkpoints(run: "Run[BackendWorld]", name: str) -> Tell:
+    """Stores how far it has come; raises where the run is not to go on."""
+
+    async def note(done: int, total: int) -> None:
         message = f"{done:,} of {total:,} rows"
-        coming = run.checkpoint({"name": name}, done=done, total=total, message=message)
-        result_of(asyncio.run_coroutine_threadsafe(coming, loop))
+        await run.checkpoint({"name": name}, done=done, total=total, message=message)
 
     return note
 
