@@ -122,6 +122,7 @@ CANNOT = {
         (
             "work_whose_writes_are_refused_stores_nothing",
             "of_several_writes_all_are_stored_or_none",
+            "of_many_writes_all_are_stored_or_none",
             "after_a_refusal_the_transaction_goes_on",
         ),
         NO_ROLLBACK,

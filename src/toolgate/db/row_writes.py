@@ -168,7 +168,7 @@ def _statement(parts: tuple[Part, ...]) -> str:
     guards: list[str] = []
     for at, part in enumerate(parts):
         rows, done = f"rows_{at}", f"done_{at}"
-        blocks.append(f"{rows} AS ({_given(part.columns, at + 1)})")
+        blocks.append(f"{rows} AS ({_given(part.columns, f'${at + 1}')})")
         if part.guard:
             blocks.append(f"{done} AS ({part.statement.format(rows=rows)})")
             guards.append(part.guard.format(rows=rows, done=done))
@@ -183,13 +183,23 @@ def _statement(parts: tuple[Part, ...]) -> str:
     return f"WITH {', '.join(blocks)} SELECT number FROM stored"  # noqa: S608
 
 
-def _given(columns: Sequence[Column], number: int) -> str:
+def statement_of(part: Part, value: str) -> str:
+    """The statement of a part alone, whatever it finds, with the place of its value."""
+    return part.statement.format(rows=f"({_given(part.columns, value)}) AS those")
+
+
+def value_of(part: Part, rows: Sequence[tuple[Any, ...]]) -> str:
+    """The rows of a part alone as one value."""
+    return _value(part, [(number, *row) for number, row in enumerate(rows)])
+
+
+def _given(columns: Sequence[Column], value: str) -> str:
     """The rows of a part, from its value."""
     chosen = ["CAST(given.row ->> 0 AS int4) AS number"]
     for at, (name, kind) in enumerate(columns, 1):
         words = DECODERS.get(kind, f"CAST({{}} AS {kind})").format(f"(given.row ->> {at})")
         chosen.append(f"{words} AS {name}")
-    rows = f"jsonb_array_elements(CAST(${number} AS jsonb)) AS given (row)"
+    rows = f"jsonb_array_elements(CAST({value} AS jsonb)) AS given (row)"
     return f"SELECT {', '.join(chosen)} FROM {rows}"  # noqa: S608
 
 

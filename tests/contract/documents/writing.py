@@ -9,7 +9,9 @@ from toolgate.ports.documents import (
     DocumentExists,
     DocumentNotFound,
     Fields,
+    Filter,
     Merge,
+    Operator,
     Query,
     Set,
     Update,
@@ -193,6 +195,27 @@ async def of_several_writes_all_are_stored_or_none(room: Room) -> None:
     assert await room.get("first") is None
     assert await room.get("taken") == {"n": 1}
     assert await room.ids() == "taken"
+
+
+@case
+async def of_many_writes_all_are_stored_or_none(room: Room) -> None:
+    here = room.collection
+    names = [f"d{number:02}" for number in range(30)]
+    await room.write(*(Create(here, one, {"n": 1, "tags": [one]}) for one in names))
+    many = [Merge(here, one, {"m": {"n": 2}}) for one in names[:20]]
+    with pytest.raises(DocumentExists):
+        await room.write(*many, Create(here, "d25", {}))
+    with pytest.raises(DocumentNotFound):
+        await room.write(*many, Update(here, "absent", {"n": 2}), Create(here, "d25", {}))
+    assert [await room.get(one) for one in names] == [{"n": 1, "tags": [one]} for one in names]
+    gone = [Delete(here, one) for one in (*names[20:], "absent")]
+    await room.write(*many, *gone, Merge(here, "new", {"m": {"n": 2}}), Delete(here, "new"))
+    assert await room.get("d00") == {"n": 1, "tags": ["d00"], "m": {"n": 2}}
+    found = Query(here, [Filter("m.n", Operator.EQUAL, 2)])
+    assert [one.id for one in await room.store.query(found)] == names[:20]
+    assert not await room.store.query(Query(here, [Filter("tags", Operator.ARRAY_CONTAINS, "d20")]))
+    await room.write(*many, Set(here, "new", {"m": {"n": 2}}), *gone)
+    assert len(await room.store.query(found)) == 21
 
 
 @case

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +22,7 @@ from tests.faults.server import served
 from tests.patience import PATIENT
 from tests.private_keys import new_rsa_key
 from tests.servers import ROOT, Server, pause, stop, wait_until_ready
+from tests.statements import noted_statements
 
 from toolgate.db.tables import changes
 from toolgate.gate.calls import Call
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def kit(tmp_path: Path, database_url: str) -> AsyncIterator[Kit]:
-    settings = {"database__url": database_url, "packs__enabled": ["backend"]}
+    settings: dict[str, Any] = {"database__url": database_url, "packs__enabled": ["backend"]}
     async with opened_kit(tmp_path, **settings) as opened:
         yield opened
 
@@ -82,6 +83,22 @@ async def test_everyone_here_gets_a_whole_record_and_keeps_what_is_there(kit: Ki
     assert await records(kit) == after, "the second run changes nothing"
     stats = await kit.app.documents.of("backend").get("meta", "stats")
     assert (stats or {})["syncUsers"]["lastPageToken"] is None
+
+
+async def test_a_page_is_a_few_statements_however_many_it_has(kit: Kit) -> None:
+    async def statements(users: int) -> dict[str, int]:
+        await store(kit, {f"{users}-{one:03}": {"team": one} for one in range(users)})
+        with noted_statements() as noted:
+            assert (await kit.call("sync_users")).status == 200
+        tables = ("documents", "document_index", "changes")
+        writes = [f"{word} {name} " for name in tables for word in ("INSERT INTO", "UPDATE")]
+        return {words: sum(words in one for one in noted) for words in writes}
+
+    await statements(0)  # the document that says how far it is has been made
+    few, many = await statements(10), await statements(89)
+    assert many == few
+    assert (few["UPDATE documents "], few["INSERT INTO document_index "]) == (1, 1)
+    assert few["INSERT INTO changes "] == 1
 
 
 async def test_a_private_key_survives(kit: Kit) -> None:
@@ -154,7 +171,7 @@ COUNT = 1000
 
 
 @contextmanager
-def process(data: Path, key: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def process(data: Path, key: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     flags = {"data": str(data), "admin_key": key, "packs.enabled": ["backend"]}
     command = [sys.executable, "-m", "tests.server_process", json.dumps(flags)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as started:
@@ -289,7 +306,7 @@ class IdentityToolkit(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
 
 
@@ -319,7 +336,7 @@ async def test_firebase_auth_by_setting(
         "private_key": new_rsa_key(),
         "token_uri": f"{url}/token",
     }
-    settings = {
+    settings: dict[str, Any] = {
         "packs__enabled": ["backend"],
         "backend__directory": "firebase://demo-app",
         "backend__directory_url": url,

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, rows_of, unindexed_paths
-from toolgate.adapters.sql.documents.writing import ADD_ENTRY
+from toolgate.adapters.sql.documents.statements_of_one import ADD_ENTRY
 from toolgate.db.engine import Database
 from toolgate.db.tables import document_index, document_index_state, documents
 

@@ -98,12 +98,18 @@ class CollectionIndex:
 class FieldPlace:
     """Where a field is: hashes of its path, with which those of the fields in it go on."""
 
+    __slots__ = ("_hashes", "elements", "values")
+
     def __init__(self, *hashes: blake2b) -> None:
         self._hashes = hashes
         self.values, self.elements = (int.from_bytes(one.digest(), signed=True) for one in hashes)
 
     def below(self, name: str) -> "FieldPlace":
         """Where a field of its maps is."""
+        return _field_below(self, name)
+
+    def new_below(self, name: str) -> "FieldPlace":
+        """The same, worked out."""
         hashes = [one.copy() for one in self._hashes]
         for one in hashes:
             one.update(name.encode() + b"\0")
@@ -114,6 +120,12 @@ class FieldPlace:
 def _top_field(namespace: str, collection: str, name: str) -> FieldPlace:
     start = b"".join(part.encode() + b"\0" for part in (namespace, collection, name))
     return FieldPlace(*(blake2b(start, digest_size=8, person=kind) for kind in (VALUE, ELEMENT)))
+
+
+@lru_cache(maxsize=5_000)
+def _field_below(field: FieldPlace, name: str) -> FieldPlace:
+    """Documents of a collection have mostly the same fields."""
+    return field.new_below(name)
 
 
 def index_key(value: Json) -> bytes:

@@ -2,49 +2,35 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from sqlalchemy import JSON, Connection, bindparam, delete, text, update
+from sqlalchemy import Connection
 
 from toolgate.adapters.sql.documents.index import CollectionIndex, Entry, is_large, rows_of
+from toolgate.adapters.sql.documents.many import ManyDocuments, Taken
 from toolgate.adapters.sql.documents.reading import fields_of
+from toolgate.adapters.sql.documents.statements_of_one import (
+    ADD_ENTRY,
+    DELETE_ONE,
+    INSERT_ONE,
+    REMOVE_ENTRY,
+    UPDATE_ONE,
+)
 from toolgate.db.changes import DOCUMENTS, Change
 from toolgate.db.grouped_writes import NotShared
-from toolgate.db.prepared import PreparedWrite
-from toolgate.db.tables import document_index, documents
 from toolgate.db.transactions import Transaction
-from toolgate.ports.documents import Create, DocumentExists, Fields, Reference, Write
+from toolgate.ports.documents import (
+    Create,
+    DocumentExists,
+    DocumentNotFound,
+    DocumentRefused,
+    Fields,
+    Reference,
+    Write,
+)
 from toolgate.ports.transforms import fields_after, now
 
 IndexOf = Callable[[str], CollectionIndex]
-
-# The same words for both databases, for which SQLAlchemy has two classes.
-INSERT = PreparedWrite(
-    text(
-        "INSERT INTO documents (namespace, collection, id, fields) "
-        "VALUES (:namespace, :collection, :id, :fields) "
-        "ON CONFLICT (namespace, collection, id) DO NOTHING"
-    ).bindparams(bindparam("fields", type_=JSON))
-)
-_row = (
-    (documents.c.namespace == bindparam("of_namespace"))
-    & (documents.c.collection == bindparam("of_collection"))
-    & (documents.c.id == bindparam("of_id"))
-)
-UPDATE = PreparedWrite(update(documents).where(_row).values(fields=bindparam("fields", type_=JSON)))
-DELETE = PreparedWrite(delete(documents).where(_row))
-ADD_ENTRY = PreparedWrite(
-    text(
-        "INSERT INTO document_index (field, key, id) VALUES (:field, :key, :id) "
-        # Of a document that was removed past this store, entries may be left.
-        "ON CONFLICT (field, key, id) DO NOTHING"
-    )
-)
-REMOVE_ENTRY = PreparedWrite(
-    delete(document_index).where(
-        document_index.c.field == bindparam("of_field"),
-        document_index.c.key == bindparam("of_key"),
-        document_index.c.id == bindparam("of_id"),
-    )
-)
+MANY = 8
+"""From so many on, it pays to write documents at once."""
 
 
 class AlreadyThere(Exception):
@@ -74,9 +60,23 @@ class Writing:
             self._store(writes[0], left)
         else:
             with self._connection.begin_nested():
-                for one in writes:
-                    self._store(one, left)
+                if not self._store_at_once(writes, left):
+                    for one in writes:
+                        self._store(one, left)
         self._tx.changed(self._connection, self._changes)
+
+    def _store_at_once(self, writes: Sequence[Write], absent: Collection[Reference]) -> bool:
+        """Whether they could be; if not, nothing is stored."""
+        different = {(one.collection, one.document_id) for one in writes}
+        if self._tx.in_group or len(writes) < MANY or len(different) < len(writes):
+            return False
+        many = ManyDocuments(self._connection, self._namespace, self._index_of, self._now)
+        try:
+            with self._connection.begin_nested():
+                self._changes += many.store(writes, absent)
+        except (Taken, DocumentNotFound, DocumentRefused):
+            return False  # one by one, the first that cannot be is found
+        return True
 
     def _store(self, write: Write, absent: set[Reference]) -> None:
         reference = (write.collection, write.document_id)
@@ -111,7 +111,7 @@ class Writing:
         entries = self._index_of(write.collection).entries(fields)
         place = {"namespace": self._namespace, "collection": write.collection}
         row = {**place, "id": write.document_id, "fields": fields}
-        if INSERT.run(self._connection, [row]) == 0:
+        if INSERT_ONE.run(self._connection, [row]) == 0:
             return False
         self._change_entries(write.document_id, set(), entries)
         self._note(write, None, fields)
@@ -124,9 +124,9 @@ class Writing:
         place = {"of_namespace": self._namespace, "of_collection": write.collection}
         row = {**place, "of_id": write.document_id}
         if after is None:
-            DELETE.run(self._connection, [row])
+            DELETE_ONE.run(self._connection, [row])
         else:
-            UPDATE.run(self._connection, [{**row, "fields": after}])
+            UPDATE_ONE.run(self._connection, [{**row, "fields": after}])
         self._change_entries(write.document_id, index.entries(before), entries)
         self._note(write, before, after)
 
