@@ -157,6 +157,31 @@ async def test_one_that_is_not_understood_is_kept_and_told(
     assert stripe.requests == [], made["id"]
 
 
+@pytest.mark.parametrize("id", ["..", ".", "sub_1.", "../balance", "sub-1", "sub_1\n", "x" * 256])
+@pytest.mark.parametrize("kind", ["customer.subscription.updated", "invoice.paid"])
+async def test_what_is_no_id_becomes_no_part_of_an_address(
+    web: Web, stripe: StripeServer, kind: str, id: str
+) -> None:
+    event = {"id": "evt_dots", "type": kind, "created": int(time.time())}
+    about = {"id": id, "subscription": {"id": id}}
+    whole = json.dumps(event | {"data": {"object": about}}).encode()
+    assert await send(web, whole) == (200, {"received": True, "new": True, "understood": False})
+    assert stripe.requests == []
+
+
+async def test_an_id_in_a_record_that_is_none_is_not_asked_for(
+    web: Web, stripe: StripeServer
+) -> None:
+    await subscribed(web.kit, stripe)
+    record = await stored(web.kit, "anna")
+    record["payment"]["resourceId"] = ".."
+    await keep(web.kit, "anna", record)
+    refused = await web.kit.call("get_payment_portal", uid="anna")
+    assert refused.status == 400
+    assert "No such subscription: the id in the record" in refused.body["error"]
+    assert stripe.requests == []
+
+
 @given(st.integers(0, 10**6), st.sampled_from(range(len(ODD))))
 @effort(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_an_answer_with_something_odd(

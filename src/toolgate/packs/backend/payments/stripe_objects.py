@@ -26,7 +26,10 @@ STATUSES = {
 FREQUENCIES = {"day": "daily", "week": "weekly", "month": "monthly", "year": "annually"}
 KEY = "toolgate_key"
 """In the metadata of a refund: the idempotency key that it was asked for with."""
-ID = re.compile(r"[A-Za-z0-9_.-]{1,255}", re.ASCII)
+ID = re.compile(r"[A-Za-z0-9_]{1,255}")
+"""Ids become parts of addresses, where `..` would be another one."""
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+"""Kinds of events, and the ids of products and prices, which their owners may choose."""
 CURRENCY = re.compile(r"[a-z]{3}", re.ASCII)
 MOST = 10**15
 """An amount above it is none."""
@@ -118,10 +121,24 @@ def listed(told: Json) -> list[Json]:
 
 def id_of(one: Any) -> str | None:
     """An id, of an object that may be given in full; None where nothing is given."""
+    return _matching(one, ID)
+
+
+def name_of(one: Any) -> str | None:
+    """The same of what is compared only, and never asked for."""
+    return _matching(one, NAME)
+
+
+def is_id(text: str) -> bool:
+    """Whether it may be an id, so that it can be asked for."""
+    return ID.fullmatch(text) is not None
+
+
+def _matching(one: Any, form: re.Pattern[str]) -> str | None:
     if one is None or one == "":
         return None
     found: Any = cast("Json", one).get("id") if isinstance(one, dict) else one
-    if not isinstance(found, str) or not ID.fullmatch(found):
+    if not isinstance(found, str) or not form.fullmatch(found):
         raise Unreadable("id")
     return found
 
@@ -174,7 +191,7 @@ def _price(price: Json) -> float | None:
 def _product(told: Json, price: Json, products: Products) -> str | None:
     """The product here: by the ids of its prices, by its own id, or as the metadata says."""
     for product in products.by_id.values():
-        if id_of(price) in product.processor_ids.values():
+        if name_of(price) in product.processor_ids.values():
             return product.id
-    named = (id_of(price.get("product")), text(part(told, "metadata"), "productId"))
+    named = (name_of(price.get("product")), text(part(told, "metadata"), "productId"))
     return next((one for one in named if products.find(one)), None)

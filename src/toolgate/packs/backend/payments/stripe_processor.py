@@ -1,5 +1,6 @@
 """Stripe, through its own client library. Imported only where it is configured."""
 
+import re
 import time
 from collections.abc import Awaitable
 from typing import Any
@@ -25,6 +26,7 @@ from toolgate.packs.backend.payments.stripe_objects import (
     Unreadable,
     id_of,
     invoice_subscription,
+    is_id,
     listed,
     minor_units,
     part,
@@ -37,10 +39,15 @@ from toolgate.packs.backend.products import Products
 
 RETRIES = 2
 MANY = 100
+MAX_SENTENCE = 300
 NOT_FOR_VIEWING = (
     "Stripe's page can cancel, and you may not. An admin can name a configuration of the portal "
     "without cancelling in the setting payments.stripe_viewing_portal."
 )
+NOT_AN_ID = "No such subscription: the id in the record is none of Stripe."
+SECRET = re.compile(r"(?:sk|rk|whsec)_\S+")
+"""A key, as far as it goes: Stripe repeats it with stars in it."""
+REDACTED = "[redacted]"
 ODD = "Stripe's answer cannot be read."
 
 
@@ -61,6 +68,7 @@ class StripeProcessor:
             max_network_retries=RETRIES,
         )
         self._v1 = client.v1
+        self._key = key
         self._seconds = settings.seconds
         self._viewing_portal = settings.stripe_viewing_portal
         self._products = products
@@ -71,6 +79,8 @@ class StripeProcessor:
 
     async def find(self, id: str) -> Subscription:
         """A subscription by its id."""
+        if not is_id(id):
+            raise ProcessorRefused(NOT_AN_ID)
         read_at = time.time_ns() // 1000
         told = await self._read(self._v1.subscriptions.retrieve_async(id))
         return subscription_of(told, self._products, read_at)
@@ -181,7 +191,7 @@ class StripeProcessor:
         except TimeoutError as problem:
             raise ProcessorSilent(f"Stripe did not answer within {self._seconds:g} s.") from problem
         except stripe.StripeError as problem:
-            raise _told(problem) from problem
+            raise _told(problem, self._key) from None  # its own words are in no log
         except (TypeError, ValueError, AttributeError, KeyError) as problem:
             raise ProcessorSilent(ODD) from problem  # the library could not make sense of it
         if not isinstance(answer, stripe.StripeObject):
@@ -189,11 +199,11 @@ class StripeProcessor:
         return answer.to_dict()
 
 
-def _told(problem: stripe.StripeError) -> Exception:
+def _told(problem: stripe.StripeError, key: str) -> Exception:
     """An error of the library in our words."""
     match problem:
         case stripe.InvalidRequestError() | stripe.CardError():
-            return ProcessorRefused(_sentence(problem))
+            return ProcessorRefused(_sentence(problem, key))
         case stripe.RateLimitError():
             return ProcessorBusy("Stripe takes no more requests now.")
         case stripe.AuthenticationError() | stripe.PermissionError():
@@ -205,7 +215,9 @@ def _told(problem: stripe.StripeError) -> Exception:
             return ProcessorSilent("Stripe failed.")
 
 
-def _sentence(problem: stripe.StripeError) -> str:
-    """Stripe's own sentence, which is meant for people; kept short."""
+def _sentence(problem: stripe.StripeError, key: str) -> str:
+    """Stripe's own sentence, which is meant for people; kept short, and without keys."""
     text = problem.user_message or "Stripe refused it."
-    return text if len(text) <= 300 and text.isprintable() else "Stripe refused it."
+    if len(text) > MAX_SENTENCE or not text.isprintable():
+        return "Stripe refused it."
+    return SECRET.sub(REDACTED, text.replace(key, REDACTED))
