@@ -252,6 +252,7 @@ async def check_services(settings: "Settings") -> AsyncIterator[CheckResult]:
     """What packs reach outside, each as its pack looks at it."""
     from toolgate.app import offers_of
     from toolgate.forges import Forges
+    from toolgate.gate.offer import ServiceWarning
     from toolgate.outbound.client import Outbound
 
     try:
@@ -276,6 +277,8 @@ async def check_services(settings: "Settings") -> AsyncIterator[CheckResult]:
         for name, check in checks:
             try:
                 yield CheckResult(name, State.OK, await check())
+            except ServiceWarning as warning:
+                yield CheckResult(name, State.WARN, str(warning))
             except Exception as error:
                 told = explain(error)
                 yield CheckResult(name, State.FAIL, told[0] if told else str(error))

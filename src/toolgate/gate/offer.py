@@ -98,8 +98,14 @@ A name that says nothing to the pack is none of its business.
 Examine = Callable[[GateSettings, Outbound], Awaitable[str]]
 """Looks whether something outside can be used, without changing it.
 
-Returns a sentence on it; raises with a message that says what is wrong, and what to do.
+Returns a sentence on it; raises with a message that says what is wrong, and what to do:
+`ServiceWarning` where it can be used all the same.
 """
+
+
+class ServiceWarning(Exception):
+    """Something outside can be used, though not as anybody would want it."""
+
 
 FindRepository = Callable[[GateSettings], tuple[str, str]]
 """The URL and the branch of a Git repository that the settings name."""

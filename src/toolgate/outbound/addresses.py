@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 import anyio
 
-from toolgate.outbound.responses import FetchFailed
+from toolgate.outbound.responses import AddressRefused, FetchFailed
 
 HTTPS_PORT = 443
 
@@ -93,11 +93,12 @@ class Guard:
         """The addresses to connect to; raise `FetchFailed` unless all of them may be reached."""
         allowed = self.allows(host, port)
         if not allowed and scheme != "https":
-            raise FetchFailed("The address must begin with https://.")
+            raise AddressRefused("The address must begin with https://.")
         if not allowed and port != HTTPS_PORT:
-            raise FetchFailed(f"The address must use port {HTTPS_PORT}.")
+            raise AddressRefused(f"The address must use port {HTTPS_PORT}.")
         addresses = await self.resolve(host, port)
         # One sentence for both, so that nobody learns which names exist inside.
         if not addresses or not (allowed or all(is_public(one) for one in addresses)):
-            raise FetchFailed(f"{host} has no public address.")
+            failure = AddressRefused if addresses else FetchFailed  # a name may come to be
+            raise failure(f"{host} has no public address.")
         return addresses

@@ -18,6 +18,10 @@ class FetchFailed(Exception):
     """Nothing usable was fetched; the message is fit for a page."""
 
 
+class AddressRefused(FetchFailed):
+    """The rule on addresses forbids it, and will do so the next time."""
+
+
 class Unconnected(FetchFailed):
     """No connection was made: the server was asked nothing."""
 

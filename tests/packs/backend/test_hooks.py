@@ -180,7 +180,8 @@ async def test_a_webhook_to_a_private_address_is_refused(tmp_path: Path, receive
     file = hooks_file(tmp_path, f'told = {{url = "{url}", secret = "{SECRET}"}}\n')
     async with opened_kit(tmp_path, backend__hooks=file) as kit:
         outcome = await kit.call("run_hook", path="told")
-        assert outcome.status == 503
+        assert outcome.status == 502
+        assert "outbound.allow" in outcome.body["error"]
         assert Receiver.requests == []
 
 

@@ -136,6 +136,33 @@ async def test_what_is_refused_for_good_is_not_tried_again(
     assert (run.status, len(inbox.requests)) == (RunStatus.FAILED, 1)
 
 
+async def test_an_address_that_the_rule_refuses_fails_at_once(tmp_path: Path, inbox: Inbox) -> None:
+    private = settings(tmp_path, None, inbox) | {"outbound__allow": []}
+    hook = f'told = {{url = "https://127.0.0.1/", secret = "{SECRET}"}}\n'
+    for wanted in ("The address must begin with https://.", "127.0.0.1 has no public address."):
+        async with opened_kit(tmp_path / wanted[:3], **private) as kit:
+            told = await kit.call("run_hook", path="told")
+            run = await the_run(kit)
+        assert (told.status, run.status) == (502, RunStatus.FAILED)
+        step = "List its HOST:PORT in the setting outbound.allow. It is not tried again"
+        assert f"The hook told may not be called. {wanted} {step}" in told.body["error"]
+        (tmp_path / "hooks.toml").write_text(hook)
+    assert inbox.requests == []
+
+
+async def test_a_server_that_is_away_is_tried_again_and_the_words_agree(
+    tmp_path: Path, inbox: Inbox
+) -> None:
+    given = settings(tmp_path, None, inbox)
+    away = Inbox(port=1)  # nobody listens there
+    hooks_file(tmp_path, away)
+    async with opened_kit(tmp_path, **given | {"outbound__allow": [away.address]}) as kit:
+        told = await kit.call("run_hook", path="told")
+    assert told.status == 503
+    assert "or its answer is of no use. It goes on by itself" in told.body["error"]
+    assert "Try again" not in told.body["error"]
+
+
 async def test_one_that_never_answers_well_ends_as_failed(tmp_path: Path, inbox: Inbox) -> None:
     inbox.statuses = [500] * 9
     async with opened_kit(tmp_path, **settings(tmp_path, None, inbox)) as kit:

@@ -11,10 +11,15 @@ from typing import Any
 import anyio
 import orjson
 
-from toolgate.gate.errors import GateError, RouteFailed, TimedOut, Unavailable
-from toolgate.gate.fetch_errors import error_of_fetch
+from toolgate.gate.errors import GateError, ResultTooLarge, RouteFailed, TimedOut, Unavailable
 from toolgate.outbound.client import Outbound
-from toolgate.outbound.responses import FetchFailed, ResponseLimits
+from toolgate.outbound.responses import (
+    AddressRefused,
+    FetchFailed,
+    FetchTimedOut,
+    ResponseLimits,
+    ResponseTooLarge,
+)
 from toolgate.packs.backend.hooks.registry import Hook, HookContext, Hooks
 
 logger = logging.getLogger(__name__)
@@ -86,12 +91,27 @@ class HookRunner:
             )
         except FetchFailed as problem:
             logger.warning("hook %s, attempt %d of %s: %s", name, attempt, id, problem)
-            raise error_of_fetch(problem, f"The hook {name}") from problem
+            raise _error(name, problem) from problem
         status = answer.status
         if GOOD <= status < REFUSED:
             return _json(answer.body)
         message = f"The hook {name} answered with status {status}."
         raise Unavailable(message) if status >= FAILED or status in LATER else RouteFailed(message)
+
+
+def _error(name: str, failed: FetchFailed) -> GateError:
+    """What to tell; whether it is tried again, only who waits for the run knows."""
+    match failed:
+        case AddressRefused():
+            step = "List its HOST:PORT in the setting outbound.allow."
+            return RouteFailed(f"The hook {name} may not be called. {failed} {step}")
+        case FetchTimedOut():
+            return TimedOut(f"The hook {name} did not answer within {failed.seconds:g} s.")
+        case ResponseTooLarge():
+            most = f"more than {failed.most_bytes} bytes"
+            return ResultTooLarge(f"The hook {name} answered {most}. Let it answer less.")
+        case _:
+            return Unavailable(f"The hook {name} cannot be reached, or its answer is of no use.")
 
 
 def signature(secret: str, second: int, body: bytes) -> str:

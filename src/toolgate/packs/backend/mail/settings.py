@@ -82,6 +82,11 @@ class MailSettings(Section):
     )
 
     @property
+    def leaves_machine(self) -> bool:
+        """Whether mails go to a server that is not this machine."""
+        return self.url != OUTBOX and urlsplit(self.url).hostname not in LOOPBACK
+
+    @property
     def requires_starttls(self) -> bool:
         """Whether a plain connection is turned into TLS before anything is said."""
         if self.starttls is not None:
