@@ -137,7 +137,8 @@ async def test_what_is_refused_for_good_is_not_tried_again(
 
 
 async def test_an_address_that_the_rule_refuses_fails_at_once(tmp_path: Path, inbox: Inbox) -> None:
-    private = settings(tmp_path, None, inbox) | {"outbound__allow": []}
+    private = settings(tmp_path, None, inbox)
+    private["outbound__allow"] = []
     hook = f'told = {{url = "https://127.0.0.1/", secret = "{SECRET}"}}\n'
     for wanted in ("The address must begin with https://.", "127.0.0.1 has no public address."):
         async with opened_kit(tmp_path / wanted[:3], **private) as kit:
@@ -153,10 +154,8 @@ async def test_an_address_that_the_rule_refuses_fails_at_once(tmp_path: Path, in
 async def test_a_server_that_is_away_is_tried_again_and_the_words_agree(
     tmp_path: Path, inbox: Inbox
 ) -> None:
-    given = settings(tmp_path, None, inbox)
-    away = Inbox(port=1)  # nobody listens there
-    hooks_file(tmp_path, away)
-    async with opened_kit(tmp_path, **given | {"outbound__allow": [away.address]}) as kit:
+    inbox.port = 1  # nobody listens there
+    async with opened_kit(tmp_path, **settings(tmp_path, None, inbox)) as kit:
         told = await kit.call("run_hook", path="told")
     assert told.status == 503
     assert "or its answer is of no use. It goes on by itself" in told.body["error"]
