@@ -11,6 +11,7 @@ import pytest
 from tests.smtp_server import Inbox, smtp_server
 
 from toolgate.gate.principal import Role, of_role
+from toolgate.packs.backend.dates import FORMS
 from toolgate.packs.backend.mail.queue import Status
 from toolgate.packs.backend.mail.sending import Sending
 from toolgate.packs.backend.world import BackendWorld
@@ -143,7 +144,7 @@ async def test_the_contact_gets_a_copy_unless_told_otherwise(kit: Kit, inbox: In
         ),
         (
             {"to": "a@x.example", "subject": "x", "sendAt": "tomorow"},
-            "sendAt must be a date in ISO 8601, such as 2027-01-31T09:00:00Z, or unix seconds",
+            f"sendAt {FORMS}",
         ),
         (
             {

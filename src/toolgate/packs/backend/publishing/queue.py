@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from toolgate.gate.arguments import problem_of
 from toolgate.gate.audit_records import new_id
 from toolgate.gate.errors import Conflict, InvalidArguments
-from toolgate.packs.backend.dates import BadDate, read_date
+from toolgate.packs.backend.dates import BadDate, read_due
 from toolgate.packs.backend.paging import pages_of
 from toolgate.packs.backend.publishing.posts import PostCall, Published
 from toolgate.packs.backend.tools.publishing import PostRequest, new_post
@@ -63,7 +63,7 @@ async def _publish(run: Run[BackendWorld], queued: StoredDocument, now: datetime
 
 def _is_due(fields: Fields, now: datetime) -> bool:
     wanted = fields.get("publishAt")
-    return wanted in (None, "") or read_date(wanted, now) <= now
+    return wanted in (None, "") or read_due(wanted, now) <= now
 
 
 def _told(now: datetime, status: str, done: Published | None = None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Campaigns: messages to many, sent by mail or push when they are due."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
@@ -13,7 +14,7 @@ from toolgate.gate.errors import InvalidArguments, Problem
 from toolgate.gate.fields import Between
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
-from toolgate.packs.backend.dates import BadDate, read_date
+from toolgate.packs.backend.dates import BadDate, Moment, read_date, read_due
 from toolgate.packs.backend.mail.addresses import CONTROL
 from toolgate.packs.backend.mail.senders import PRESETS
 from toolgate.packs.backend.marketing.campaigns import (
@@ -40,7 +41,6 @@ NOBODY = (
 )
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
-Date = str | int | float
 MAX_DATA_BYTES = 128 * 1024
 
 
@@ -76,10 +76,10 @@ class ListCampaigns(Input):
     """Which campaigns."""
 
     id: Id | None = Field(default=None, description="One campaign.")
-    start: Date | None = Field(
+    start: Moment = Field(
         default=None, description="Sent at this time or later: ISO 8601 or unix seconds."
     )
-    end: Date | None = Field(default=None, description="Sent at this time or earlier.")
+    end: Moment = Field(default=None, description="Sent at this time or earlier.")
     status: Literal["pending", "processing", "sent", "failed"] | None = Field(
         default=None, description="Only those that are there."
     )
@@ -114,7 +114,7 @@ class CreateCampaign(Input):
         default=None, description="Who does not, whatever else they are in."
     )
     all: bool | None = Field(default=None, description="Everybody who agreed to marketing.")
-    sendAt: Date | None = Field(  # noqa: N815
+    sendAt: Moment = Field(  # noqa: N815
         default=None,
         description='When: ISO 8601, unix seconds or "now"; now unless given.',
     )
@@ -154,7 +154,7 @@ class UpdateCampaign(CampaignId):
         default=None, description="Who does not, whatever else they are in."
     )
     all: bool | None = Field(default=None, description="Everybody who agreed to marketing.")
-    sendAt: Date | None = Field(  # noqa: N815
+    sendAt: Moment = Field(  # noqa: N815
         default=None, description="Another time: ISO 8601 or unix seconds."
     )
     sender: str | None = Field(default=None, description=f"One of: {', '.join(PRESETS)}.")
@@ -271,7 +271,7 @@ async def create_campaign(ctx: Context[BackendWorld], args: CreateCampaign) -> C
     """
     marketing = ctx.world.marketing
     now = marketing.clock()
-    due = _date("sendAt", args.sendAt, now) if args.sendAt not in (None, "") else now
+    due = _read(read_due, "sendAt", args.sendAt, now) if args.sendAt not in (None, "") else now
     settings = _kept(args.model_dump(include={*SETTINGS}))
     if args.test:
         settings["test"] = await marketing.tester(args.type, ctx.principal)
@@ -305,7 +305,7 @@ async def update_campaign(ctx: Context[BackendWorld], args: UpdateCampaign) -> U
     marketing = ctx.world.marketing
     now = marketing.clock()
     given = _kept(args.model_dump(include={*SETTINGS}))
-    due = _date("sendAt", args.sendAt, now) if args.sendAt is not None else None
+    due = _read(read_due, "sendAt", args.sendAt, now) if args.sendAt is not None else None
 
     def edit(campaign: Fields) -> Fields:
         settings = {**campaign.get("settings", {}), **given}
@@ -335,11 +335,9 @@ async def delete_campaign(ctx: Context[BackendWorld], args: CampaignId) -> Delet
 
 def check_settings(settings: Fields) -> None:
     """Refuse a campaign that would reach nobody it names, or everybody by accident."""
-    named = [*settings.get("segments", ()), *settings.get("excludeSegments", ())]
-    if unknown := [one for one in named if one not in SEGMENTS]:
-        raise _problem(
-            "segments", f"there is no segment {unknown[0]!r}. Valid options: {_SEGMENTS}"
-        )
+    for field in ("segments", "excludeSegments"):
+        if unknown := [one for one in settings.get(field, ()) if one not in SEGMENTS]:
+            raise _problem(field, f"there is no segment {unknown[0]!r}. Valid options: {_SEGMENTS}")
     for field in ("name", "subject", "preheader"):
         if CONTROL.search(str(settings.get(field) or "")):
             raise _problem(field, "must be one line, without control characters")
@@ -361,17 +359,19 @@ def _kept(given: Fields) -> Fields:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _date(field: str, value: Date | None, now: datetime) -> datetime:
+def _read(
+    read: Callable[[object, datetime], datetime], field: str, value: Moment, now: datetime
+) -> datetime:
     try:
-        return read_date(value, now)
+        return read(value, now)
     except BadDate as problem:
         raise InvalidArguments([Problem(field, "format", f"{field} {problem}")]) from None
 
 
-def _seconds(field: str, value: Date | None) -> int | None:
+def _seconds(field: str, value: Moment) -> int | None:
     if value is None:
         return None
-    return int(_date(field, value, datetime.now(UTC)).timestamp())
+    return int(_read(read_date, field, value, datetime.now(UTC)).timestamp())
 
 
 def _campaign(id: str, fields: Fields) -> Campaign:

@@ -19,7 +19,7 @@ from toolgate.gate.errors import (
 )
 from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
-from toolgate.packs.backend.dates import BadDate, read_date
+from toolgate.packs.backend.dates import BadDate, Moment, read_due
 from toolgate.packs.backend.mail.addresses import CONTROL
 from toolgate.packs.backend.mail.composing import Wish
 from toolgate.packs.backend.mail.content import BadContent
@@ -79,7 +79,7 @@ class Email(Input):
     categories: list[str] | None = Field(
         default=None, max_length=MAX_CATEGORIES, description="Labels, for statistics."
     )
-    sendAt: str | int | float | None = Field(  # noqa: N815 (the seed's name)
+    sendAt: Moment = Field(  # noqa: N815 (the seed's name)
         default=None, description="When to send it: ISO 8601 or unix seconds; default: now."
     )
     copy_contact: bool | None = Field(
@@ -253,7 +253,7 @@ def _send_at(args: Email, now: datetime) -> datetime | None:
     if args.sendAt is None or args.sendAt == "":
         return None
     try:
-        moment = read_date(args.sendAt, now)
+        moment = read_due(args.sendAt, now)
     except BadDate as problem:
         raise InvalidArguments([Problem("sendAt", "format", f"sendAt {problem}")]) from None
     return moment if moment > now else None
