@@ -28,8 +28,8 @@ class Address:
 
     @property
     def key(self) -> str:
-        """The same for addresses that differ in capitals only."""
-        return self.email.lower()
+        """The same for all spellings of the address."""
+        return normalised(self.email)
 
     def header(self) -> str:
         """As a header has it, in ASCII; a long name goes over several lines."""
@@ -50,10 +50,39 @@ def checked_address(email: str, name: str | None = None) -> Address:
     local, at, domain = email.rpartition("@")
     if not at or len(email) > MAX_ADDRESS or len(local) > MAX_LOCAL or not LOCAL.fullmatch(local):
         raise BadAddress("is not an email address")
-    try:
-        ascii_domain = domain.encode("idna").decode() if not domain.isascii() else domain
-    except UnicodeError:
-        raise BadAddress("is not an email address") from None
+    ascii_domain = _ascii(domain)
     if not DOMAIN.fullmatch(ascii_domain.lower()):
         raise BadAddress("is not an email address")
     return Address(f"{local}@{ascii_domain}", (name or "").strip() or None)
+
+
+def normalised(email: str) -> str:
+    """An address as it is compared and kept: where mail to it goes, in small letters.
+
+    The only place that says which spellings are the same address. What mail is sent to and what
+    consent is asked of differ otherwise, and an unsubscribe has no effect.
+    """
+    email = email.strip()
+    if len(email) > MAX_ADDRESS:  # no mail goes there
+        return email.lower()
+    local, at, domain = email.rpartition("@")
+    return f"{local}{at}{_ascii(domain) if at else domain}".lower()
+
+
+def spellings(email: str) -> list[str]:
+    """How records that others write may have an address: as given, in ASCII, in its own letters."""
+    plain = normalised(email)
+    local, at, domain = plain.rpartition("@")
+    try:
+        own = f"{local}{at}{domain.encode('ascii').decode('idna')}" if "xn--" in domain else plain
+    except UnicodeError:
+        own = plain
+    return list(dict.fromkeys((email, email.strip().lower(), plain, own)))
+
+
+def _ascii(domain: str) -> str:
+    """A domain as the DNS has it, which knows one form of all letters; itself where it has none."""
+    try:
+        return domain if domain.isascii() else domain.encode("idna").decode()
+    except UnicodeError:
+        return domain

@@ -13,6 +13,7 @@ from toolgate.gate.cursors import Cursors
 from toolgate.gate.errors import GateError
 from toolgate.gate.pages import HTML, PageAnswer, PageRequest, outside_caller
 from toolgate.packs.backend.brand import BrandSettings
+from toolgate.packs.backend.mail.addresses import normalised
 from toolgate.packs.backend.mail.senders import is_marketing
 from toolgate.packs.backend.marketing.consent import Consent
 from toolgate.packs.backend.pack import ROUTES
@@ -38,7 +39,7 @@ class UnsubscribeLinks:
 
     def link(self, email: str, group: str | int) -> str:
         """The link of one recipient."""
-        token = self.cursors.make(SIGNED_FOR, [email.lower(), str(group)])
+        token = self.cursors.make(SIGNED_FOR, [normalised(email), str(group)])
         return f"{self.base_url}{PATH}?token={token}"
 
     def read(self, token: str) -> tuple[str, str] | None:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from toolgate.packs.backend.marketing.consent import normalised
+from toolgate.packs.backend.mail.addresses import normalised
 from toolgate.packs.backend.marketing.domains import known
 
 LOCAL = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
@@ -36,20 +36,12 @@ def address_of(text: str) -> Address | None:
     local, at, domain = normalised(text).rpartition("@")
     if not at or not LOCAL.fullmatch(local) or len(local) > MAX_LOCAL:
         return None
-    ascii_domain = _ascii(domain)
-    labels = ascii_domain.split(".")
-    if len(labels) < 2 or not LAST_LABEL.fullmatch(labels[-1]) or len(ascii_domain) > MAX_DOMAIN:
+    labels = domain.split(".")
+    if len(labels) < 2 or not LAST_LABEL.fullmatch(labels[-1]) or len(domain) > MAX_DOMAIN:
         return None
-    if not all(map(LABEL.fullmatch, labels)) or len(local) + 1 + len(ascii_domain) > MAX_ADDRESS:
+    if not all(map(LABEL.fullmatch, labels)) or len(local) + 1 + len(domain) > MAX_ADDRESS:
         return None
-    return Address(local, ascii_domain)
-
-
-def _ascii(domain: str) -> str:
-    try:
-        return domain if domain.isascii() else domain.encode("idna").decode("ascii").lower()
-    except UnicodeError:
-        return ""
+    return Address(local, domain)
 
 
 def base_of(local: str) -> str:

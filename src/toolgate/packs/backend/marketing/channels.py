@@ -8,7 +8,12 @@ from typing import Any, cast
 import anyio.to_thread
 
 from toolgate.db.transactions import Transaction
-from toolgate.packs.backend.mail.addresses import MAX_NAME, BadAddress, checked_address
+from toolgate.packs.backend.mail.addresses import (
+    MAX_NAME,
+    BadAddress,
+    checked_address,
+    normalised,
+)
 from toolgate.packs.backend.mail.composing import Wish
 from toolgate.packs.backend.mail.message import Message, Recipient
 from toolgate.packs.backend.mail.port import Outcome
@@ -17,7 +22,7 @@ from toolgate.packs.backend.mail.rendering import DEFAULT
 from toolgate.packs.backend.marketing import consent
 from toolgate.packs.backend.marketing.deliveries import Addressee, Queued, Settled, State
 from toolgate.packs.backend.marketing.marketing import PUSH, Marketing
-from toolgate.packs.backend.marketing.segments import PAGE, contacts_after, is_wanted, users_after
+from toolgate.packs.backend.marketing.segments import PAGE, addresses_in, is_wanted, users_after
 from toolgate.packs.backend.marketing.sending import Channel, Page, ServerAway, fill_in
 from toolgate.packs.backend.push.delivery import TOKENS, delete_tokens, token_of
 from toolgate.packs.backend.push.fcm_answers import UNREACHABLE
@@ -74,6 +79,8 @@ class MailChannel:
         self._group: str = settings["sender"]
         self._now = now
         self._message = message
+        self._excluded: set[str] | None = None
+        """Addresses of users in excluded segments, once contacts are looked through."""
 
     def channel(self) -> Channel:
         """What the sending needs."""
@@ -82,12 +89,12 @@ class MailChannel:
     async def _page(self, after: Any) -> Page:
         tester = self._settings.get("test")
         if tester:
-            return Page([Addressee(tester["email"].lower())], None)
+            return Page([Addressee(normalised(tester["email"]))], None)
         if isinstance(after, dict):
             return await self._contacts(cast("Fields", after)[CONTACTS])
         users = await users_after(self._marketing.documents, after or None)
         wanted = [
-            Addressee(consent.normalised(emails[0]), one.id, _first_name(one.fields))
+            Addressee(normalised(emails[0]), one.id, _first_name(one.fields))
             for one in users
             if _is_wanted(self._settings, one.fields, self._now)
             and (emails := consent.emails_of(one.fields))
@@ -98,13 +105,18 @@ class MailChannel:
 
     async def _contacts(self, after: str | None) -> Page:
         """Everybody is also who is no user: segments are of users, so contacts are in none."""
-        found = await contacts_after(self._marketing.contacts, self._marketing.documents, after)
+        if self._excluded is None:
+            # Records have an address as others spelled it, which no query finds.
+            segments: list[str] = self._settings.get("excludeSegments") or []
+            documents = self._marketing.documents
+            self._excluded = await addresses_in(documents, self._now, segments)
+        found = [one.contact for one in await self._marketing.contacts.page(after, PAGE)]
         wanted = [
-            Addressee(one.email, None, one.first_name)
-            for one, user in found
-            if user is None or _is_wanted(self._settings, user, self._now)
+            Addressee(normalised(one.email), None, one.first_name)
+            for one in found
+            if normalised(one.email) not in self._excluded
         ]
-        last = {CONTACTS: found[-1][0].email} if len(found) == PAGE else None
+        last = {CONTACTS: found[-1].email} if len(found) == PAGE else None
         return Page(wanted, last)
 
     async def _refused(self, addressees: Sequence[Addressee]) -> set[str]:

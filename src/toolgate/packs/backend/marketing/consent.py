@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from toolgate.db.transactions import Transaction
+from toolgate.packs.backend.mail.addresses import normalised, spellings
 from toolgate.packs.backend.mail.senders import MARKETING_GROUPS
 from toolgate.ports.documents import (
     MAX_IN_VALUES,
@@ -32,11 +33,6 @@ EMAIL_FIELDS = ("auth.email", "email")
 """Where a user's record has the address; applications without `auth` keep it at the top."""
 
 
-def normalised(email: str) -> str:
-    """An address as it is compared and kept: letters in one case, no blanks around it."""
-    return email.strip().lower()
-
-
 @dataclass(frozen=True, slots=True)
 class Recipient:
     """Who is to be mailed; with the user's id, their record is found at once."""
@@ -48,7 +44,7 @@ class Recipient:
 class Unsubscribes(Protocol):
     """Addresses that want no mail of a topic: an unsubscribe group, or `EVERYTHING`.
 
-    Addresses are given lower-cased.
+    Addresses are given as `normalised` makes them.
     """
 
     async def among(self, emails: Sequence[str], topics: Sequence[str]) -> set[str]:
@@ -76,7 +72,7 @@ class Consent:
         return not await self.refused([Recipient(email)], group)
 
     async def refused(self, recipients: Iterable[Recipient], group: str | None = None) -> set[str]:
-        """The addresses, lower-cased, that must not be mailed: a few hundred at a time."""
+        """The addresses, normalised, that must not be mailed: a few hundred at a time."""
         by_email = {normalised(one.email): one for one in recipients}
         topics = [EVERYTHING] if group is None else [EVERYTHING, group]
         refused = await self.unsubscribes.among(list(by_email), topics)
@@ -144,8 +140,8 @@ def emails_of(record: Fields | None) -> list[str]:
 
 
 async def users_of(documents: DocumentReader, emails: Sequence[str]) -> list[tuple[str, Fields]]:
-    """The ids and records of the users with these addresses, as written or lower-cased."""
-    forms = list(dict.fromkeys(form for one in emails for form in (one, normalised(one))))
+    """The ids and records of the users with these addresses, in each spelling to ask for."""
+    forms = list(dict.fromkeys(form for one in emails for form in spellings(one)))
     found: dict[str, Fields] = {}
     for first in range(0, len(forms), MAX_IN_VALUES):
         wanted = forms[first : first + MAX_IN_VALUES]

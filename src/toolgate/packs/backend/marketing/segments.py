@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from toolgate.packs.backend.marketing.consent import emails_of, normalised, users_of
-from toolgate.packs.backend.marketing.contacts import Contact, ContactList
+from toolgate.packs.backend.mail.addresses import normalised
+from toolgate.packs.backend.marketing.consent import emails_of
 from toolgate.ports.documents import (
     DOCUMENT_ID,
     Cursor,
@@ -148,14 +148,14 @@ async def users_after(documents: DocumentReader, uid: str | None) -> Sequence[St
     return await documents.query(query)
 
 
-async def contacts_after(
-    contacts: ContactList, documents: DocumentReader, email: str | None
-) -> list[tuple[Contact, Fields | None]]:
-    """The next page of contacts, ordered by address, each with the record of its user."""
-    found = [one.contact for one in await contacts.page(email, PAGE)]
-    users = {
-        normalised(address): record
-        for _, record in await users_of(documents, [one.email for one in found])
-        for address in emails_of(record)
-    }
-    return [(one, users.get(one.email)) for one in found]
+async def addresses_in(
+    documents: DocumentReader, now: datetime, segments: Iterable[str]
+) -> set[str]:
+    """The addresses of all users in one of these segments, in whatever spelling their records."""
+    segments, found, after = list(segments), set[str](), None
+    while users := await users_after(documents, after) if segments else ():
+        for one in users:
+            if any(SEGMENTS[name](one.fields, now) for name in segments):
+                found |= {normalised(email) for email in emails_of(one.fields)}
+        after = users[-1].id
+    return found
