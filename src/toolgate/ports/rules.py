@@ -3,8 +3,11 @@
 Each function returns what is wrong, as the end of a sentence, or None.
 """
 
+import json
 import math
 from typing import Any, cast
+
+import orjson
 
 from toolgate.ports.documents import (
     MAX_FIELD_BYTES,
@@ -99,6 +102,24 @@ def broken_path_rule(path: str, *, of_document: bool) -> str | None:
         return f"must have an {number} number of segments, as {kind} has (such as {form})"
     problems = map(broken_id_rule, segments)
     return next((f"is not valid: a segment {problem}" for problem in problems if problem), None)
+
+
+def broken_document_rule(fields: Fields) -> str | None:
+    """The rule a document breaks as a whole: its size first, so that no more is walked through."""
+    if json_bytes(fields) > MAX_DOCUMENT_BYTES:
+        return f"must have at most {MAX_DOCUMENT_BYTES} bytes as JSON"
+    return broken_fields_rule(fields)
+
+
+def json_bytes(value: Json) -> int:
+    """How many bytes a value has as JSON, also one that breaks rules."""
+    try:
+        return len(orjson.dumps(value))
+    except TypeError:  # a large integer, half a character: for the one rule that names it
+        try:
+            return len(json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass"))
+        except (TypeError, ValueError, RecursionError):
+            return 0
 
 
 def broken_fields_rule(fields: Fields, depth: int = 0) -> str | None:

@@ -14,6 +14,7 @@ from toolgate.ports.documents import (
     Delete,
     DocumentExists,
     DocumentNotFound,
+    DocumentRefused,
     Fields,
     Json,
     Merge,
@@ -22,7 +23,7 @@ from toolgate.ports.documents import (
     Write,
 )
 from toolgate.ports.filters import equal, field_at
-from toolgate.ports.rules import LARGEST_INTEGER, SMALLEST_INTEGER
+from toolgate.ports.rules import LARGEST_INTEGER, MAX_DOCUMENT_BYTES, SMALLEST_INTEGER, json_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,20 @@ def now() -> str:
 
 
 def fields_after(write: Write, before: Fields | None, now: str) -> Fields | None:
-    """What is there after a write; None for nothing. `before` stays as it is."""
+    """What is there after a write; None for nothing. `before` stays as it is.
+
+    Raises `DocumentRefused` for what is larger than a document may be: each part may fit alone.
+    """
+    after = _fields_after(write, before, now)
+    if after is not None and (size := json_bytes(after)) > MAX_DOCUMENT_BYTES:
+        raise DocumentRefused(
+            f"The document would have {size:,} bytes as JSON; one may have at most "
+            f"{MAX_DOCUMENT_BYTES:,}. Remove fields, or write some to another document."
+        )
+    return after
+
+
+def _fields_after(write: Write, before: Fields | None, now: str) -> Fields | None:
     match write:
         case Create():
             if before is not None:
@@ -107,11 +121,11 @@ def _leaves(fields: Fields, above: Sequence[str] = ()) -> Iterator[tuple[list[st
 
 
 def _changed(before: Fields, changes: Iterable[tuple[list[str], Json]], now: str) -> Fields:
-    after = dict(before)
+    after, own = dict(before), _Own()
     for (*way, last), value in changes:
         if isinstance(value, DeleteField) and not isinstance(field_at(after, way), dict):
             continue  # nothing is there, and no map is made for it
-        place = _opened(after, way)
+        place = own.opened(after, way)
         if isinstance(value, dict):
             place[last] = _new(cast(Fields, value), now)
         else:
@@ -119,13 +133,21 @@ def _changed(before: Fields, changes: Iterable[tuple[list[str], Json]], now: str
     return after
 
 
-def _opened(fields: Fields, way: Sequence[str]) -> Fields:
-    """The map at the end of the way, each on it a copy of its own; made where there is none."""
-    for segment in way:
-        inside = fields.get(segment)
-        fields[segment] = dict(cast(Fields, inside)) if isinstance(inside, dict) else {}
-        fields = fields[segment]
-    return fields
+class _Own:
+    """The maps of a new document that are no longer those of the one before: each copied once."""
+
+    def __init__(self) -> None:
+        self._maps: dict[int, Fields] = {}  # kept, so that no other map gets the id of one
+
+    def opened(self, fields: Fields, way: Sequence[str]) -> Fields:
+        """The map at the end of the way, each on it an own one; made where there is none."""
+        for segment in way:
+            inside = fields.get(segment)
+            if id(inside) not in self._maps:
+                inside = dict(cast(Fields, inside)) if isinstance(inside, dict) else {}
+                self._maps[id(inside)] = fields[segment] = inside
+            fields = cast(Fields, inside)
+        return fields
 
 
 def _put(fields: Fields, name: str, value: Any) -> None:

@@ -5,14 +5,16 @@ and one for each of its elements, under a name of their own. A field is named by
 is: shorter than its name, and what is found is compared with the document anyway.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, cast
 
 from toolgate.db.row_writes import weight_of
-from toolgate.ports.documents import DocumentRefused, Fields, Json
+from toolgate.ports.documents import DocumentRefused, Fields, Json, Update, Write
 from toolgate.ports.sort_keys import list_key, map_key, sort_key
+from toolgate.ports.transforms import DeleteField
 
 MAX_ENTRIES = 40_000
 """Of one document, as in Firestore."""
@@ -21,6 +23,13 @@ MAX_KEY_BYTES = 1000
 LARGE_BYTES = 64 * 1024
 ENTRY_BYTES = 128
 """What an entry counts, beside the bytes of its value."""
+SHORT = 200
+"""Texts that differ within so many characters have different keys, however long they are."""
+TOO_MANY = (
+    f"A document may have at most {MAX_ENTRIES:,} indexed values, counting every "
+    "field and every element of a list. Split it, or exempt a field from the "
+    "index (setting database.unindexed)."
+)
 VALUE, ELEMENT = b"value", b"element"
 
 Entry = tuple[int, bytes]
@@ -55,6 +64,26 @@ class CollectionIndex:
                 self._add(made, value, (name,), _top_field(*self._place, name))
         return made
 
+    def check_given(self, write: Write) -> None:
+        """Refuse what has too many values whatever is there before: without a lock, at one look.
+
+        None is counted that may turn out to have no entry of its own; those that are left are
+        counted as their entries are made.
+        """
+        count, left = 0, [*islice(_given(write), MAX_ENTRIES + 1)]
+        while left:
+            path, value = left.pop()
+            if isinstance(value, DeleteField) or (self._unindexed and not self.covers(path)):
+                continue
+            count += 1
+            if isinstance(value, dict):
+                inside = islice(cast(Fields, value).items(), MAX_ENTRIES + 1)
+                left += [((*path, name), one) for name, one in inside]
+            elif isinstance(value, list):
+                count += _different(cast("list[Json]", value))
+            if count > MAX_ENTRIES:
+                raise DocumentRefused(TOO_MANY)
+
     def _add(self, made: set[Entry], value: Json, path: Path, field: "FieldPlace") -> bytes:
         """Add the entries of a field and of those in it; the key of its value.
 
@@ -70,11 +99,7 @@ class CollectionIndex:
             key = index_key(value)
         made.add((field.values, key))
         if len(made) > MAX_ENTRIES:
-            raise DocumentRefused(
-                f"A document may have at most {MAX_ENTRIES:,} indexed values, counting every "
-                "field and every element of a list. Split it, or exempt a field from the "
-                "index (setting database.unindexed)."
-            )
+            raise DocumentRefused(TOO_MANY)
         return key
 
     def _add_map(self, made: set[Entry], fields: Fields, path: Path, field: "FieldPlace") -> bytes:
@@ -126,6 +151,20 @@ def _top_field(namespace: str, collection: str, name: str) -> FieldPlace:
 def _field_below(field: FieldPlace, name: str) -> FieldPlace:
     """Documents of a collection have mostly the same fields."""
     return field.new_below(name)
+
+
+def _given(write: Write) -> Iterator[tuple[Path, Json]]:
+    """The fields that a write gives, with their paths."""
+    if isinstance(write, Update):
+        return ((tuple(path.split(".")), value) for path, value in write.changes.items())
+    return (((name,), value) for name, value in write.fields.items())
+
+
+def _different(values: list[Json]) -> int:
+    """How many of a list's first elements have keys of their own, at the least."""
+    some = islice(values, MAX_ENTRIES + 1)
+    texts_and_numbers = (one for one in some if isinstance(one, str | int | float))
+    return len({one[:SHORT] if isinstance(one, str) else float(one) for one in texts_and_numbers})
 
 
 def index_key(value: Json) -> bytes:

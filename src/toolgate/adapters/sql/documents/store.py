@@ -86,6 +86,8 @@ class SqlDocuments:
         self, tx: Transaction, *writes: Write, conflict: Exception | None = None
     ) -> None:
         """Store these in the gate's transaction."""
+        for one in writes:
+            self.index_of(one.collection).check_given(one)
 
         def store(connection: Connection) -> None:
             with as_conflict(conflict):

@@ -86,6 +86,8 @@ class SqlDocumentTransaction:
 
     def write(self, *writes: Write) -> None:
         """Store these, in order, when the work is done."""
+        for one in writes:
+            self._index_of(one.collection).check_given(one)
         self._writes += writes
 
     def _query(self, connection: Connection, query: Query) -> list[StoredDocument]:

@@ -5,7 +5,6 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import Annotated, Any, cast
 
-import orjson
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -37,9 +36,8 @@ from toolgate.ports import documents as ports
 from toolgate.ports.documents import MAX_IN_VALUES, Create, Filter, StoredDocument, new_id
 from toolgate.ports.ordering import RANGES
 from toolgate.ports.rules import (
-    MAX_DOCUMENT_BYTES,
+    broken_document_rule,
     broken_field_rule,
-    broken_fields_rule,
     broken_value_rule,
 )
 
@@ -228,11 +226,9 @@ class NewDocument(Input):
     @classmethod
     def _storable(cls, data: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         collection = info.data.get("collection")
-        problem = broken_fields_rule(data)
+        problem = broken_document_rule(data)
         if not problem and collection:
             problem = _broken_required_rule(data, collections_of(info).by_name[collection])
-        if not problem and len(orjson.dumps(data)) > MAX_DOCUMENT_BYTES:
-            problem = f"must have at most {MAX_DOCUMENT_BYTES} bytes as JSON"
         if problem:
             raise PydanticCustomError(TOLD, "data {problem}", {"problem": problem})
         return data

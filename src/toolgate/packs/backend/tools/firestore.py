@@ -4,7 +4,6 @@ import asyncio
 import secrets
 from typing import Annotated, Any, cast
 
-import orjson
 from pydantic import AfterValidator, Field, RootModel, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -20,7 +19,7 @@ from toolgate.packs.backend.text_filters import Effort
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.documents import LETTERS, Fields, Merge, Set
 from toolgate.ports.push_ids import push_id
-from toolgate.ports.rules import MAX_DOCUMENT_BYTES, broken_fields_rule, broken_path_rule
+from toolgate.ports.rules import broken_document_rule, broken_path_rule
 from toolgate.ports.users import is_of_users, timestamp_record, without_secrets
 
 family = Family("firestore", BACKEND)
@@ -101,10 +100,7 @@ class WrittenDocument(DocumentRef):
     @field_validator("document")
     @classmethod
     def _storable(cls, document: dict[str, Any]) -> dict[str, Any]:
-        problem = broken_fields_rule(document)
-        if not problem and len(orjson.dumps(document)) > MAX_DOCUMENT_BYTES:
-            problem = f"must have at most {MAX_DOCUMENT_BYTES} bytes as JSON"
-        if problem:
+        if problem := broken_document_rule(document):
             raise PydanticCustomError(TOLD, "document {problem}", {"problem": problem})
         return document
 
