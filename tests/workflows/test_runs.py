@@ -94,23 +94,55 @@ async def test_one_that_is_alone_is_joined_until_it_ends(open_shop: OpenShop) ->
     assert await shop.start("work") != first
 
 
+async def test_a_run_that_ended_without_a_key_is_not_joined(open_shop: OpenShop) -> None:
+    shop = open_shop(workflow(answer))
+    ended = await shop.start("work")
+    await shop.done_by(shop.worker())
+    ids = await asyncio.gather(*(shop.start("work") for _ in range(4)))
+    assert len(set(ids)) == 1
+    assert ended not in ids
+    assert await shop.start("work", key="another") == ids[0]
+
+
+async def test_only_what_is_alike_is_joined(open_shop: OpenShop) -> None:
+    shop = open_shop(workflow(answer, alike="of"))
+    ended = await shop.start("work", arguments={"of": 1})
+    await shop.done_by(shop.worker())
+    one, again, two = [await shop.start("work", arguments={"of": of}) for of in (1, 1, 2)]
+    assert again == one
+    assert len({ended, one, two}) == 3
+    without = [await shop.start("work") for _ in range(2)]
+    assert len(set(without)) == 2
+
+
+async def test_a_retry_does_not_run_beside_one_that_is_alike(open_shop: OpenShop) -> None:
+    shop = open_shop(workflow(answer, alike="of"))
+    first = await shop.start("work", arguments={"of": 1})
+    await shop.cancel(first)
+    await shop.start("work", arguments={"of": 2})
+    equal = await shop.start("work", arguments={"of": 1})
+    with pytest.raises(RunConflict, match="Another run of this workflow is under way"):
+        await shop.retry(first)
+    await shop.cancel(equal)
+    await shop.retry(first)
+    assert await shop.start("work", arguments={"of": 1}) == first
+
+
+async def test_a_pack_has_no_runs_of_others(open_shop: OpenShop) -> None:
+    shop = open_shop(workflow(answer))
+    id = await shop.start("work")
+    other = shop.runs().of("other")
+    assert [one.id for one in await shop.runs().of("pack").list()] == [id]
+    assert not await other.list()
+    for ask in (other.find, other.wait):
+        with pytest.raises(RunNotFound):
+            await ask(id)
+
+
 async def test_many_starts_at_once_are_one_run(open_shop: OpenShop) -> None:
     shop = open_shop(workflow(answer))
     ids = await asyncio.gather(*(shop.start("work") for _ in range(20)))
     assert len(set(ids)) == 1
-
-
-async def test_a_run_is_not_taken_before_its_time(open_shop: OpenShop) -> None:
-    shop = open_shop(workflow(answer))
-    worker = shop.worker()
-    async with shop.database.transaction() as tx:
-        later = shop.clock().replace(hour=13)
-        id = await shop.runs().of("pack").start(tx, "work", not_before=later)
-    await shop.done_by(worker)
-    assert (await shop.record(id)).status is RunStatus.QUEUED
-    shop.clock.forward(hours=1)
-    await shop.done_by(worker)
-    assert (await shop.record(id)).status is RunStatus.SUCCEEDED
 
 
 async def test_each_run_is_done_once_by_many_workers(open_shop: OpenShop) -> None:
@@ -443,7 +475,28 @@ async def test_a_run_that_kills_its_server_is_given_up(open_shop: OpenShop) -> N
     await worker.finished()
     record = await shop.record(id)
     assert record.status is RunStatus.FAILED
-    assert record.error == "The server stopped during each of 2 attempts."
+    assert record.error == "The last of 2 attempts never ended: its server stopped."
+
+
+async def test_what_failed_before_the_server_stopped_is_told_as_well(open_shop: OpenShop) -> None:
+    async def fail_then_hang(run: Run[str]) -> dict[str, Any]:
+        if run.attempt == 1:
+            raise Unavailable("The shop is closed.")
+        await asyncio.Event().wait()
+        return {}
+
+    shop = open_shop(workflow(fail_then_hang, attempts=2))
+    id = await shop.start("work")
+    await shop.done_by(shop.worker())
+    for _ in range(2):
+        shop.clock.forward(minutes=5)
+        worker = shop.worker()
+        await worker.look()
+    await worker.finished()
+    assert (await shop.record(id)).error == (
+        "The last of 2 attempts never ended: its server stopped. "
+        "An attempt before had failed: The shop is closed."
+    )
 
 
 async def test_a_clean_stop_ends_at_a_checkpoint_and_counts_as_no_attempt(

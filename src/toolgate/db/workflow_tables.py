@@ -24,7 +24,8 @@ workflow_runs = Table(
     Column("arguments", JSON, nullable=False),
     # What its starter calls it: the same key again is the same run.
     Column("key", Text),
-    # The workflow, while the run has not ended and no other may be under way.
+    # What only one run under way may be called: its workflow, with the argument in which runs are
+    # alike where it names one. NULL where any number may be, and at its end.
     Column("alone", Text),
     Column("status", String(16), nullable=False),
     # When a worker may take it: in its turn, or when the lease of who has it ends. NULL at its end.

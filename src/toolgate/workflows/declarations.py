@@ -171,8 +171,18 @@ class Workflow(Generic[World]):
     """Asked then whether there is something to do: without it, no run, and no row in the audit."""
     alone: bool = True
     """At most one at a time; starting it again joins the one that is under way."""
+    alike: str | None = None
+    """Instead of `alone`: the argument of which there is at most one run at a time for each value;
+    starting it again with the same value joins the one that is under way."""
     attempts: int = 5
     """After so many it has failed; one that a clean stop interrupts does not count."""
+
+    def alone_as(self, name: str, arguments: dict[str, Any]) -> str | None:
+        """What only one run under way may be called; None where any number may be."""
+        if self.alike is not None:
+            value = arguments.get(self.alike)
+            return None if value is None else f"{name} {value}"
+        return name if self.alone else None
 
 
 def utc_now() -> datetime:

@@ -82,7 +82,9 @@ class Executor:
         if row.cancelling:
             return ended(self._runs.clock(), RunStatus.CANCELLED)
         if row.attempts > workflow.attempts:
-            error = f"The server stopped during each of {workflow.attempts} attempts."
+            error = f"The last of {workflow.attempts} attempts never ended: its server stopped."
+            if row.error:
+                error = f"{error} An attempt before had failed: {row.error}"
             return ended(self._runs.clock(), RunStatus.FAILED, error=error)
         run = Run[Any](
             id=row.id,

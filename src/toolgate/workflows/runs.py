@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import anyio
@@ -30,6 +29,10 @@ from toolgate.workflows.statements import (
 
 LOOK_SECONDS = 0.25
 """Between two looks at a run that somebody waits for."""
+BESIDE_ANOTHER = (
+    "Another run of this workflow is under way, beside which this one may not run. Wait until it "
+    "has ended, or cancel it, and retry."
+)
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
 """Is told how far a run has come: done, of how much, in words."""
 Pause = Callable[[float], Awaitable[None]]
@@ -81,29 +84,27 @@ class Runs:
         arguments: dict[str, Any] | None = None,
         *,
         key: str | None = None,
-        joins: str | None = None,
-        not_before: datetime | None = None,
         call: str | None = None,
     ) -> dict[str, Any]:
         """The row of a new run; raises `UnknownWorkflow`."""
         if name not in self.declared:
             raise UnknownWorkflow(f"No pack in use has a workflow {name}.")
-        now = self.clock()
-        alone = name if self.declared[name].alone else None
+        now = stamp(self.clock())
+        arguments = arguments or {}
         return {
             "id": secrets.token_hex(16),
             "workflow": name,
-            "arguments": arguments or {},
+            "arguments": arguments,
             "key": key,
-            "alone": f"{name} {joins}" if joins else alone,
+            "alone": self.declared[name].alone_as(name, arguments),
             "status": RunStatus.QUEUED.value,
-            "due_at": stamp(max(now, not_before) if not_before else now),
+            "due_at": now,
             "attempts": 0,
             "cancelling": False,
             "state": {},
             "call": call,
-            "created_at": stamp(now),
-            "updated_at": stamp(now),
+            "created_at": now,
+            "updated_at": now,
         }
 
     async def add(self, tx: Transaction, row: dict[str, Any]) -> str:
@@ -124,11 +125,16 @@ class Runs:
         return found
 
     async def list(
-        self, *, workflow: str | None = None, status: RunStatus | None = None, limit: int = 50
+        self,
+        *,
+        pack: str | None = None,
+        workflow: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 50,
     ) -> list[RunRecord]:
         """The newest runs, newest first."""
         return await self.database.read(
-            lambda c: list_runs(c, workflow=workflow, status=status, limit=limit)
+            lambda c: list_runs(c, pack=pack, workflow=workflow, status=status, limit=limit)
         )
 
     async def wait(
@@ -172,17 +178,22 @@ class Runs:
 
         def change(connection: Connection) -> None:
             record = find_run(connection, id)
-            declared = self.declared.get(record.workflow) if record else None
-            alone = record.workflow if record and (declared is None or declared.alone) else None
+            alone = self._alone_as(record) if record else None
             try:
                 done = retry_run(connection, id, now=stamp(self.clock()), alone=alone)
             except IntegrityError:
-                raise RunConflict("Another run of this workflow is under way.") from None
+                raise RunConflict(BESIDE_ANOTHER) from None
             if not done:
                 raise _conflict(connection, id, "retried")
 
         await tx.run(change)
         tx.after_commit(self.wake.set)
+
+    def _alone_as(self, record: RunRecord) -> str | None:
+        declared = self.declared.get(record.workflow)
+        if declared is None:
+            return record.workflow
+        return declared.alone_as(record.workflow, record.arguments)
 
     def of(self, pack: str) -> "Workflows":
         """The workflows of one pack."""
@@ -209,23 +220,14 @@ class Workflows:
         arguments: dict[str, Any] | None = None,
         *,
         key: str | None = None,
-        joins: str | None = None,
-        not_before: datetime | None = None,
     ) -> str:
         """Start a run with this transaction: it exists if that commits. Returns its id.
 
         The same key again is the same run. Where a workflow is `alone`, one that is under way is
-        joined, and these arguments count for nothing; with `joins`, only one that was started with
-        the same. In a dry run, nothing is started.
+        joined, and these arguments count for nothing; where it names an argument in which runs are
+        `alike`, only one with the same. In a dry run, nothing is started.
         """
-        row = self.runs.new_row(
-            f"{self.pack}/{name}",
-            arguments,
-            key=key,
-            joins=joins,
-            not_before=not_before,
-            call=tx.call,
-        )
+        row = self.runs.new_row(f"{self.pack}/{name}", arguments, key=key, call=tx.call)
         return await self.runs.add(tx, row)
 
     async def start_now(
@@ -234,7 +236,6 @@ class Workflows:
         arguments: dict[str, Any] | None = None,
         *,
         key: str | None = None,
-        joins: str | None = None,
         call: str | None = None,
     ) -> str:
         """Start a run in a commit of its own, for who waits for it within one call.
@@ -243,7 +244,7 @@ class Workflows:
         """
         async with self.runs.database.transaction() as tx:
             tx.call = call
-            return await self.start(tx, name, arguments, key=key, joins=joins)
+            return await self.start(tx, name, arguments, key=key)
 
     async def wait(
         self,
@@ -257,26 +258,22 @@ class Workflows:
 
         After so many seconds or failed attempts, where they are given, the record as it is then.
         """
+        await self.find(id)
         return await self.runs.wait(id, report, seconds=seconds, attempts=attempts)
 
     async def find(self, id: str) -> RunRecord:
-        """The run of this id; raises `RunNotFound`."""
-        return await self.runs.find(id)
+        """The pack's run of this id; raises `RunNotFound`, for another pack's as well."""
+        found = await self.runs.find(id)
+        if not found.workflow.startswith(f"{self.pack}/"):
+            raise RunNotFound(f"There is no run {id}.")
+        return found
 
     async def list(
         self, name: str | None = None, *, status: RunStatus | None = None, limit: int = 50
     ) -> list[RunRecord]:
-        """The newest runs of a workflow of the pack, newest first; of all packs without a name."""
+        """The newest runs of the pack, or of one workflow of it, newest first."""
         workflow = f"{self.pack}/{name}" if name else None
-        return await self.runs.list(workflow=workflow, status=status, limit=limit)
-
-    async def cancel(self, tx: Transaction, id: str) -> None:
-        """Cancel a run: at once if it waits, else at its next checkpoint."""
-        await self.runs.cancel(tx, id)
-
-    async def retry(self, tx: Transaction, id: str) -> None:
-        """Let a run that failed or was cancelled go on from its last checkpoint."""
-        await self.runs.retry(tx, id)
+        return await self.runs.list(pack=self.pack, workflow=workflow, status=status, limit=limit)
 
 
 def insert_or_join(connection: Connection, row: dict[str, Any]) -> str:

@@ -3,7 +3,18 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, delete, false, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    case,
+    delete,
+    false,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from toolgate.db.prepared import PreparedStatement
@@ -32,11 +43,20 @@ def insert_run(connection: Connection, row: Mapping[str, Any]) -> str | None:
     insert = INSERTS[connection.dialect.name](runs).values(row).on_conflict_do_nothing()
     if connection.execute(insert.returning(runs.c.id)).first():
         return row["id"]
-    same = (runs.c.workflow == row["workflow"]) & (runs.c.key == row["key"])
-    for joined in (same, runs.c.alone == row["alone"]):
+    for joined in _joined(row):
         if id := connection.scalar(select(runs.c.id).where(joined)):
             return id
     return None
+
+
+def _joined(row: Mapping[str, Any]) -> list[ColumnElement[bool]]:
+    """Which runs a new one is the same as: none by what it does not have itself."""
+    joined: list[ColumnElement[bool]] = []
+    if row["key"] is not None:
+        joined.append((runs.c.workflow == row["workflow"]) & (runs.c.key == row["key"]))
+    if row["alone"] is not None:
+        joined.append(runs.c.alone == row["alone"])
+    return joined
 
 
 def find_run(connection: Connection, id: str) -> RunRecord | None:
@@ -48,12 +68,15 @@ def find_run(connection: Connection, id: str) -> RunRecord | None:
 def list_runs(
     connection: Connection,
     *,
+    pack: str | None,
     workflow: str | None,
     status: RunStatus | None,
     limit: int,
 ) -> list[RunRecord]:
-    """The newest runs, of a workflow or in a status if one is named."""
+    """The newest runs, of a pack, of a workflow or in a status if one is named."""
     wanted = select(*TOLD).order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit)
+    if pack is not None:
+        wanted = wanted.where(runs.c.workflow.startswith(f"{pack}/", autoescape=True))
     if workflow is not None:
         wanted = wanted.where(runs.c.workflow == workflow)
     if status is not None:

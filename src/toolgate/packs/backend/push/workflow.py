@@ -7,6 +7,9 @@ from toolgate.packs.backend.push.port import Notification
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.workflows.declarations import Run, Workflow
 
+DIGEST = "digest"
+"""The argument that is the same for the same notification to the same people."""
+
 
 async def send(run: Run[BackendWorld]) -> dict[str, Any]:
     """Send it to all who are left; the tally."""
@@ -19,5 +22,5 @@ SEND_NOTIFICATION = Workflow(
     name="send-notification",
     summary="Sends a push notification, batch by batch.",
     run=send,
-    alone=False,
+    alike=DIGEST,
 )

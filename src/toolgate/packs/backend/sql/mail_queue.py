@@ -49,6 +49,8 @@ class SqlMailQueue:
         def work(connection: Connection) -> str | None:
             if insert_new(connection, table, row):
                 return None
+            if digest is None:  # which would find any mail without one
+                return mail.id
             return connection.scalar(select(table.c.id).where(table.c.digest == digest)) or mail.id
 
         return await tx.run(work)

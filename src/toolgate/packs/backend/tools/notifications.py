@@ -18,6 +18,7 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.push.delivery import Audience, Tally
+from toolgate.packs.backend.push.workflow import DIGEST
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.documents import MAX_IN_VALUES
 
@@ -184,10 +185,9 @@ async def send_notification(
     arguments = {
         "notification": args.fields(int(time.time())),
         "filters": args.filters.model_dump(exclude_none=True),
+        DIGEST: args.digest(),
     }
-    run = await world.workflows.start_now(
-        WORKFLOW, arguments, joins=args.digest(), call=ctx.tx.call
-    )
+    run = await world.workflows.start_now(WORKFLOW, arguments, call=ctx.tx.call)
     record = await world.workflows.wait(run, ctx.progress)
     if record.result is None:
         raise Unavailable(record.error or f"The run {run} was cancelled.")
