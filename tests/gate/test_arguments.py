@@ -170,6 +170,17 @@ def test_an_unknown_argument_without_a_near_one_is_told_all_valid_ones() -> None
     assert message == "Unknown argument 'zzzzzz'. Valid arguments: name, value."
 
 
+def test_an_argument_is_called_by_its_alias() -> None:
+    class Renamed(Input):
+        copy_contact: int = Field(default=1, alias="copy")
+
+    expected = "Unknown argument 'cpy'. Did you mean 'copy'? Valid arguments: copy."
+    assert told({"cpy": 1}, Renamed) == [expected]
+    parsed = parse(a_tool("x", takes=Renamed), {"copy": None})
+    assert isinstance(parsed, Renamed)
+    assert parsed.copy_contact == 1
+
+
 def test_a_tool_without_arguments_says_so() -> None:
     assert told({"x": 1}, NoArguments) == ["Unknown argument 'x'. This tool takes none."]
 

@@ -16,7 +16,7 @@ from toolgate.gate.errors import (
     Problem,
     TooLarge,
 )
-from toolgate.gate.known_names import names_at
+from toolgate.gate.known_names import fields_of, names_at
 from toolgate.gate.validation_errors import errors_of, first_errors
 
 MAX_ARGUMENTS = 1000
@@ -106,7 +106,7 @@ def _without_nulls(
 
     Models send null for what they leave out. It is no value of these, so nothing is lost.
     """
-    fields = tool.input.model_fields
+    fields = fields_of(tool.input)
     refused_names = {str(error["loc"][0]) for error in errors if error["loc"]}
     left_out = {
         name
@@ -154,14 +154,14 @@ def _problem(error: ErrorDetails, model: type[BaseModel]) -> Problem:
     if kind == "missing":
         return Problem(field, rule, f"{field} {words(error)}{_choices(model, field)}")
     value = shorten_value(error["input"])
-    if kind == "string_too_short" and not _is_missing(error, model.model_fields.get(field)):
+    if kind == "string_too_short" and not _is_missing(error, fields_of(model).get(field)):
         rule, words = "range", _empty_or_short
     return Problem(field, rule, f"{field} {words(error)}", value)
 
 
 def _choices(model: type[BaseModel], field: str) -> str:
     """The values that an argument may have, where there are few: whoever left it out chooses."""
-    argument = model.model_fields.get(field)
+    argument = fields_of(model).get(field)
     if argument is None or get_origin(argument.annotation) is not Literal:
         return ""
     return f": one of {', '.join(map(str, get_args(argument.annotation)))}"

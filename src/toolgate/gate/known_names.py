@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 Model = type[BaseModel]
 Path = Sequence[int | str]
@@ -26,7 +27,7 @@ def names_at(model: Model, location: Path) -> KnownNames:
     """
     models, path = [model], list[int | str]()
     for part in location:
-        fields = [one.model_fields[part] for one in models if part in one.model_fields]
+        fields = [found[part] for one in models if part in (found := fields_of(one))]
         tried = [one for one in models if one.__name__ == part]
         if fields:
             models = [found for field in fields for found in _models_in(field.annotation)]
@@ -34,9 +35,12 @@ def names_at(model: Model, location: Path) -> KnownNames:
             models = tried
             continue
         path.append(part)
-    return KnownNames(
-        path, list(dict.fromkeys(name for one in models for name in one.model_fields))
-    )
+    return KnownNames(path, list(dict.fromkeys(name for one in models for name in fields_of(one))))
+
+
+def fields_of(model: Model) -> dict[str, FieldInfo]:
+    """The fields by what callers write: the alias, where a field has one."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _models_in(annotation: Any) -> Iterator[Model]:

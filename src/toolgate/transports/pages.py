@@ -52,7 +52,8 @@ logger = logging.getLogger(__name__)
 FIXED = {
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    # Not no-referrer: browsers then send `Origin: null` with a page's own forms.
+    "referrer-policy": "same-origin",
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:"
     "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 }

@@ -33,7 +33,7 @@ async def test_the_page_shows_the_plan_and_says_what_it_is(web: Web) -> None:
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     for part in ("Premium", "active", "4.99 USD", "built into toolgate", "no money is moved"):
         assert part in page.text
-    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["referrer-policy"] == "same-origin"
     assert page.headers["cache-control"] == "no-store"
 
 
