@@ -52,6 +52,75 @@ def test_a_trial_runs_out() -> None:
     assert not SEGMENTS["subscription_churned_paid"](trial, later)
 
 
+def at(days: int) -> dict[str, Any]:
+    return timestamp_record(NOW + timedelta(days=days))
+
+
+PREMIUM = {"product": {"id": "premium"}, "expires": at(20)}
+BASIC = {"product": {"id": "basic"}, "status": "cancelled", "expires": at(-1)}
+PAID = {"payment": {"price": 4.99, "startDate": at(-60), "orderId": "0000-0000-0001"}}
+GRANTED = {"payment": {"price": 0, "startDate": at(-60), "orderId": "0000-0000-0001"}}
+
+
+def trial(days: int) -> dict[str, Any]:
+    return {"trial": {"claimed": True, "expires": at(days)}}
+
+
+NO_TRIAL_END = {"trial": {"claimed": True}}
+
+
+@pytest.mark.parametrize(
+    ("subscription", "expected"),
+    [
+        ({}, "free never_paid"),
+        (PREMIUM | PAID, "paid ever_paid"),
+        (PREMIUM | GRANTED, "paid never_paid"),
+        (PREMIUM | PAID | trial(20), "trialing never_paid"),
+        (PREMIUM | PAID | trial(-10), "paid ever_paid"),
+        (PREMIUM | PAID | NO_TRIAL_END, "paid ever_paid"),
+        (PREMIUM | PAID | {"cancellation": {"pending": True}}, "paid cancelling ever_paid"),
+        (PREMIUM | PAID | {"status": "suspended"}, "suspended ever_paid"),
+        (
+            PREMIUM | PAID | {"status": "suspended", "expires": at(-1)},
+            "suspended ever_paid churned_paid",
+        ),
+        (PREMIUM | PAID | {"status": "cancelled"}, "free cancelled ever_paid churned_paid"),
+        (PREMIUM | PAID | {"expires": at(-1)}, "free ever_paid churned_paid"),
+        (BASIC | PAID, "free cancelled ever_paid churned_paid"),
+        (BASIC | PAID | {"status": "active"}, "free ever_paid churned_paid"),
+        (BASIC | PAID | trial(-30), "free cancelled ever_paid churned_paid"),
+        (BASIC | PAID | trial(-1), "free cancelled never_paid churned_trial"),
+        (BASIC | PAID | trial(5), "free cancelled never_paid churned_trial"),
+        (BASIC | PAID | NO_TRIAL_END, "free cancelled never_paid churned_trial"),
+        (BASIC | GRANTED, "free cancelled never_paid"),
+        (BASIC, "free cancelled never_paid"),
+    ],
+)
+def test_each_state_of_a_subscription(subscription: dict[str, Any], expected: str) -> None:
+    record = user(**subscription)
+    found = {name for name, test in SEGMENTS.items() if test(record, NOW)}
+    assert {one for one in found if one.startswith("subscription_")} == {
+        f"subscription_{name}" for name in expected.split()
+    }
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        (0, {"active_7d", "active_30d", "active_90d"}),
+        (8, {"active_30d", "active_90d"}),
+        (31, {"active_90d"}),
+        (91, {"inactive_90d"}),
+    ],
+)
+def test_engagement_counts_from_the_last_change(days: int, expected: set[str]) -> None:
+    record = new_record("u", now=NOW - timedelta(days=days))
+    found = {name for name, test in SEGMENTS.items() if test(record, NOW)}
+    assert {one for one in found if one.startswith("engagement_")} == {
+        f"engagement_{name}" for name in expected
+    }
+
+
 @pytest.mark.parametrize(("days", "expected"), [(0, 5), (8, 4), (31, 3), (91, 2), (200, 1)])
 def test_lifecycles_count_from_the_first_sign_in(days: int, expected: int) -> None:
     record = new_record("u", now=NOW - timedelta(days=days))

@@ -52,40 +52,62 @@ def _expires(record: Fields) -> datetime | None:
     return _moment(_map(record, "subscription", "expires"))
 
 
-def _is_paid(record: Fields, now: datetime) -> bool:
-    return _product(record) != FREE and _status(record) == "active" and not _has_ended(record, now)
-
-
 def _has_ended(record: Fields, now: datetime) -> bool:
     expires = _expires(record)
     return expires is not None and expires <= now
 
 
+def _has_plan(record: Fields, now: datetime) -> bool:
+    return _product(record) != FREE and _status(record) == "active" and not _has_ended(record, now)
+
+
+def _trial_end(record: Fields) -> datetime | None:
+    return _moment(_map(record, "subscription", "trial", "expires"))
+
+
 def _is_trialing(record: Fields, now: datetime) -> bool:
-    until = _moment(_map(record, "subscription", "trial", "expires"))
-    return until is not None and until > now and _is_paid(record, now)
+    until = _trial_end(record)
+    return until is not None and until > now and _has_plan(record, now)
 
 
-def _ever_paid(record: Fields, _: datetime) -> bool:
-    payment = _map(record, "subscription", "payment")
-    return _moment(_map(payment, "startDate")) is not None or bool(payment.get("orderId"))
+def _is_paid(record: Fields, now: datetime) -> bool:
+    return _has_plan(record, now) and not _is_trialing(record, now)
 
 
 def _claimed_trial(record: Fields) -> bool:
     return _map(record, "subscription", "trial").get("claimed") is True
 
 
+def _ever_paid(record: Fields, now: datetime) -> bool:
+    """Whether money came. An order begins with its trial: one that ended with it brought none."""
+    payment = _map(record, "subscription", "payment")
+    price = payment.get("price")
+    is_free = not isinstance(price, int | float) or isinstance(price, bool) or not price > 0
+    is_ordered = _moment(_map(payment, "startDate")) is not None or bool(payment.get("orderId"))
+    if is_free or not is_ordered:
+        return False
+    trial, expires = _trial_end(record), _expires(record)
+    if not _claimed_trial(record):
+        return True
+    if trial is None or expires is None:
+        return _is_paid(record, now)
+    return trial <= now and expires > trial
+
+
 def _is_free(record: Fields, now: datetime) -> bool:
-    return not _is_paid(record, now) and _status(record) != "suspended"
+    return not _has_plan(record, now) and _status(record) != "suspended"
 
 
 def _is_cancelling(record: Fields, now: datetime) -> bool:
     pending = _map(record, "subscription", "cancellation").get("pending")
-    return pending is True and _is_paid(record, now)
+    return pending is True and _has_plan(record, now)
 
 
-def _has_churned(record: Fields, now: datetime) -> bool:
-    return _product(record) != FREE and (_status(record) == "cancelled" or _has_ended(record, now))
+def _is_over(record: Fields, now: datetime) -> bool:
+    """Whether nothing runs any more; what is suspended may go on until its period ends."""
+    if _status(record) == "suspended":
+        return _has_ended(record, now)
+    return not _has_plan(record, now)
 
 
 def _joined_within(days: int) -> Test:
@@ -112,10 +134,10 @@ SEGMENTS: dict[str, Test] = {
     "subscription_suspended": lambda record, _: _status(record) == "suspended",
     "subscription_cancelled": lambda record, _: _status(record) == "cancelled",
     "subscription_churned_paid": lambda record, now: (
-        _has_churned(record, now) and not _claimed_trial(record)
+        _is_over(record, now) and _ever_paid(record, now)
     ),
     "subscription_churned_trial": lambda record, now: (
-        _has_churned(record, now) and _claimed_trial(record)
+        _is_over(record, now) and _claimed_trial(record) and not _ever_paid(record, now)
     ),
     "subscription_ever_paid": _ever_paid,
     "subscription_never_paid": lambda record, now: not _ever_paid(record, now),
