@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import InvalidArguments, NotFound
@@ -72,7 +72,9 @@ def new_campaign(
 
 def changed(campaign: Fields, now: datetime, **fields: Any) -> Fields:
     """The campaign with other fields, and the time at which they changed."""
-    metadata: Fields = {**campaign.get("metadata", {}), "updated": timestamp_record(now)}
+    before: Any = campaign.get("metadata")
+    kept = cast("Fields", before) if isinstance(before, dict) else {}
+    metadata: Fields = {**kept, "updated": timestamp_record(now)}
     return {**campaign, **fields, "metadata": metadata}
 
 

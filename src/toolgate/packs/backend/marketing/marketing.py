@@ -1,14 +1,13 @@
 """What marketing is made of, and how a campaign begins: stored as processing, with its run."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import Any
 
 from toolgate.db.transactions import Transaction
-from toolgate.gate.errors import InvalidArguments, Problem
+from toolgate.gate.errors import GateError, InvalidArguments, Problem
 from toolgate.gate.principal import Principal
 from toolgate.packs.backend.mail.content import BadContent, read_content
 from toolgate.packs.backend.mail.service import Mail
@@ -16,6 +15,7 @@ from toolgate.packs.backend.marketing.campaigns import CampaignFilter, Campaigns
 from toolgate.packs.backend.marketing.consent import Consent, emails_of
 from toolgate.packs.backend.marketing.contacts import ContactList
 from toolgate.packs.backend.marketing.deliveries import Deliveries
+from toolgate.packs.backend.marketing.reading import problem_of
 from toolgate.packs.backend.marketing.recurrence import Recurrence, next_date
 from toolgate.packs.backend.push.port import Push
 from toolgate.ports.documents import DocumentStore, Fields
@@ -31,7 +31,7 @@ DUE_AT_ONCE = 20
 LEASE = timedelta(minutes=30)
 """After that, a campaign that is processing without a run of its own is begun again."""
 PUSH = "push"
-UNREADABLE = "recurrence cannot be read"
+ODD = "its document cannot be read"
 SETTLED_BY_THE_RUN = "the run that sent it did not end well: see `toolgate workflows show`"
 
 
@@ -117,14 +117,36 @@ class Marketing:
         """Begin what is due, and settle what a run left behind; how many of each."""
         now = int(self.clock().timestamp())
         due = CampaignFilter(status=Status.PENDING.value, end=now, limit=DUE_AT_ONCE)
-        begun = 0
-        for id, _ in await self.campaigns.list(due):
-            begun += await self._begin_one(id)
+        begun = await self._each(due, lambda id, _: self._begin_one(id))
         under_way = CampaignFilter(status=Status.PROCESSING.value, limit=1000)
-        settled = 0
-        for id, campaign in await self.campaigns.list(under_way):
-            settled += await self._settle(id, campaign)
-        return {"begun": begun, "settled": settled}
+        return {"begun": begun, "settled": await self._each(under_way, self._settle)}
+
+    async def _each(
+        self, wanted: CampaignFilter, work: Callable[[str, Fields], Awaitable[int]]
+    ) -> int:
+        """Do something to each campaign; one that cannot be read has failed, and stops no other."""
+        count = 0
+        away: GateError | None = None
+        for id, campaign in await self.campaigns.list(wanted):
+            try:
+                count += await work(id, campaign)
+            except GateError as problem:  # told once the others had their turn, and tried again
+                away = problem
+            except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+                await self._fail(id, campaign.get("status"), ODD)
+        if away is not None:
+            raise away
+        return count
+
+    async def _fail(self, id: str, status: Any, error: str) -> None:
+        async def work(campaign: Fields) -> list[tuple[str, Fields]]:
+            if campaign.get("status") != status:
+                return []
+            failed = Status.FAILED.value
+            return [(id, changed(campaign, self.clock(), status=failed, error=error))]
+
+        async with self.workflows.runs.database.transaction() as tx:
+            await self.campaigns.change(tx, id, work)
 
     async def _begin_one(self, id: str) -> int:
         """Begin a campaign, unless it was changed meanwhile; one that recurs waits again."""
@@ -135,18 +157,18 @@ class Marketing:
             now = self.clock()
             if campaign["status"] != Status.PENDING or campaign["sendAt"] > now.timestamp():
                 return []
+            if problem := problem_of(campaign):
+                return [(id, changed(campaign, now, status=Status.FAILED.value, error=problem))]
             given = campaign.get("recurrence")
-            try:
-                recurrence = Recurrence.model_validate(given) if given else None
-            except ValidationError:  # documents are written by others too
-                return [(id, changed(campaign, now, status=Status.FAILED.value, error=UNREADABLE))]
+            recurrence = Recurrence.model_validate(given) if given else None
             count = 1
             if recurrence is None:
                 return [(id, await self.begin(tx, id, campaign))]
             first = datetime.fromtimestamp(campaign.get("firstAt", campaign["sendAt"]), now.tzinfo)
             later = int(next_date(recurrence, first, now).timestamp())
             again = changed(campaign, now, sendAt=later, firstAt=int(first.timestamp()))
-            once = {name: campaign[name] for name in ("settings", "sendAt", "type", "metadata")}
+            names = ("settings", "sendAt", "type", "metadata")
+            once = {name: campaign[name] for name in names if name in campaign}
             history = {**once, "status": Status.PENDING.value, "recurringId": id}
             other = push_id()
             return [(id, again), (other, await self.begin(tx, other, history))]
@@ -162,7 +184,8 @@ class Marketing:
         except RunNotFound:
             run = None
         now = self.clock()
-        if run is None and campaign.get("lease", 0) > now.timestamp():
+        lease = campaign.get("lease")
+        if run is None and isinstance(lease, int | float) and lease > now.timestamp():
             return 0
         if run is not None and not run.ended:
             return 0
@@ -170,6 +193,8 @@ class Marketing:
         async def work(current: Fields) -> list[tuple[str, Fields]]:
             if current["status"] != Status.PROCESSING or current.get("run") != campaign.get("run"):
                 return []
+            if run is None and (problem := problem_of(current)):
+                return [(id, changed(current, now, status=Status.FAILED.value, error=problem))]
             if run is None:
                 return [(id, await self.begin(tx, id, current))]
             failed = changed(
