@@ -4,13 +4,15 @@ A commit names the call it belongs to. An intent that is left says that somebody
 between the commit and its record; the history of the branch says whether the commit was made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from toolgate.db.transactions import Transaction
 
 TRAILER = "Toolgate-Call"
+Check: TypeAlias = Callable[[Transaction], Awaitable[None]]
+"""Raises where a commit is not wanted any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class PostIntent:
 class PostIntents(Protocol):
     """Keeps intents; each method but `finish` commits at once."""
 
-    async def begin(self, intent: PostIntent) -> None:
-        """Store an intent."""
+    async def begin(self, intent: PostIntent, check: Check | None = None) -> None:
+        """Store an intent, unless a check in the same transaction raises."""
         ...
 
     async def drop(self, calls: Sequence[str]) -> None:

@@ -14,7 +14,13 @@ from toolgate.db.transactions import Transaction
 from toolgate.gate.errors import Conflict, ForgeUnavailable, NotFound
 from toolgate.packs.backend.publishing.drafts import NewPost, PostImages, post_files
 from toolgate.packs.backend.publishing.images import FetchesImages
-from toolgate.packs.backend.publishing.intents import PostIntent, PostIntents, call_of, trailer
+from toolgate.packs.backend.publishing.intents import (
+    Check,
+    PostIntent,
+    PostIntents,
+    call_of,
+    trailer,
+)
 from toolgate.packs.backend.publishing.repository import POSTS, PostPlace, places_of
 from toolgate.packs.backend.publishing.settings import PostSettings
 from toolgate.packs.backend.publishing.texts import one_line
@@ -37,6 +43,8 @@ class PostCall:
     caller: str
     arguments: Any
     """As JSON."""
+    check: Check | None = None
+    """Made with the intent: whether the call is still wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ class Posts:
             pictures = tuple(path for path in made.files if path != made.path)
             return Published(made.path, commit, pictures, made.id)
 
-        return await self._publish(intent, attempt, tx)
+        return await self._publish(intent, attempt, tx, call.check)
 
     async def edit(self, call: PostCall, edit: Edit, tx: Transaction) -> Published:
         """Commit another body of a post; who changed it meanwhile is not overwritten."""
@@ -130,7 +138,7 @@ class Posts:
             commit = await self._commit(head, files, f"Update post: {edit.slug}", intent)
             return Published(place.path, commit)
 
-        return await self._publish(intent, attempt, tx)
+        return await self._publish(intent, attempt, tx, call.check)
 
     async def committed(self, intents: Sequence[PostIntent]) -> dict[str, str]:
         """The commits of those intents that became one, by call."""
@@ -144,13 +152,14 @@ class Posts:
         intent: PostIntent,
         attempt: Callable[[str | None], Coroutine[Any, Any, Published]],
         tx: Transaction,
+        check: Check | None,
     ) -> Published:
         """Try until the branch is where it was when the attempt began; then note that it is done.
 
         Where it is certain that nothing was committed, the intent goes. Else it stays: a retry, or
         the workflow that looks after them, finds out.
         """
-        await self.intents.begin(intent)
+        await self.intents.begin(intent, check)
         try:
             async with telling():
                 for _ in range(ATTEMPTS):

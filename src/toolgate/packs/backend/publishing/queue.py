@@ -2,14 +2,18 @@
 
 They are documents `posts-queue/ID`: `post` as `create_post` takes it, `publishAt` (ISO 8601 or unix
 seconds, or nothing for the next time), and `status` `pending`, which becomes `published` or
-`failed` in the commit that notes the commit in the repository as done.
+`failed` in the commit that notes the commit in the repository as done. Who edits or withdraws one
+before its intent is stored is heard.
 """
 
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
+from toolgate.db.transactions import Transaction
 from toolgate.gate.arguments import problem_of
 from toolgate.gate.audit_records import new_id
 from toolgate.gate.errors import Conflict, InvalidArguments
@@ -18,12 +22,24 @@ from toolgate.packs.backend.paging import pages_of
 from toolgate.packs.backend.publishing.posts import PostCall, Published
 from toolgate.packs.backend.tools.publishing import PostRequest, new_post
 from toolgate.packs.backend.world import BackendWorld
-from toolgate.ports.documents import Fields, Filter, Merge, Operator, StoredDocument
+from toolgate.ports.documents import (
+    DocumentTransaction,
+    Fields,
+    Filter,
+    Merge,
+    Operator,
+    StoredDocument,
+    Write,
+)
 from toolgate.ports.users import timestamp_record
 from toolgate.workflows.declarations import Run, Workflow
 
 QUEUE = "posts-queue"
 PENDING = Filter("status", Operator.EQUAL, "pending")
+
+
+class Changed(Exception):
+    """Somebody edited or withdrew a post since it was read: nothing is done about it now."""
 
 
 async def publish_due(run: Run[BackendWorld]) -> dict[str, Any]:
@@ -33,7 +49,8 @@ async def publish_due(run: Run[BackendWorld]) -> dict[str, Any]:
     now = run.world.posts.now()
     async for page in pages_of(run.world.documents, QUEUE, PENDING):
         for queued in page:
-            counts[await _publish(run, queued, now)] += 1
+            with suppress(Changed):
+                counts[await _publish(run, queued, now)] += 1
             await run.checkpoint(counts, done=sum(counts.values()))
     return counts
 
@@ -46,7 +63,8 @@ async def _publish(run: Run[BackendWorld], queued: StoredDocument, now: datetime
         request = PostRequest.model_validate(queued.fields.get("post"))
         post = new_post(world, request)
         arguments = {"queued": queued.id, "create": request.model_dump(mode="json")}
-        call = PostCall(new_id(), f"workflow:{QUEUE}", arguments)
+        check = partial(_write_unchanged, world, queued)
+        call = PostCall(new_id(), f"workflow:{QUEUE}", arguments, check)
         async with run.transaction() as tx:
             done = await world.posts.create(call, post, tx)
             told = _told(now, "published", done)
@@ -56,9 +74,22 @@ async def _publish(run: Run[BackendWorld], queued: StoredDocument, now: datetime
         words = f"publishAt {words}" if isinstance(problem, BadDate) else words
         async with run.transaction() as tx:
             failed = _told(now, "failed") | {"error": words}
-            await world.documents.write(tx, Merge(QUEUE, queued.id, failed))
+            await _write_unchanged(world, queued, tx, Merge(QUEUE, queued.id, failed))
         return "failed"
     return "published"
+
+
+async def _write_unchanged(
+    world: BackendWorld, queued: StoredDocument, tx: Transaction, *writes: Write
+) -> None:
+    """Do these writes, or none, if a post is still what was read; else raise."""
+
+    async def work(documents: DocumentTransaction) -> None:
+        if await documents.get(QUEUE, queued.id) != queued.fields:
+            raise Changed
+        documents.write(*writes)
+
+    await world.documents.transact(tx, work)
 
 
 def _is_due(fields: Fields, now: datetime) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy import Column, Connection, Index, Select, String, Table, delete,
 from toolgate.db.engine import Database
 from toolgate.db.tables import Time
 from toolgate.db.transactions import Transaction
-from toolgate.packs.backend.publishing.intents import PostIntent
+from toolgate.packs.backend.publishing.intents import Check, PostIntent
 from toolgate.packs.backend.sql.tables import Id, Words, metadata
 
 post_intents = Table(
@@ -34,8 +34,8 @@ class SqlPostIntents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, intent: PostIntent) -> None:
-        """Store an intent."""
+    async def begin(self, intent: PostIntent, check: Check | None = None) -> None:
+        """Store an intent, unless a check in the same transaction raises."""
         row = {
             "call": intent.call,
             "digest": intent.digest,
@@ -43,6 +43,8 @@ class SqlPostIntents:
             "created_at": intent.created_at,
         }
         async with self._database.transaction() as tx:
+            if check is not None:
+                await check(tx)
             await tx.run(lambda connection: connection.execute(insert(post_intents), row))
 
     async def drop(self, calls: Sequence[str]) -> None:
