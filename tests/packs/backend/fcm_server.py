@@ -61,6 +61,8 @@ class FcmServer:
     """Whether it never answers a message."""
     hold_after: int | None = None
     """After so many messages, it takes others and answers none."""
+    refuse_after: int | None = None
+    """After so many messages, it says that the account may not send."""
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Those it took, in the order they came."""
     requests: int = 0
@@ -143,6 +145,8 @@ class FcmServer:
         message = json.loads(body)["message"]
         if message["token"] in self.of_token:
             return self.of_token[message["token"]]
+        if self.refuse_after is not None and len(self.messages) >= self.refuse_after:
+            return error(403, "PERMISSION_DENIED")
         self.messages.append(message)
         if self.hold_after is not None and len(self.messages) > self.hold_after:
             self.held.set()

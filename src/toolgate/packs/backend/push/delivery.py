@@ -3,6 +3,8 @@
 Firebase takes no key by which it would know a message again. So a batch is claimed before it is
 sent: if the process dies meanwhile, nobody knows which of its messages went out, and the next
 process goes on behind it. No message is sent twice; those of that one batch are told as unknown.
+Where the service itself refuses, it is known which messages were not taken: they are kept, for
+when the delivery goes on.
 """
 
 import contextlib
@@ -80,11 +82,13 @@ class Tally:
     """Messages of a batch that is on its way."""
     error: str | None = None
     """Why it ended early."""
+    left: list[str] = field(default_factory=list[str])
+    """Documents before `after` whose messages were surely not taken when it ended early."""
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> "Tally":
         """From a checkpoint: what was on its way then is not tried again."""
-        tally = cls(**state)
+        tally = replace(cls(**state), error=None)
         return tally.failing({INTERRUPTED: tally.claimed}, claimed=0) if tally.claimed else tally
 
     def state(self) -> dict[str, Any]:
@@ -92,25 +96,30 @@ class Tally:
         return asdict(self)
 
     def claim(self, batch: Sequence[StoredDocument]) -> "Tally":
-        """About to send to these."""
+        """About to send to these: to those that are left, or to the next ones."""
+        claimed = replace(self, claimed=len(batch), left=[])
+        if batch[0].id in self.left:  # they were counted before
+            return claimed
         return replace(
-            self,
+            claimed,
             subscribers=self.subscribers + len(batch),
             batches=self.batches + 1,
             after=batch[-1].id,
-            claimed=len(batch),
         )
 
     def completed(self, results: Sequence[PushResult], deleted: int) -> "Tally":
-        """The batch that was on its way has these results; of those without one nothing is known.
+        """The batch that was on its way has these results.
 
         Messages to tokens that nobody has count as deleted, once they are.
         """
         sent = sum(one.delivery is Delivery.SENT for one in results)
         failed = Counter(one.reason or one.delivery for one in results if one.delivery in UNSENT)
-        failed[INTERRUPTED] += self.claimed - len(results)
         done = self.failing(failed, claimed=0)
         return replace(done, sent=self.sent + sent, deleted=self.deleted + deleted)
+
+    def ended_early(self, error: str, left: list[str]) -> "Tally":
+        """No other batch is to follow now, and these of the last one were not taken."""
+        return replace(self, error=error, left=left)
 
     def failing(self, more: dict[str, int], *, claimed: int) -> "Tally":
         """With more messages that were not sent."""
@@ -166,10 +175,15 @@ class Deliveries:
         while batch := await self._next_batch(audience, tally):
             tally = await self._claim(tally, batch, progress)
             results, error = await self._send(notification, batch)
+            left = _left_of(batch, results) if error else set[str]()
+            results = [one for one in results if one.token not in left]
             gone = [one.token for one in results if one.delivery is Delivery.GONE]
             async with self.database.transaction() as tx:
                 deleted = await self._delete(tx, batch, gone)
-                tally = replace(tally.completed(results, deleted), error=error)
+                tally = tally.completed(results, deleted)
+                if error:
+                    ids = [one.id for one in batch if token_of(one) in left]
+                    tally = tally.ended_early(error, ids)
                 await progress.checkpoint_in(
                     tx, tally.state(), done=tally.sent, message=_told(tally)
                 )
@@ -200,9 +214,9 @@ class Deliveries:
             return problem.results, problem.message
         return results, _fruitless(results)
 
-    async def count(self, audience: Audience) -> Tally:
-        """How many it would be sent to."""
-        tally = Tally()
+    async def count(self, audience: Audience, come: Tally | None = None) -> Tally:
+        """How many it would be sent to; with those it has come to, where it has begun."""
+        tally = replace(come, left=[]) if come else Tally()
         while batch := await self._next_batch(audience, tally):
             tally = replace(tally.claim(batch), claimed=0)
             if audience.token is not None:
@@ -210,6 +224,8 @@ class Deliveries:
         return tally
 
     async def _next_batch(self, audience: Audience, tally: Tally) -> Sequence[StoredDocument]:
+        if tally.left and (found := await self._still_there(audience, tally.left)):
+            return found
         left = BATCH
         if audience.limit is not None:
             left = min(left, audience.limit - tally.subscribers)
@@ -218,6 +234,19 @@ class Deliveries:
         if audience.token is not None:
             return [StoredDocument(audience.token, {})]
         return await self.documents.query(audience.query(tally.after, left))
+
+    async def _still_there(
+        self, audience: Audience, ids: Sequence[str]
+    ) -> Sequence[StoredDocument]:
+        """Those of an earlier attempt who did not unsubscribe meanwhile."""
+        if audience.token is not None:
+            return [StoredDocument(audience.token, {})]
+        there = await self.documents.get_many([(TOKENS, id) for id in ids])
+        return [
+            StoredDocument(id, fields)
+            for id, fields in zip(ids, there, strict=True)
+            if fields is not None
+        ]
 
     async def _delete(
         self, tx: Transaction, batch: Sequence[StoredDocument], gone: Sequence[str]
@@ -248,6 +277,16 @@ def token_of(one: StoredDocument) -> str:
     """The token of a subscriber: the field, or else the id of the document."""
     token = one.fields.get("token")
     return token if isinstance(token, str) and token else one.id
+
+
+def _left_of(batch: Sequence[StoredDocument], results: Sequence[PushResult]) -> set[str]:
+    """Tokens of a batch that ended early whose messages were surely not taken."""
+    tried = {
+        one.token
+        for one in results
+        if one.delivery is not Delivery.FAILED or one.reason in OF_ONE_TOKEN
+    }
+    return {token_of(one) for one in batch} - tried
 
 
 def _fruitless(results: Sequence[PushResult]) -> str | None:

@@ -55,8 +55,8 @@ class PushResult:
 class PushUnavailable(Exception):
     """The service takes no messages at all; the message is fit for a caller.
 
-    `results`: what became of those messages of the batch that it answered before. The others may
-    have been sent or not.
+    `results`: what became of those messages of the batch that were handed over. The others were
+    not, so they can be sent later.
     """
 
     def __init__(self, message: str, results: Sequence[PushResult] = ()) -> None:

@@ -1,5 +1,6 @@
 """Push notifications."""
 
+import contextlib
 import hashlib
 import time
 from typing import Annotated, Any, cast
@@ -18,9 +19,11 @@ from toolgate.gate.principal import Role
 from toolgate.gate.tool import Effect, Family, Input, Output, Route, Target
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.push.delivery import Audience, Tally
-from toolgate.packs.backend.push.workflow import DIGEST
+from toolgate.packs.backend.push.workflow import DIGEST, JOINED_FOR
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.documents import MAX_IN_VALUES
+from toolgate.workflows.declarations import RunStatus, stamp
+from toolgate.workflows.runs import RunConflict
 
 family = Family("messaging", BACKEND)
 
@@ -33,6 +36,10 @@ MAX_BYTES = 3500
 """Of all that is shown: a message of Firebase has 4,096 bytes, the token among them."""
 MAX_LIMIT = 10_000_000
 SHOWN = 10
+LOOKED_FOR = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.FAILED)
+"""In this order: one that fails between two looks is found by the next one; one that is retried
+meanwhile is joined by who starts it."""
+MAX_LOOKED_AT = 500
 LISTING = ("operator.notification.list",)
 
 
@@ -182,20 +189,44 @@ async def send_notification(
     world, audience = ctx.world, args.audience()
     if ctx.dry_run:
         return _answer(await world.deliveries.count(audience))
+    run = await _go_on(ctx, args.digest()) or await _start(ctx, args)
+    record = await world.workflows.wait(run, ctx.progress)
+    if record.result is None:
+        raise Unavailable(record.error or f"The run {run} was cancelled.")
+    return _answer(Tally.of(record.result))
+
+
+async def _start(ctx: Context[BackendWorld], args: NotificationRequest) -> str:
     arguments = {
         "notification": args.fields(int(time.time())),
         "filters": args.filters.model_dump(exclude_none=True),
         DIGEST: args.digest(),
     }
-    run = await world.workflows.start_now(WORKFLOW, arguments, call=ctx.tx.call)
-    record = await world.workflows.wait(run, ctx.progress)
-    if record.result is None:
-        raise Unavailable(record.error or f"The run {run} was cancelled.")
-    tally = Tally.of(record.result)
-    if tally.error:
-        rest = f"{tally.sent} of {tally.subscribers} messages were sent before."
-        raise Unavailable(f"{tally.error} {rest}" if tally.sent else tally.error)
-    return _answer(tally)
+    return await ctx.world.workflows.start_now(WORKFLOW, arguments, call=ctx.tx.call)
+
+
+async def _go_on(ctx: Context[BackendWorld], digest: str) -> str | None:
+    """The run of the same call that failed midway, or goes on after it did; None without one."""
+    workflows = ctx.world.workflows
+    since = stamp(workflows.runs.clock() - JOINED_FOR)
+    for status in LOOKED_FOR:
+        for one in await workflows.list(WORKFLOW, status=status, limit=MAX_LOOKED_AT):
+            if one.arguments.get(DIGEST) == digest and (
+                one.ended_at is None or one.ended_at > since
+            ):
+                if one.ended:
+                    await _retry(ctx, one.id)
+                return one.id
+    return None
+
+
+async def _retry(ctx: Context[BackendWorld], run: str) -> None:
+    """Let it go on, unless somebody else did so just now."""
+    runs = ctx.world.workflows.runs
+    with contextlib.suppress(RunConflict):
+        async with runs.database.transaction() as tx:
+            tx.call = ctx.tx.call
+            await runs.retry(tx, run)
 
 
 def _answer(tally: Tally) -> SentNotification:
