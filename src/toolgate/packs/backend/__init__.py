@@ -108,7 +108,7 @@ async def open_world(site: Site, settings: BackendSettings) -> AsyncGenerator[Ba
     listed = contacts_of(site, consent)
     in_database = site.documents.joins_transaction
     counters = SqlCounters(site.database) if in_database else CountedDocuments(site.documents)
-    async with opened_mail(site) as mail, run_in_background(counters.follow):
+    async with opened_mail(site, consent.unwilling) as mail, run_in_background(counters.follow):
         yield BackendWorld(
             site.documents,
             settings.namespace,

@@ -18,6 +18,8 @@ class Outcome(StrEnum):
     """The server has it, and answers for it from now on."""
     REFUSED = "refused"
     """The server surely did not take it."""
+    SKIPPED = "skipped"
+    """It was not handed over: the recipient no longer wants mail of its group."""
     UNKNOWN = "unknown"
     """It was handed over and not confirmed: it may have been taken. Never sent again by itself."""
 

@@ -6,7 +6,7 @@ as unknown until an operator says what became of it.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ import orjson
 
 from toolgate.db.engine import Database
 from toolgate.db.transactions import Transaction
-from toolgate.gate.errors import Conflict
+from toolgate.gate.errors import Conflict, GateError
 from toolgate.packs.backend.mail.port import Delivery, Mailer, MailUnavailable, Outcome
 from toolgate.packs.backend.mail.queue import (
     MailQueue,
@@ -35,7 +35,10 @@ BACKOFF = timedelta(minutes=1)
 """Before the second attempt; twice as long before each further one."""
 BATCH = 50
 LOST = "the server was stopped while it handed this mail over: it may have been taken"
+NO_CONSENT = "not sent: consent was taken back before its time came"
 Clock = Callable[[], datetime]
+Unwilling = Callable[[Sequence[str], str], Awaitable[set[str]]]
+"""The addresses, normalised, that do not want mail of an unsubscribe group."""
 
 
 def utc_now() -> datetime:
@@ -53,6 +56,8 @@ class Sending:
     database: Database
     clock: Clock = utc_now
     lease: timedelta = LEASE
+    unwilling: Unwilling | None = None
+    """Asked again before a mail that was held is handed over."""
 
     async def hold(self, tx: Transaction, mail: QueuedMail) -> None:
         """Keep a mail until it is due; it is there once the transaction commits."""
@@ -117,8 +122,10 @@ class Sending:
         if mail is None:
             return None
         try:
-            mail = await self._hand_over(mail)
-        except MailUnavailable as problem:
+            mail = await self._without_unwilling(mail)
+            if mail.open_recipients():
+                mail = await self._hand_over(mail)
+        except (MailUnavailable, GateError) as problem:  # nothing was handed over
             mail = mail.with_deliveries(
                 [
                     Delivery(one.address.email, Outcome.REFUSED, str(problem), temporary=True)
@@ -132,6 +139,17 @@ class Sending:
                 return "retried"
             await self.complete(tx, mail)
         return self.status_of(mail)
+
+    async def _without_unwilling(self, mail: QueuedMail) -> QueuedMail:
+        """The mail, with those as skipped who took consent back while it was held."""
+        group = mail.message.group
+        if self.unwilling is None or group is None:
+            return mail
+        open_to = [one.address for one in mail.open_recipients()]
+        gone = await self.unwilling([one.key for one in open_to], str(group))
+        return mail.with_deliveries(
+            [Delivery(one.email, Outcome.SKIPPED, NO_CONSENT) for one in open_to if one.key in gone]
+        )
 
     async def settle_lost(self) -> int:
         """Say of mails whose server was killed that nobody knows; how many there were."""
@@ -163,6 +181,8 @@ class Sending:
         outcomes = {one.outcome for one in mail.deliveries()}
         if Outcome.UNKNOWN in outcomes:
             return "unknown"
+        if outcomes == {Outcome.SKIPPED}:
+            return "skipped"
         if not self.mailer.delivers and mail.status is not Status.UNKNOWN:
             return "waiting"
         return "sent" if Outcome.ACCEPTED in outcomes else "failed"

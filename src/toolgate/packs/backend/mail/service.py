@@ -11,7 +11,7 @@ from toolgate.packs.backend.mail.composing import Composer
 from toolgate.packs.backend.mail.opening import mailer_of
 from toolgate.packs.backend.mail.port import Mailer
 from toolgate.packs.backend.mail.queue import MailQueue
-from toolgate.packs.backend.mail.sending import LEASE, Sending
+from toolgate.packs.backend.mail.sending import LEASE, Sending, Unwilling
 from toolgate.packs.backend.mail.settings import MailSettings
 from toolgate.packs.backend.mail.unsubscribing import UnsubscribeLinks
 from toolgate.packs.backend.sql.mail_queue import SqlMailQueue
@@ -33,7 +33,7 @@ class Mail:
 
 
 @asynccontextmanager
-async def opened_mail(site: Site) -> AsyncGenerator[Mail]:
+async def opened_mail(site: Site, unwilling: Unwilling) -> AsyncGenerator[Mail]:
     """Mail as the settings `mail.*` and `brand.*` say; connections are closed at the end."""
     settings = site.section("mail", MailSettings)
     brand = site.section("brand", BrandSettings)
@@ -50,6 +50,7 @@ async def opened_mail(site: Site) -> AsyncGenerator[Mail]:
                 site.documents,
                 site.database,
                 lease=max(LEASE, timedelta(seconds=settings.seconds * ANSWERS_A_RECIPIENT)),
+                unwilling=unwilling,
             ),
             composer=Composer(brand, settings.domain, links),
             links=links,

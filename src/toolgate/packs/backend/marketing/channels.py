@@ -48,6 +48,7 @@ AT_ONCE = 64
 STATES = {
     Outcome.ACCEPTED: State.ACCEPTED,
     Outcome.REFUSED: State.REFUSED,
+    Outcome.SKIPPED: State.SKIPPED,
     Outcome.UNKNOWN: State.UNKNOWN,
 }
 PUSHED = {

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 from toolgate.db.transactions import Transaction
 from toolgate.packs.backend.mail.addresses import normalised, spellings
-from toolgate.packs.backend.mail.senders import MARKETING_GROUPS
+from toolgate.packs.backend.mail.senders import MARKETING_GROUPS, is_marketing
 from toolgate.ports.documents import (
     MAX_IN_VALUES,
     DocumentReader,
@@ -78,6 +78,12 @@ class Consent:
         refused = await self.unsubscribes.among(list(by_email), topics)
         left = {email: one for email, one in by_email.items() if email not in refused}
         return refused | await self._revoked(left)
+
+    async def unwilling(self, emails: Sequence[str], group: str) -> set[str]:
+        """The addresses, normalised, that do not want mail of a group, marketing or not."""
+        if is_marketing(group):
+            return await self.refused([Recipient(one) for one in emails], group)
+        return await self.unsubscribes.among([normalised(one) for one in emails], [group])
 
     async def _revoked(self, by_email: dict[str, Recipient]) -> set[str]:
         known = {one.uid: email for email, one in by_email.items() if one.uid is not None}

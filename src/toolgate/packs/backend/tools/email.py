@@ -27,8 +27,7 @@ from toolgate.packs.backend.mail.port import Delivery, MailUnavailable, Outcome
 from toolgate.packs.backend.mail.queue import QueuedMail
 from toolgate.packs.backend.mail.recipients import NO_RECIPIENT, Recipients, find_recipients
 from toolgate.packs.backend.mail.rendering import TEMPLATES
-from toolgate.packs.backend.mail.senders import DEFAULT, PRESETS, is_marketing
-from toolgate.packs.backend.marketing.consent import Recipient
+from toolgate.packs.backend.mail.senders import DEFAULT, PRESETS
 from toolgate.packs.backend.pack import BACKEND, ROUTES
 from toolgate.packs.backend.world import BackendWorld
 from toolgate.ports.push_ids import push_id
@@ -232,10 +231,7 @@ async def _leave_out_unsubscribed(
 ) -> list[str]:
     """Take out who does not want mail of this group; their addresses."""
     emails = [one.key for _, one in recipients.every()]
-    if is_marketing(group):
-        unwilling = await world.consent.refused([Recipient(one) for one in emails], group)
-    else:
-        unwilling = await world.consent.unsubscribes.among(emails, [group])
+    unwilling = await world.consent.unwilling(emails, group)
     left_out = [one.email for _, one in recipients.every() if one.key in unwilling]
     for people in (recipients.to, recipients.cc, recipients.bcc):
         people[:] = [one for one in people if one.key not in unwilling]
