@@ -289,6 +289,20 @@ async def remove(there: Process, uid: str) -> None:
         await there.documents.write(tx, Delete(USERS, uid))
 
 
+@pytest.mark.parametrize("of", ["key", "grant", "token"])
+async def test_a_credential_that_is_replaced_on_sqlite_is_noted(here: Process, of: str) -> None:
+    if here.database.dialect != "sqlite":
+        pytest.skip("PostgreSQL has no INSERT OR REPLACE")
+    replaced = {"key": key_table, "grant": grants, "token": tokens}[of]
+    await a_token(here, key_id=(await a_key(here)).id)
+    row = await here.database.read(
+        lambda connection: connection.execute(select(replaced)).mappings().one()
+    )
+    assert f"{of}:{row['id']}" not in await noted(here), "a new one is not noted"
+    await here.do(insert(replaced).prefix_with("OR REPLACE").values(dict(row)))
+    assert f"{of}:{row['id']}" in await noted(here)
+
+
 async def test_documents_of_others_are_not_noted(here: Process) -> None:
     await here.record("jane")
     async with here.database.transaction() as tx:
