@@ -154,6 +154,10 @@ async def test_an_evil_pattern_is_answered_in_time(kit: Kit) -> None:
         ({"collection": "a", "limit": 0}, "queries[0].limit must be at least 1"),
         ({"collection": "a", "limit": 10**9}, "queries[0].limit must be at most 1000"),
         (
+            {"collection": "a", "where": [["b", "=", 1]]},
+            'where must list objects such as {"field": "plan", "operator": "==", "value": "basic"}',
+        ),
+        (
             {"collection": "a", "where": [{"field": "b"}]},
             "queries[0].where[0].operator is required",
         ),

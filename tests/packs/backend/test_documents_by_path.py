@@ -101,6 +101,14 @@ async def test_every_write_is_stamped(
     assert second["updated"]["timestamp"] == "2026-01-03T00:00:00.000Z"
 
 
+@pytest.mark.parametrize("path", ["users/{pushid}", "users/{id}", "a/{pushId}/b/{}"])
+async def test_a_placeholder_that_stands_for_nothing_is_refused(kit: Kit, path: str) -> None:
+    outcome = await kit.call("firestore_write", path=path, document={"a": 1})
+    assert outcome.status == 400
+    assert "stands for nothing. Valid options: {pushId}, {nanoId}" in outcome.body["error"]
+    assert await read(kit, path) == {}
+
+
 async def test_ids_in_a_path_are_made_and_told(kit: Kit) -> None:
     first, second = [await write(kit, "orders/{pushId}", {"n": n}) for n in (1, 2)]
     assert first < second, "they sort by time"

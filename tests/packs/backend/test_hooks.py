@@ -194,6 +194,10 @@ async def test_a_webhook_to_a_private_address_is_refused(tmp_path: Path, receive
         ('a = {function = "functions.py:absent"}', "has no `async def absent"),
         ('"../a" = {function = "functions.py:number"}', "in its name"),
         ("a = [", "cannot be read"),
+        (
+            'a = {functon = "functions.py:number"}',
+            "'functon' is not known here. Did you mean function? Valid options: function, url, ",
+        ),
     ],
 )
 async def test_a_file_with_mistakes_is_told_at_the_start(

@@ -121,7 +121,16 @@ async def test_the_contact_gets_a_copy_unless_told_otherwise(kit: Kit, inbox: In
     [
         ({"subject": "x"}, "Parameter to is required with at least one email"),
         ({"to": [], "subject": "x"}, "Parameter to is required with at least one email"),
-        ({"to": "nobody", "subject": "x"}, "Parameter to is required with at least one email"),
+        (
+            {"to": "nobody", "subject": "x"},
+            "Parameter to is required with at least one email; no user nobody with an email was "
+            "found",
+        ),
+        (
+            {"to": [f"no{n}" for n in range(8)], "subject": "x"},
+            "Parameter to is required with at least one email; no user no0, no1, no2, no3, no4 and "
+            "3 more with an email was found",
+        ),
         ({"to": "a@x.example"}, "Parameter subject is required"),
         ({"to": "a@x.example", "subject": ""}, "Parameter subject is required"),
         (
@@ -366,6 +375,7 @@ async def test_the_outbox_keeps_mails_until_an_operator_delivers_them(
         body = await sent(kit, to=["a@x.example", "b@x.example"])
         assert body["response"]["provider"] == "outbox"
         assert body["response"]["delivery"] == "waiting"
+        assert {one["outcome"] for one in body["response"]["recipients"]} == {"kept"}
         assert (await record(kit, body))["status"] == "waiting"
         (mail,) = (await kit.call("operator.email.list", status="waiting")).body["mails"]
         assert mail["options"]["subject"] == "Hello"

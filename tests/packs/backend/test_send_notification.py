@@ -63,6 +63,7 @@ async def test_nobody_to_send_to_is_no_failure(kit: Kit, fcm: FcmServer) -> None
         ({"notification": {"body": "B"}}, REQUIRED),
         ({"notification": {"title": "T", "body": ""}}, REQUIRED),
         ({"notification": {"title": "T", "body": None}}, REQUIRED),
+        ({"title": "T", "body": "B"}, f"{REQUIRED} inside of the object notification"),
     ],
 )
 async def test_title_and_body_are_required(

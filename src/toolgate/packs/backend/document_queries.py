@@ -31,6 +31,7 @@ MAX_ORDERS = 10
 MAX_FILTERS = 10
 MAX_ALTERNATIVES = 10
 OPERATORS = ", ".join(Operator)
+SHAPE = 'must list objects such as {"field": "plan", "operator": "==", "value": "basic"}'
 CURSORS = ("startAt", "startAfter", "endAt", "endBefore")
 
 
@@ -85,6 +86,13 @@ class Condition(Input):
     value: Any = Field(
         description="What to compare with; for `in`, `not-in` and `array-contains-any` a list."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_object(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise PydanticCustomError(TOLD, "where {shape}", {"shape": SHAPE})
+        return cast("Any", value)
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:

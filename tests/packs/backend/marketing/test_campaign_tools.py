@@ -142,6 +142,9 @@ async def test_the_id_is_asked_for(kit: Kit, tool: str, given: dict[str, Any]) -
 
 async def test_an_update_leaves_what_is_not_given(kit: Kit) -> None:
     made = await create(kit, preheader="Only today")
+    before = (await kit.call("list_campaigns", id=made["id"])).body["campaign"]
+    untouched = await kit.call("update_campaign", id=made["id"])
+    assert untouched.body["campaign"] == before, "nothing to change"
     updated = await kit.call("update_campaign", id=made["id"], subject="20 % off")
     assert updated.error is None
     campaign = await kept(kit, made["id"])
@@ -296,7 +299,9 @@ async def test_a_recurrence_nobody_can_read_stops_no_other_campaign(kit: Kit) ->
         await kit.call("firestore_write", path=f"marketing-campaigns/{id}", document=document)
     assert (await world.marketing.begin_due())["begun"] == 1
     failed = await kept(kit, odd["id"])
-    assert (failed["status"], failed["error"]) == ("failed", "recurrence cannot be read")
+    patterns = "daily, weekly, monthly, monthly-weekday, quarterly, yearly"
+    words = f"recurrence cannot be read: its pattern is one of {patterns}"
+    assert (failed["status"], failed["error"]) == ("failed", words)
     assert (await kept(kit, fine["id"]))["status"] != "pending"
 
 

@@ -23,6 +23,9 @@ PENDING, RUNNING = {"pending": True}, {"pending": False}
 YOUNG, NO_RESOURCE = {"startDate": moment(-0.9)}, {"resourceId": None}
 OLD = {"startDate": moment(-181)}
 
+NO_DETAILS = (
+    "Subscription payment details not found: the user's record has no subscription.payment."
+)
 CANCEL: dict[str, tuple[Json, Json, int, str]] = {
     "confirmed": ({"confirmed": False}, {}, 400, "Cancellation must be confirmed"),
     "a user": ({"confirmed": True}, {}, 400, NO_USER),
@@ -55,13 +58,13 @@ CANCEL: dict[str, tuple[Json, Json, int, str]] = {
         {"confirmed": True, "uid": "anna"},
         {"payment": NO_RESOURCE | {"processor": "paypal"}},
         400,
-        "Subscription payment details not found",
+        f"{NO_DETAILS}resourceId",
     ),
     "a processor": (
         {"confirmed": True, "uid": "anna"},
         {"payment": {"processor": None}},
         400,
-        "Subscription payment details not found",
+        f"{NO_DETAILS}processor",
     ),
     "a known processor": (
         {"confirmed": True, "uid": "anna"},
@@ -91,7 +94,7 @@ REFUND: dict[str, tuple[Json, Json, int, str]] = {
         {**WHY, "uid": "anna"},
         {"cancellation": PENDING, "payment": OLD | NO_RESOURCE | {"processor": "paypal"}},
         400,
-        "Subscription payment details not found",
+        f"{NO_DETAILS}resourceId",
     ),
     "a known processor": (
         {**WHY, "uid": "anna"},

@@ -13,7 +13,10 @@ pytestmark = pytest.mark.anyio
 PENDING = {"cancellation": {"pending": True}}
 BASIC = {"product": {"id": "basic", "name": "Basic"}}
 YOUNG = "Your subscription is still being set up. Please try again after 24-48 hours."
-NO_DETAILS = "Subscription payment details not found"
+NO_DETAILS = (
+    "Subscription payment details not found: the user's record has no subscription.payment."
+)
+NO_RESOURCE, NO_PROCESSOR = f"{NO_DETAILS}resourceId", f"{NO_DETAILS}processor"
 NOT_CANCELLED = "Subscription must be cancelled or pending cancellation before requesting a refund"
 
 
@@ -36,8 +39,8 @@ async def refused(kit: Kit, tool: str, **arguments: Any) -> tuple[int, str]:
             {"payment": {"resourceId": None}} | PENDING,
             "Subscription is already pending cancellation",
         ),
-        ({"payment": {"resourceId": None}}, NO_DETAILS),
-        ({"payment": {"processor": None}}, NO_DETAILS),
+        ({"payment": {"resourceId": None}}, NO_RESOURCE),
+        ({"payment": {"processor": None}}, NO_PROCESSOR),
         ({"payment": {"processor": "paypal"}}, "Unknown processor: paypal"),
         (
             {"payment": {"processor": "stripe"}},
@@ -58,7 +61,7 @@ async def test_a_subscription_that_cannot_be_cancelled(
         (BASIC | PENDING, "No paid subscription found"),
         ({}, NOT_CANCELLED),
         ({"status": "suspended"}, NOT_CANCELLED),
-        ({"payment": {"resourceId": None}} | PENDING, NO_DETAILS),
+        ({"payment": {"resourceId": None}} | PENDING, NO_RESOURCE),
         ({"payment": {"processor": "paypal"}} | PENDING, "Unknown processor: paypal"),
         (
             {"payment": {"startDate": moment(-181)}} | PENDING,

@@ -237,6 +237,7 @@ async def test_a_return_url_of_somebody_else_is_refused(
         refused = await kit.call("get_payment_portal", uid="anna", returnUrl=url)
         assert refused.status == 400
         assert "returnUrl" in refused.body["error"]
+        assert "a whole address that begins with one of: http" in refused.body["error"]
         assert stripe.asked("POST") == []
         for good in (
             "https://app.example.com/account?a=1",

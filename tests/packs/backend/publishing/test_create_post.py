@@ -167,7 +167,7 @@ async def test_of_two_posts_at_once_with_one_url_one_is_made(
         ({"title": ""}, "title"),
         ({"title": "x" * 301}, "title"),
         ({"status": "gone"}, "published"),
-        ({"postPath": "../../.git"}, "postPath"),
+        ({"postPath": "../../.git"}, "postPath must be up to four names with / between them"),
         ({"postPath": "/etc"}, "postPath"),
         ({"tags": "a"}, "tags"),
         ({"tags": [1]}, "tags"),

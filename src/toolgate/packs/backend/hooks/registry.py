@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from toolgate.gate.arguments import problem_of
+from toolgate.gate.arguments import nearest, problem_of
 from toolgate.gate.principal import Principal
 from toolgate.ports.documents import DocumentReader
 from toolgate.setting_types import BadSettings
@@ -81,6 +81,8 @@ def read_hooks(file: Path | None) -> Hooks:
     for name, entry in entries.items():
         if not NAME.fullmatch(name):
             raise _bad(file, name, "use a-z, 0-9, - and _ in its name, with / between parts")
+        if isinstance(entry, dict):
+            _check_keys(file, name, cast("dict[str, Any]", entry))
         try:
             hooks[name] = Hook.model_validate(entry)
         except ValidationError as invalid:
@@ -91,6 +93,15 @@ def read_hooks(file: Path | None) -> Hooks:
         name: _function(file, name, one.function) for name, one in hooks.items() if one.function
     }
     return Hooks(hooks, functions)
+
+
+def _check_keys(file: Path, name: str, entry: Mapping[str, Any]) -> None:
+    for key in entry:
+        if key not in Hook.model_fields:
+            near = nearest(key, Hook.model_fields)
+            hint = f" Did you mean {near}?" if near else ""
+            valid = ", ".join(Hook.model_fields)
+            raise _bad(file, name, f"{key!r} is not known here.{hint} Valid options: {valid}")
 
 
 def _function(file: Path, name: str, place: str) -> Function:

@@ -23,7 +23,7 @@ class OutboxMailer:
         handing_over: HandingOver | None = None,
     ) -> Sequence[Delivery]:
         """Nothing leaves."""
-        return [Delivery(one.address.email, Outcome.ACCEPTED, KEPT) for one in recipients]
+        return [Delivery(one.address.email, Outcome.KEPT, KEPT) for one in recipients]
 
     async def check(self) -> str:
         """It is always there."""

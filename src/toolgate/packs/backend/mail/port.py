@@ -16,6 +16,8 @@ class Outcome(StrEnum):
 
     ACCEPTED = "accepted"
     """The server has it, and answers for it from now on."""
+    KEPT = "kept"
+    """In the outbox: no server has it."""
     REFUSED = "refused"
     """The server surely did not take it."""
     SKIPPED = "skipped"

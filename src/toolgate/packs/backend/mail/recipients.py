@@ -15,6 +15,8 @@ FIELDS = ("to", "cc", "bcc")
 """Who is in two of them stays in the first."""
 MAX_RECIPIENTS = 1000
 BLANK: tuple[Any, ...] = (None, "", [])
+SHOWN = 5
+"""Uids that an error names."""
 NO_RECIPIENT = "Parameter to is required with at least one email"
 
 
@@ -65,8 +67,17 @@ async def find_recipients(documents: DocumentReader, given: dict[str, Any]) -> R
         raise InvalidArguments(problems)
     found = await _resolve(documents, people)
     if not found.to:
-        raise InvalidArguments([Problem("to", "missing", NO_RECIPIENT)])
+        raise InvalidArguments([Problem("to", "missing", NO_RECIPIENT + _not_found(found.skipped))])
     return found
+
+
+def _not_found(uids: Sequence[str]) -> str:
+    """Which uids are of nobody who has an address; a few of them."""
+    if not uids:
+        return ""
+    names = ", ".join(one[:MAX_NAME] for one in uids[:SHOWN])
+    more = f" and {len(uids) - SHOWN} more" if len(uids) > SHOWN else ""
+    return f"; no user {names}{more} with an email was found"
 
 
 async def _resolve(

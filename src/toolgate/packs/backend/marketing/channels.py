@@ -47,6 +47,7 @@ AT_ONCE = 64
 """Messages under way; the mailer bounds its connections itself."""
 STATES = {
     Outcome.ACCEPTED: State.ACCEPTED,
+    Outcome.KEPT: State.KEPT,
     Outcome.REFUSED: State.REFUSED,
     Outcome.SKIPPED: State.SKIPPED,
     Outcome.UNKNOWN: State.UNKNOWN,

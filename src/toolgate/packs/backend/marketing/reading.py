@@ -6,14 +6,14 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from toolgate.packs.backend.mail.senders import PRESETS
-from toolgate.packs.backend.marketing.recurrence import Recurrence
+from toolgate.packs.backend.marketing.recurrence import Pattern, Recurrence
 from toolgate.packs.backend.marketing.segments import SEGMENTS
 from toolgate.ports.documents import Fields
 
 TYPES = ("email", "push")
 LAST_MOMENT = 253_370_764_800
 """The year 9999 in unix seconds: no date comes after it."""
-UNREADABLE = "recurrence cannot be read"
+UNREADABLE = f"recurrence cannot be read: its pattern is one of {', '.join(Pattern)}"
 NO_DATE = "must be unix seconds, 0 or more"
 
 

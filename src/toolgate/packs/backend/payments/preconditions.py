@@ -8,6 +8,7 @@ from toolgate.packs.backend.subscriptions import LAST
 
 BASIC = "basic"
 DAY = 86_400
+NO_DETAILS = "Subscription payment details not found"
 
 
 def refusal(field: str, message: str) -> InvalidArguments:
@@ -54,8 +55,10 @@ def check_paid(account: Account) -> None:
 
 def check_payment_known(account: Account) -> None:
     """Raise unless the record says who is paid, and for what."""
-    if not account.payment.get("processor") or not account.resource_id:
-        raise refusal("uid", "Subscription payment details not found")
+    known = {"processor": account.payment.get("processor"), "resourceId": account.resource_id}
+    if lacks := [name for name, value in known.items() if not value]:
+        where = " and ".join(f"subscription.payment.{name}" for name in lacks)
+        raise refusal("uid", f"{NO_DETAILS}: the user's record has no {where}")
 
 
 def is_pending(account: Account) -> bool:

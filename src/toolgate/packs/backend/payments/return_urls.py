@@ -33,11 +33,12 @@ class ReturnUrls:
             return url
         if parts.scheme == "https" and (parts.hostname or "").lower() in self.hosts:
             return url
-        raise self._refusal("must begin with https:// and name a host that is allowed")
+        raise self._refusal("leads to no address that is allowed")
 
     def _refusal(self, problem: str) -> Exception:
         allowed = ", ".join(sorted({self.base_url, *(f"https://{one}" for one in self.hosts)}))
         return refusal(
             "returnUrl",
-            f"returnUrl {problem}. Allowed: {allowed} (setting payments.return_hosts)",
+            f"returnUrl {problem}. It must be a whole address that begins with one of: {allowed} "
+            "(setting payments.return_hosts)",
         )

@@ -308,6 +308,8 @@ async def update_campaign(ctx: Context[BackendWorld], args: UpdateCampaign) -> U
     due = _read(read_due, "sendAt", args.sendAt, now) if args.sendAt is not None else None
 
     def edit(campaign: Fields) -> Fields:
+        if not given and due is None:  # nothing to change is no change
+            return campaign
         settings = {**campaign.get("settings", {}), **given}
         check_settings(settings)
         marketing.check_content(settings)

@@ -214,7 +214,7 @@ async def _abandon(ctx: Context[BackendWorld], mail: QueuedMail) -> None:
 
 def _error(deliveries: list[Delivery]) -> GateError | None:
     """What to tell where nobody gets the mail, or nobody knows."""
-    if any(one.outcome is Outcome.ACCEPTED for one in deliveries):
+    if any(one.outcome in (Outcome.ACCEPTED, Outcome.KEPT) for one in deliveries):
         return None
     told = "; ".join(dict.fromkeys(f"{one.email}: {one.words}" for one in deliveries))
     if any(one.outcome is Outcome.UNKNOWN for one in deliveries):

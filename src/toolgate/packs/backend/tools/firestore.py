@@ -1,6 +1,7 @@
 """Documents of the application by their paths: read, written, queried."""
 
 import asyncio
+import re
 import secrets
 from typing import Annotated, Any, cast
 
@@ -27,6 +28,8 @@ family = Family("firestore", BACKEND)
 TAG = "admin/firestore"
 METADATA = "metadata"
 NANO_ID_LENGTH = 21
+PLACEHOLDERS = ("{pushId}", "{nanoId}")
+PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 MAX_PATH = 10_000
 MAX_QUERIES = 20
 MAX_PATTERNS = 30
@@ -96,6 +99,16 @@ class WrittenDocument(DocumentRef):
         description="Whether fields that are not given stay as they are, also inside of maps; "
         "else the document is replaced as a whole.",
     )
+
+    @field_validator("path")
+    @classmethod
+    def _known_placeholders(cls, path: str) -> str:
+        for given in PLACEHOLDER.findall(path):
+            if given not in PLACEHOLDERS:
+                told = "path has {given}, which stands for nothing. Valid options: {valid}"
+                context = {"given": given[:50], "valid": ", ".join(PLACEHOLDERS)}
+                raise PydanticCustomError(TOLD_FORMAT, told, context)
+        return path
 
     @field_validator("document")
     @classmethod

@@ -29,6 +29,7 @@ family = Family("messaging", BACKEND)
 
 WORKFLOW = "send-notification"
 REQUIRED = "Parameters <title> and <body> required"
+INSIDE = " inside of the object notification"
 MAX_TEXT = 4000
 MAX_URL = 2000
 MAX_TOKEN = 1000
@@ -121,7 +122,8 @@ class NotificationRequest(Input):
         shown = cast("dict[str, Any]", given) if isinstance(given, dict) else None
         blank = shown is not None and any(shown.get(one) in (None, "") for one in ("title", "body"))
         if blank:
-            raise PydanticCustomError(TOLD_MISSING, REQUIRED)
+            outside = not {"title", "body"}.isdisjoint(cast("dict[str, Any]", values))
+            raise PydanticCustomError(TOLD_MISSING, REQUIRED + (INSIDE if outside else ""))
         return values
 
     def audience(self) -> Audience:

@@ -67,7 +67,9 @@ async def health_check(ctx: Context[BackendWorld], args: NoArguments) -> Health:
 def _version(value: object) -> object:
     text = str(whole(value)).lower().removeprefix("v")
     if isinstance(value, bool) or text not in VERSIONS:
-        raise PydanticCustomError(TOLD, "v{given} is not a valid version.", {"given": text[:20]})
+        told = "v{given} is not a valid version. Valid options: {valid}"
+        context = {"given": text[:20], "valid": ", ".join(VERSIONS)}
+        raise PydanticCustomError(TOLD, told, context)
     return text
 
 

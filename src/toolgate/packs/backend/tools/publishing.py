@@ -1,9 +1,12 @@
 """Posts of the application's site."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
+from toolgate.gate.arguments import TOLD_FORMAT
 from toolgate.gate.context import Context
 from toolgate.gate.errors import InvalidArguments, NotFound, Problem
 from toolgate.gate.principal import Role
@@ -24,6 +27,18 @@ family = Family("publishing", BACKEND)
 
 MAX_TITLE, MAX_BODY = 300, 500_000
 SECONDS = 300.0
+FOLDER = "must be up to four names with / between them, each of a-z, 0-9, - and _, as in team/news"
+
+
+def _post_path(value: str) -> str:
+    if not re.fullmatch(POST_PATH, value, re.ASCII):
+        raise PydanticCustomError(TOLD_FORMAT, "postPath {rule}", {"rule": FOLDER})
+    return value
+
+
+PostPath = Annotated[
+    str, AfterValidator(_post_path), WithJsonSchema({"type": "string", "pattern": POST_PATH})
+]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
@@ -56,8 +71,8 @@ class PostRequest(Input):
     author: Word | None = Field(
         default=None, description="Default: one of the setting `posts.authors`."
     )
-    postPath: str = Field(  # noqa: N815 (the seed's name)
-        default="guest", pattern=POST_PATH, description="Folder within the year's folder."
+    postPath: PostPath = Field(  # noqa: N815 (the seed's name)
+        default="guest", description="Folder within the year's folder."
     )
 
 
@@ -123,8 +138,8 @@ class PostEdit(Input):
     title: str | None = Field(
         default=None, min_length=1, max_length=MAX_TITLE, description="Default: stays as it is."
     )
-    postPath: str = Field(  # noqa: N815 (the seed's name)
-        default="guest", pattern=POST_PATH, description="Folder within the year's folder."
+    postPath: PostPath = Field(  # noqa: N815 (the seed's name)
+        default="guest", description="Folder within the year's folder."
     )
 
 
