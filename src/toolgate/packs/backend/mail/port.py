@@ -45,7 +45,8 @@ mailer that hands all of them over at once tells nothing."""
 
 
 HandingOver = Callable[[], None]
-"""Called at the last moment before the server can take a mail: without it, it surely did not."""
+"""Called at the last moment before the server can take a mail: without it, it surely did not.
+Only campaigns ask for it, and theirs are the mails that others need not wait behind."""
 
 
 class Mailer(Protocol):

@@ -32,9 +32,10 @@ from toolgate.packs.backend.mail.port import (
     Settled,
     server_words,
 )
-from toolgate.packs.backend.mail.smtp_pool import Connection, Pool
+from toolgate.packs.backend.mail.smtp_pool import Connection, NoTurn, Pool
 
 CONNECT_SECONDS = 10.0
+BUSY = "All mail.connections were in use for {:g} s: the mail was not handed over."
 UNCONFIRMED = "was handed the mail and did not confirm it: it may have been taken"
 
 
@@ -70,7 +71,7 @@ class SmtpMailer:
     def __init__(self, server: SmtpServer, connections: int) -> None:
         self._server = server
         self._context: ssl.SSLContext | None = None
-        self._pool = Pool(self._connect, connections)
+        self._pool = Pool(self._connect, connections, server.seconds)
 
     async def send(
         self,
@@ -117,11 +118,14 @@ class SmtpMailer:
             else mime_bytes(message, recipient)
         )
         sender, email = message.sender.email, recipient.address.email
-        async with self._pool.connection() as connection:
-            if refusal := await self._envelope(connection, sender, email):
-                return refusal
-            with _watched(connection.client, handing_over):
-                return await self._data(connection, email, content)
+        try:
+            async with self._pool.connection(of_campaign=handing_over is not None) as connection:
+                if refusal := await self._envelope(connection, sender, email):
+                    return refusal
+                with _watched(connection.client, handing_over):
+                    return await self._data(connection, email, content)
+        except NoTurn as waited:
+            raise MailUnavailable(BUSY.format(self._server.seconds)) from waited
 
     async def _envelope(self, connection: Connection, sender: str, email: str) -> Delivery | None:
         """Name sender and recipient; nothing is taken by that, so it may be tried again."""

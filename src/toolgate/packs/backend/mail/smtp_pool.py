@@ -48,18 +48,32 @@ class Connection:
         self.used, self.is_new = 0, True
 
 
-class Pool:
-    """The connections that are kept; a mail waits where all are in use."""
+class NoTurn(Exception):
+    """All connections were in use for as long as a mail may wait; nothing was handed over."""
 
-    def __init__(self, connect: Connect, size: int) -> None:
+
+class Pool:
+    """The connections that are kept; a mail waits where all are in use.
+
+    Mails of campaigns leave one connection to the others, so that nobody waits behind a campaign;
+    where there is only one, at most one of them is before a single mail.
+    """
+
+    def __init__(self, connect: Connect, size: int, seconds: float) -> None:
         self._connect = connect
+        self._seconds = seconds
+        """How long a single mail waits for its turn."""
         self._turns = anyio.Semaphore(size)
+        self._of_campaigns = anyio.Semaphore(max(1, size - 1))
         self._idle: deque[Connection] = deque()
 
     @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[Connection]:
-        """A connection for one mail; it is kept unless it was dropped or the mail was cancelled."""
-        async with self._turns:
+    async def connection(self, *, of_campaign: bool = False) -> AsyncGenerator[Connection]:
+        """A connection for one mail; it is kept unless it was dropped or the mail was cancelled.
+
+        Raises `NoTurn` where a single mail does not get one in time: nothing was sent.
+        """
+        async with self._turn(of_campaign=of_campaign):
             connection = self._kept() or Connection(await self._connect(), self._connect)
             try:
                 yield connection
@@ -67,6 +81,24 @@ class Pool:
                 connection.drop()
                 raise
             self._keep(connection)
+
+    @asynccontextmanager
+    async def _turn(self, *, of_campaign: bool) -> AsyncGenerator[None]:
+        if of_campaign:
+            async with self._of_campaigns, self._turns:
+                yield
+            return
+        try:
+            self._turns.acquire_nowait()
+        except anyio.WouldBlock:
+            with anyio.move_on_after(self._seconds) as waiting:
+                await self._turns.acquire()
+            if waiting.cancelled_caught:
+                raise NoTurn from None
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     async def close(self) -> None:
         """Say goodbye on the connections that are kept."""
