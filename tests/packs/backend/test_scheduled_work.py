@@ -103,6 +103,9 @@ async def test_who_asks_to_be_forgotten_is_deleted_unless_they_pay(kit: Kit) -> 
     await store(kit, "users/anna", auth={"email": "anna@shop.example"})
     await store(kit, "users/ben", auth={"email": "ben@shop.example"}, subscription=paid)
     await store(kit, "notifications/t1", token="t1", owner="anna")
+    for uid in ("anna", "ben"):
+        await store(kit, f"data-requests/of-{uid}", uid=uid, type="export", status="pending")
+    assert (await run(kit, "data-requests"))["exported"] == 2
     for number, (uid, kind) in enumerate(
         [("anna", "deletion"), ("ben", "deletion"), ("nobody", "deletion"), ("ben", "other")]
     ):
@@ -110,6 +113,8 @@ async def test_who_asks_to_be_forgotten_is_deleted_unless_they_pay(kit: Kit) -> 
     assert await run(kit, "data-requests") == {"exported": 0, "deleted": 1, "refused": 3}
     assert await stored(kit, "users/anna") == {}
     assert await stored(kit, "notifications/t1") == {}
+    assert await stored(kit, "data-exports/of-anna") == {}
+    assert (await stored(kit, "data-exports/of-ben"))["uid"] == "ben"
     assert (await stored(kit, "users/ben"))["subscription"]["status"] == "active"
     told = [(await stored(kit, f"data-requests/r{one}"))["result"] for one in range(4)]
     assert told[1].startswith("the user has a subscription; cancel it first")

@@ -145,7 +145,7 @@ async def _exported(
 
 
 async def _delete(run: "Run[BackendWorld]", request: StoredDocument) -> None:
-    """The record, the devices and the contact of a user who pays for nothing any more."""
+    """The record, devices, exports and contact of a user who pays for nothing any more."""
     world = run.world
     uid, record = await _user(world, request)
     account = account_of(uid, record, world.payments.products)
@@ -157,7 +157,9 @@ async def _delete(run: "Run[BackendWorld]", request: StoredDocument) -> None:
     if paid:
         raise Refused("the user has a subscription; cancel it first, then ask again")
     tokens = await world.documents.query(_tokens_of(uid))
+    exports = await world.documents.query(Query(EXPORTS, (Filter("uid", Operator.EQUAL, uid),)))
     gone: list[Write] = [Delete(TOKENS, one.id) for one in tokens]
+    gone += [Delete(EXPORTS, one.id) for one in exports]
     async with run.transaction() as tx:
         for email in map(normalised, emails_of(record)):
             await world.consent.revoke(tx, email, SOURCE)

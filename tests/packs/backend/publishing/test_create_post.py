@@ -162,6 +162,8 @@ async def test_of_two_posts_at_once_with_one_url_one_is_made(
     [
         ({"title": "!!!"}, "title must have a letter or a digit"),
         ({"url": "///"}, "url must have a letter or a digit"),
+        ({"url": "../../x"}, "url must be the last part of an address, as my-post"),
+        ({"url": "https://site.example/blog/x"}, "url must be the last part of an address"),
         ({"body": " \n "}, "body must not be blank"),
         ({"body": ""}, "body"),
         ({"title": ""}, "title"),

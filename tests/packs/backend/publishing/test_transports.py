@@ -87,3 +87,17 @@ async def test_a_bad_token_is_told_without_it(tmp_path: Path) -> None:
         assert outcome.status == 503
         assert "GitHub cannot be reached" in outcome.text
         assert "ghp_secret" not in outcome.text
+
+
+async def test_a_post_of_any_folder_over_the_route(server: Server) -> None:
+    with server.client() as client:
+        post = {"title": "In news", "body": "One.", "postPath": "team/news"}
+        made = client.post(ROUTE, json=post).json()
+        changed = client.put(ROUTE, json={"url": "in-news", "body": "Two."})
+        assert (changed.status_code, changed.json()["path"]) == (200, made["path"])
+        odd = client.post(ROUTE, json={**post, "url": "../../x"})
+        assert odd.status_code == 400
+        assert "postPath" in odd.json()["error"]
+        long = client.post("/backend-manager/admin/backup", json={"deletionRegex": "a" * 301})
+        told = "deletionRegex must have at most 300 characters"
+        assert (long.status_code, long.json()) == (400, {"error": told})

@@ -108,7 +108,7 @@ async def test_a_post_of_another_folder_is_found_by_its_post_path(
 ) -> None:
     place = PLACE.replace("guest", "team/news")
     repository.add(place, b"---\ntitle: T\n---\n\nText\n")
-    assert (await kit.call("update_post", url="a", body="New")).status == 404
+    assert (await kit.call("update_post", url="a", body="New", postPath="guest")).status == 404
     assert (await update(kit, url="a", body="New", postPath="team/news"))["path"] == place
     assert (await kit.call("update_post", url="a", body="x", postPath="../x")).status == 400
 
@@ -172,3 +172,18 @@ async def test_two_posts_with_one_url_are_told(kit: Kit, repository: Repository)
     outcome = await kit.call("update_post", url="a", body="New")
     assert outcome.status == 409
     assert "Several posts have this url" in outcome.text
+
+
+async def test_without_a_post_path_a_post_is_found_in_any_folder(
+    kit: Kit, repository: Repository
+) -> None:
+    content = b"---\ntitle: T\n---\n\nText\n"
+    news = PLACE.replace("guest", "team/news")
+    repository.add(news, content)
+    assert (await update(kit, url="/blog/a", body="New"))["path"] == news
+    repository.add(PLACE, content)
+    refused = await kit.call("update_post", url="a", body="x")
+    assert refused.status == 409
+    assert all(part in refused.body["error"] for part in (news, PLACE, "guest, team/news"))
+    assert repository.read(PLACE) == content
+    assert (await update(kit, url="a", body="x", postPath="guest"))["path"] == PLACE

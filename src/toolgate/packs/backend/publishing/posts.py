@@ -63,7 +63,8 @@ class Edit:
     """Another body, and maybe another title, for a post."""
 
     slug: str
-    post_path: str
+    post_path: str | None
+    """None: wherever it is."""
     body: str
     title: str | None
 
@@ -120,7 +121,7 @@ class Posts:
 
         async def attempt(head: str | None) -> Published:
             places = await self._places(head, edit.slug)
-            place = _only([one for one in places if one.post_path == edit.post_path])
+            place = _only([one for one in places if edit.post_path in (None, one.post_path)])
             assert head is not None
             content = await self.forge.read(place.path, head, most_bytes=MAX_POST_BYTES)
             if content is None:
@@ -245,7 +246,13 @@ def _only(places: Sequence[PostPlace]) -> PostPlace:
         raise NotFound(NO_POST)
     if len(places) > 1:
         listed = ", ".join(one.path for one in places)
-        raise Conflict(f"Several posts have this url: {listed}. Rename one in the repository.")
+        folders = sorted({one.post_path for one in places})
+        step = (
+            f"Say which with postPath: {', '.join(folders)}."
+            if len(folders) == len(places)
+            else "Rename one in the repository."
+        )
+        raise Conflict(f"Several posts have this url: {listed}. {step}")
     return places[0]
 
 

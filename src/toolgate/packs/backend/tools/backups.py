@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from toolgate.gate.arguments import TOLD_FORMAT
@@ -31,12 +31,14 @@ def _expression(value: str) -> str:
     return value
 
 
+Expression = Annotated[str, StringConstraints(max_length=MAX_PATTERN), AfterValidator(_expression)]
+
+
 class BackupRequest(Input):
     """Which backup."""
 
-    deletionRegex: Annotated[str, AfterValidator(_expression)] | None = Field(  # noqa: N815 (the seed's)
+    deletionRegex: Expression | None = Field(  # noqa: N815 (the seed's name)
         default=None,
-        max_length=MAX_PATTERN,
         description="Leaves out the documents whose path, `collection/id`, this regular expression "
         "(RE2) matches somewhere: `^logs/` for all of a collection. Nothing is deleted.",
     )

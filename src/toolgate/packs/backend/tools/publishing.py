@@ -139,7 +139,8 @@ class PostEdit(Input):
         default=None, min_length=1, max_length=MAX_TITLE, description="Default: stays as it is."
     )
     postPath: PostPath = Field(  # noqa: N815 (the seed's name)
-        default="guest", description="Folder within the year's folder."
+        default="guest",
+        description="Folder within the year's folder; left out, the post is found in any.",
     )
 
 
@@ -174,7 +175,8 @@ async def update_post(ctx: Context[BackendWorld], args: PostEdit) -> UpdatedPost
     slug = slug_of_address(args.url)
     if slug is None:
         raise NotFound(NO_POST)
-    edit = Edit(slug=slug, post_path=args.postPath, body=_text("body", args.body), title=args.title)
+    post_path = args.postPath if "postPath" in args.model_fields_set else None
+    edit = Edit(slug=slug, post_path=post_path, body=_text("body", args.body), title=args.title)
     call = _call(ctx, {"update": args.model_dump(mode="json")})
     done = await ctx.world.posts.edit(call, edit, ctx.tx)
     return UpdatedPost(url=slug, path=done.path, commit=done.commit, changed=done.changed)
@@ -190,10 +192,14 @@ def new_post(world: BackendWorld, args: PostRequest) -> NewPost:
     settings = world.posts.settings
     body = _text("body", args.body)
     field, text = ("url", args.url) if args.url else ("title", args.title)
-    slug = slug_of(text.removeprefix("/").removeprefix("blog/"))
+    name = text.removeprefix("/").removeprefix("blog/").removesuffix("/")
+    slug = slug_of(name)
     if not slug:
         message = f"{field} must have a letter or a digit, which the address is made from"
         raise InvalidArguments([Problem(field, "value", message)])
+    if field == "url" and ("/" in name or "\\" in name):
+        message = "url must be the last part of an address, as my-post; postPath is its folder"
+        raise InvalidArguments([Problem(field, "format", message)])
     return NewPost(
         slug=slug,
         title=args.title,
