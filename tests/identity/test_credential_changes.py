@@ -247,7 +247,8 @@ async def test_a_key_and_its_tokens_that_another_process_ends_are_refused_within
     await here.look()
     clock.pass_by(0.5)  # a second after the look before the end
     assert [await here.roles(key.key), await here.roles(token)] == [None, None]
-    assert await asks(here, other.key) == 0
+    # PostgreSQL tells of a change twice while an older transaction runs, such as its own upkeep.
+    assert await asks(here, other.key) <= (here.database.dialect == "postgresql")
 
 
 @pytest.mark.parametrize("which", [tokens, grants])
