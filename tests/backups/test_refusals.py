@@ -70,6 +70,7 @@ def test_a_file_that_was_cut(
     said = told_by(1, cut, tmp_path / "b", capsys)
     assert "cut, or never finished" in said
     assert "Nothing was changed." in said
+    assert not (tmp_path / "b").exists()
 
 
 def test_a_cut_that_is_packed_anew(

@@ -1,7 +1,7 @@
 """`toolgate restore`: a backup back into an empty database."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -162,7 +162,8 @@ async def _opened(settings: "Settings", file: str, bar: Bar) -> AsyncGenerator[A
     elif (stored := await _stored(settings, file, bar)) is not None:
         yield stored
     else:
-        raise Stop(f"There is no backup {file}. Name a file of `toolgate backup`.")
+        step = "Name a file of `toolgate backup`, or one that `toolgate backup --list` shows"
+        raise Stop(f"There is no backup {file}. {step} (setting blobs.url says where it looks).")
 
 
 def _local(file: str, bar: Bar) -> "_Counted | None":
@@ -223,6 +224,7 @@ async def _made_folder(settings: "Settings", database: "Database") -> AsyncGener
 
     file = embedded_file(database)
     new = file is not None and not file.exists()
+    made = not settings.data.exists()
     make_private(settings.data, database)
     try:
         yield
@@ -231,6 +233,9 @@ async def _made_folder(settings: "Settings", database: "Database") -> AsyncGener
         if new and file is not None:
             for end in BESIDE:
                 file.with_name(file.name + end).unlink(missing_ok=True)
+        if made:
+            with suppress(OSError):  # one that is not empty stays
+                settings.data.rmdir()
         raise
 
 

@@ -39,7 +39,7 @@ ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name."
 
 def group() -> typer.Typer:
     """The command group."""
-    app = typer.Typer(help="List the tools, or show one.")
+    app = typer.Typer(help="List the tools, or show one (`tools show NAME`).")
     app.callback(invoke_without_command=True)(tools)
     app.command("show")(show)
     return app
