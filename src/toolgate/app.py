@@ -162,6 +162,7 @@ async def opened(
         await app.gate.switches.read()
         work = _work(app)
         if runs.declared:
+            runs.why_waiting = _why_runs_wait(offers, app)
             worker = _worker(runs, app)
             stack.push_async_callback(worker.close)
             work.append(worker.run)
@@ -292,6 +293,18 @@ def _work(app: App) -> list[Work]:
     if app.own and app.gate.catalogue.changing:
         work.append(app.own.reloader(app.gate.catalogue).run)
     return work
+
+
+def _why_runs_wait(offers: Iterable[AnyOffer], app: App) -> Callable[[str], str | None]:
+    from toolgate.gate.run_writes import why_runs_wait  # noqa: PLC0415 (as for the worker)
+
+    workflows = {
+        f"{offer.pack.name}/{one.name}": (offer.pack, one)
+        for offer in offers
+        for one in offer.workflows
+    }
+    gate, read_only = app.gate, app.settings.policy.read_only
+    return why_runs_wait(workflows, gate.catalogue, gate.policy, gate.switches, read_only=read_only)
 
 
 def _worker(runs: Runs, app: App) -> "Worker":

@@ -39,12 +39,14 @@ class Shop:
     clock: Clock
     declared: dict[str, Workflow[Any]]
     workers: list[Worker] = field(default_factory=list[Worker])
+    off: dict[str, str] = field(default_factory=dict[str, str])
+    """Why workflows wait, by their names."""
 
     def runs(self) -> Runs:
         async def pause(_seconds: float) -> None:
             await anyio.lowlevel.checkpoint()
 
-        return Runs(self.database, self.declared, self.clock, pause)
+        return Runs(self.database, self.declared, self.clock, pause, why_waiting=self.off.get)
 
     def worker(self, *, concurrency: int = 8, keep_days: int = 30) -> Worker:
         options = WorkerOptions(

@@ -608,3 +608,40 @@ async def test_lists_are_newest_first_and_can_be_narrowed(open_shop: OpenShop) -
     assert [one.id for one in await runs.list(workflow="pack/other")] == [ids[1]]
     await shop.cancel(ids[0])
     assert [one.id for one in await runs.list(status=RunStatus.CANCELLED)] == [ids[0]]
+
+
+async def test_what_is_switched_off_is_not_taken_and_says_why(open_shop: OpenShop) -> None:
+    shop = open_shop(workflow(answer), workflow(answer, "other"))
+    shop.off["pack/work"] = "It is off."
+    waiting, going = await shop.start("work"), await shop.start("other")
+    worker = shop.worker()
+    await shop.done_by(worker)
+    record = await shop.record(waiting)
+    assert (record.status, record.attempts, record.started_at) == (RunStatus.QUEUED, 0, None)
+    assert (await shop.record(going)).status is RunStatus.SUCCEEDED
+    assert (await shop.runs().wait(waiting)).error == "It is off."
+    shop.off.clear()
+    await shop.done_by(worker)
+    assert (await shop.record(waiting)).status is RunStatus.SUCCEEDED
+
+
+async def test_what_is_switched_off_meanwhile_stops_at_its_next_checkpoint(
+    open_shop: OpenShop,
+) -> None:
+    counting = Counting()
+
+    async def run(run: Run[str]) -> dict[str, Any]:
+        if not run.state:
+            shop.off["pack/work"] = "It is off."
+        return await counting.run(run)
+
+    shop = open_shop(workflow(run))
+    id = await shop.start("work")
+    worker = shop.worker()
+    await shop.done_by(worker)
+    await shop.done_by(worker)
+    record = await shop.record(id)
+    assert (record.status, record.attempts, counting.seen) == (RunStatus.QUEUED, 0, [0])
+    shop.off.clear()
+    await shop.done_by(worker)
+    assert counting.seen == [*range(10)]

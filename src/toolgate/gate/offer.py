@@ -303,6 +303,10 @@ def _reserved_paths(offer: AnyOffer) -> Iterator[tuple[str, str]]:
         if unknown := set(page.acts_as) - {tool.name for tool in offer.tools}:
             names = ", ".join(sorted(unknown))
             yield "pages", f"{page.path} acts as {names}, which is no tool of the pack"
+    for one in offer.workflows:
+        if unknown := set(one.acts_as) - {tool.name for tool in offer.tools}:
+            names = ", ".join(sorted(unknown))
+            yield "workflows", f"{one.name} acts as {names}, which is no tool of the pack"
 
 
 def _is_reserved(path: str) -> bool:

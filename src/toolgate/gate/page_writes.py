@@ -4,6 +4,7 @@ A page has no credential, so the rules are asked about the caller that may do mo
 what not even that one may do is not done on a page either.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from toolgate.gate.catalogue import AnyTool, Catalogue
@@ -20,9 +21,16 @@ FAMILY = "pages"
 
 def written_as(page: Page[Any], pack: Pack, catalogue: Catalogue) -> list[AnyTool]:
     """What the rules are asked about before the page writes: its tools, or the page itself."""
-    named = [catalogue.find(name) for name in page.acts_as]
+    return tools_named(page.acts_as, page.path, pack, catalogue)
+
+
+def tools_named(
+    names: Iterable[str], actor: str, pack: Pack, catalogue: Catalogue
+) -> list[AnyTool]:
+    """These tools, as writes; where there are none, the one who acts in the shape of a tool."""
+    named = [catalogue.find(name) for name in names]
     tools = [tool if tool.writes_if is None else tool.as_write for tool in named if tool]
-    return tools or [_as_tool(page, pack)]
+    return tools or [_as_tool(actor, pack)]
 
 
 async def check_page_writes(
@@ -36,14 +44,14 @@ async def check_page_writes(
             raise WritesOff(path, decision.rule)
 
 
-def _as_tool(page: Page[Any], pack: Pack) -> AnyTool:
-    """A page that stands for no tool, in the shape that rules look at."""
+def _as_tool(actor: str, pack: Pack) -> AnyTool:
+    """What writes and stands for no tool, in the shape that rules look at."""
     return Tool(
-        name=page.path,
+        name=actor,
         pack=pack,
         family=FAMILY,
-        title=page.path,
-        description=page.path,
+        title=actor,
+        description=actor,
         input=NoArguments,
         output=Output,
         role=Role.ADMIN,

@@ -174,6 +174,9 @@ class Workflow(Generic[World]):
     alike: str | None = None
     """Instead of `alone`: the argument of which there is at most one run at a time for each value;
     starting it again with the same value joins the one that is under way."""
+    acts_as: tuple[str, ...] = ()
+    """The tools whose work it does: while one of them is switched off, its runs wait. Where there
+    are none, while its pack is."""
     attempts: int = 5
     """After so many it has failed; one that a clean stop interrupts does not count."""
 

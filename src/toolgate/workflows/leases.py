@@ -77,7 +77,7 @@ class LeasedRun:
             if cancelling:
                 raise RunCancelled("The run was cancelled.")
             if self.stopping():
-                raise RunReleased("The server stops.")
+                raise RunReleased("The server stops, or the work is switched off.")
 
         tx.defer(store)
         tx.after_commit(stop_if_asked)

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -77,6 +77,8 @@ class Runs:
     clock: Clock = utc_now
     pause: Pause = anyio.sleep
     wake: Wake = field(default_factory=Wake)
+    why_waiting: Callable[[str], str | None] = lambda _name: None
+    """Why runs of a workflow wait, whatever is due; None where they go on."""
 
     def new_row(
         self,
@@ -147,7 +149,8 @@ class Runs:
     ) -> RunRecord:
         """Wait until a run ends, wherever it runs, and tell its progress; its record.
 
-        After so many seconds or failed attempts, where they are given, the record as it is then.
+        After so many seconds or failed attempts, where they are given, the record as it is then;
+        and so where it waits for what is switched off, with that as its error.
         """
         told: float | None = None
         waited = 0.0
@@ -161,6 +164,8 @@ class Runs:
             waits = record.status is RunStatus.QUEUED
             if attempts is not None and waits and record.attempts >= attempts:
                 return record
+            if waits and (why := self.why_waiting(record.workflow)):
+                return replace(record, error=why)
             await self.pause(LOOK_SECONDS)
             waited += LOOK_SECONDS
 
@@ -256,7 +261,8 @@ class Workflows:
     ) -> RunRecord:
         """Wait until a run ends, wherever it runs, and tell its progress; its record.
 
-        After so many seconds or failed attempts, where they are given, the record as it is then.
+        After so many seconds or failed attempts, where they are given, the record as it is then;
+        and so where it waits for what is switched off, with that as its error.
         """
         await self.find(id)
         return await self.runs.wait(id, report, seconds=seconds, attempts=attempts)

@@ -55,7 +55,11 @@ class Worker:
         self._executor = Executor(runs, worlds, options)
         self._database = runs.database
         self._schedules = Schedules(runs, worlds)
-        self._next_due = next_due(runs.declared)
+        self._open: tuple[str, ...] = ()
+        """The workflows that may go on now."""
+        self._next_due = next_due(())
+        self._waiting: frozenset[str] = frozenset()
+        """Why others wait, as it was logged."""
         self._held: dict[asyncio.Task[None], LeasedRun] = {}
         now = runs.clock()
         self._renew_at, self._clean_at = now, now + FIRST_CLEANING
@@ -77,11 +81,25 @@ class Worker:
     async def look(self) -> None:
         """Renew what is held, start what is scheduled, take what is due."""
         await self._renew()
+        self._find_open()
+        if not self._open:
+            return
         async with self._database.time_limit(writes=True):
             await self._schedules.start_due()
         await self._take_due()
         if self._runs.clock() >= self._clean_at:
             await self.delete_old()
+
+    def _find_open(self) -> None:
+        """Look which workflows may go on; say once why others do not."""
+        why = {name: self._runs.why_waiting(name) for name in self._runs.declared}
+        names = tuple(name for name in why if why[name] is None)
+        if names != self._open:
+            self._open, self._next_due = names, next_due(names)
+        waiting = frozenset(words for words in why.values() if words)
+        for words in sorted(waiting - self._waiting):
+            logger.warning("%s", words)
+        self._waiting = waiting
 
     async def close(self) -> None:
         """Stop at checkpoints, soon, and leave what has not ended to others."""
@@ -156,9 +174,7 @@ class Worker:
         # The lease begins now, not when a connection was asked for: it might have ended by now.
         moment = self._runs.clock()
         now, until = stamp(moment), moment + self._options.lease
-        row = take_run(
-            connection, now=now, until=stamp(until), lease=lease, workflows=self._runs.declared
-        )
+        row = take_run(connection, now=now, until=stamp(until), lease=lease, workflows=self._open)
         if row is not None and row.started_at is None:
             update_leased(connection, row.id, lease, {"started_at": now})
             self._options.note(connection, row.id, row.workflow, RunStatus.RUNNING, 0.0)
@@ -173,11 +189,14 @@ class Worker:
             duration=self._options.lease,
             database=self._database,
             clock=self._runs.clock,
-            stopping=lambda: self._executor.stopping,
+            stopping=lambda: self._executor.stopping or self._waits(row.workflow),
         )
         task = asyncio.create_task(self._executor.do(row, held))
         self._held[task] = held
         task.add_done_callback(self._end)
+
+    def _waits(self, workflow: str) -> bool:
+        return self._runs.why_waiting(workflow) is not None
 
     def _end(self, task: "asyncio.Task[None]") -> None:
         del self._held[task]

@@ -16,6 +16,7 @@ import pytest
 from tests.faults.server import served, until
 from tests.patience import PATIENT
 
+from toolgate.gate.live_switches import switch
 from toolgate.testing import Kit, opened_kit
 from toolgate.workflows.declarations import RunStatus, utc_now
 
@@ -198,3 +199,37 @@ def test_a_kill_between_the_receivers_yes_and_our_record_repeats_it_under_the_sa
         until(lambda: len(inbox.requests) > 1, PATIENT)
     assert len(inbox.ids) == 1
     assert [one["X-Toolgate-Attempt"] for one in inbox.requests] == ["1", "2"]
+
+
+async def test_it_is_not_tried_again_while_run_hook_is_switched_off(
+    tmp_path: Path, database_url: str, inbox: Inbox
+) -> None:
+    inbox.statuses = [500]
+    async with opened_kit(tmp_path, **settings(tmp_path, database_url, inbox)) as kit:
+        await kit.call("run_hook", path="told")
+        gate = kit.app.gate
+        await gate.database.write(lambda c: switch(c, "run_hook", off=True))
+        await gate.switches.read_if_changed()
+        run = await the_run(kit, hours=1)
+        assert run.status is RunStatus.QUEUED
+        assert "run_hook is switched off" in run.error
+        await gate.database.write(lambda c: switch(c, "run_hook", off=False))
+        await gate.switches.read_if_changed()
+        assert (await the_run(kit, hours=1)).status is RunStatus.SUCCEEDED
+    assert len(inbox.requests) == 2
+
+
+async def test_a_server_that_only_reads_makes_no_attempt(
+    tmp_path: Path, database_url: str, inbox: Inbox
+) -> None:
+    inbox.statuses = [500]
+    given = settings(tmp_path, database_url, inbox)
+    async with opened_kit(tmp_path, **given) as kit:
+        await kit.call("run_hook", path="told")
+    async with opened_kit(tmp_path, **given, policy__read_only=True) as kit:
+        run = await the_run(kit, hours=1)
+        assert (run.status, run.attempts) == (RunStatus.QUEUED, 1)
+        assert "read-only" in run.error
+    assert len(inbox.requests) == 1
+    async with opened_kit(tmp_path, **given) as kit:
+        assert (await the_run(kit, hours=1)).status is RunStatus.SUCCEEDED

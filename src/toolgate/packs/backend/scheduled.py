@@ -43,7 +43,7 @@ async def run_parts(group: str, run: Run[BackendWorld]) -> dict[str, Any]:
         record = await workflows.wait(id)
         told[name] = record.status.value
         results[name] = record.result
-        if record.status is not RunStatus.SUCCEEDED:
+        if record.ended and record.status is not RunStatus.SUCCEEDED:  # else it is switched off
             failures.append(f"{name} {record.status.value} (run {id})")
         await run.checkpoint({"ended": number}, done=number, total=len(started), message=name)
     if failures:

@@ -42,7 +42,10 @@ async def sync_users(run: "Run[BackendWorld]") -> dict[str, Any]:
 
 
 SYNC_USERS: "Workflow[BackendWorld]" = Workflow(
-    name=NAME, summary="Give every account of the directory a whole record.", run=sync_users
+    name=NAME,
+    summary="Give every account of the directory a whole record.",
+    run=sync_users,
+    acts_as=("sync_users",),
 )
 
 

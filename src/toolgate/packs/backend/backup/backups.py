@@ -133,5 +133,8 @@ async def _run(run: "Run[BackendWorld]") -> dict[str, Any]:
 
 
 WORKFLOW: "Workflow[BackendWorld]" = Workflow(
-    name=NAME, summary="Writes the whole database to the blobs of the pack.", run=_run
+    name=NAME,
+    summary="Writes the whole database to the blobs of the pack.",
+    run=_run,
+    acts_as=("create_backup",),
 )

@@ -35,5 +35,6 @@ WORKFLOW: "Workflow[BackendWorld]" = Workflow(
     name=CALL_WEBHOOK,
     summary="Calls the webhook of a hook, until it answers.",
     run=call_webhook,
+    acts_as=("run_hook",),
     alone=False,
 )

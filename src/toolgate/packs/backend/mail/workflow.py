@@ -20,6 +20,7 @@ EMAIL_QUEUE = Workflow(
     name="frequent/email-queue",
     summary="Sends mails whose time has come, and finds those that a killed server left behind.",
     run=deliver_due,
+    acts_as=("send_email",),
     schedule="* * * * *",
     when=has_work,
 )

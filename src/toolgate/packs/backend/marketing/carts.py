@@ -144,6 +144,7 @@ ABANDONED_CARTS: "Workflow[BackendWorld]" = Workflow(
     name="frequent/abandoned-carts",
     summary="Reminds people once of what they left in a cart.",
     run=remind,
+    acts_as=("send_email",),
     schedule="*/15 * * * *",
     when=has_abandoned,
 )

@@ -106,4 +106,5 @@ BLOG_AUTO_PUBLISHER = Workflow(
     name="daily/blog-auto-publisher",
     summary="Publishes posts whose day has come.",
     run=publish_due,
+    acts_as=("create_post",),
 )

@@ -36,5 +36,6 @@ SEND_NOTIFICATION = Workflow(
     name="send-notification",
     summary="Sends a push notification, batch by batch.",
     run=send,
+    acts_as=("send_notification",),
     alike=DIGEST,
 )
