@@ -2,21 +2,30 @@
 
 import asyncio
 import random
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.engine import make_url
 from tests.servers import Server, running_server
 from tests.statements import noted_statements
 
 from toolgate.db.tables import changes
+from toolgate.packs.backend.sql.count_buckets import (
+    BITS,
+    LEVELS,
+    add_to_buckets,
+    buckets_after,
+    numbers_after,
+)
 from toolgate.packs.backend.sql.counts import SqlCounters
 from toolgate.packs.backend.stats.counters import CountedDocuments
-from toolgate.packs.backend.stats.counting import Numbers, count, told, totals
+from toolgate.packs.backend.stats.counting import Counted, Numbers, count, told, totals
 from toolgate.ports.documents import Delete, Merge, Query, Set, Write
 from toolgate.testing import Kit, opened_kit
 from toolgate.testing.documents import MemoryDocuments
@@ -295,7 +304,9 @@ async def test_the_rows_read_stay_few_however_many_users_there_are(kit: Kit) -> 
         every = (
             "SELECT count(*) FROM backend_counts_derived WHERE level > 0 OR bucket >= 4000000000"
         )
-        rows = await kit.app.gate.database.read(lambda one: one.exec_driver_sql(every).scalar())
+        rows: Any = await kit.app.gate.database.read(
+            lambda one: one.exec_driver_sql(every).scalar()
+        )
         assert not any("documents.id >" in one for one in noted), "nobody is looked through"
         ours = ("backend_count", "FROM changes", "FROM documents")
         return sum(any(name in one for name in ours) for one in noted), rows
@@ -311,6 +322,71 @@ async def test_the_rows_read_stay_few_however_many_users_there_are(kit: Kit) -> 
     assert many[1] == few[1]
     # On PostgreSQL a follower looks twice where it stopped within what one snapshot sees.
     assert abs(many[0] - few[0]) <= 1
+
+
+async def test_counting_in_the_database_equals_counting_every_record(kit: Kit) -> None:
+    """Whatever records have where numbers look."""
+    chance = random.Random(7)
+    odd: list[Any] = [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        1.5,
+        1e300,
+        2**62,
+        "",
+        "x" * 300,
+        "cancelled",
+        [],
+        {},
+    ]
+    odd += [FUTURE, PAST, ["admin"], {"id": "premium"}, "ünï\\\"'", "premium", "monthly"]
+
+    def value() -> Any:
+        return chance.choice(odd)
+
+    def record() -> dict[str, Any]:
+        whole = user(value(), value(), frequency=value(), status=value())
+        whole["roles"] = chance.choice([{"admin": value(), "vip": value()}, value()])
+        for name in chance.sample(["product", "expires", "payment", "status"], 2):
+            whole["subscription"][name] = chance.choice([value(), whole["subscription"][name]])
+        return chance.choice([whole, whole, whole, {"subscription": value()}, {"roles": value()}])
+
+    records = {f"u{number:04}": record() for number in range(2_500)}
+    await store(kit, *(Set("users", uid, one) for uid, one in records.items()))
+    await store(kit, *(Set("notifications", f"t{number}", {}) for number in range(3)))
+    wanted: Numbers = Numbers()
+    for uid, one in records.items():
+        count(wanted, f"users/{uid}", one, 1)
+    for number in range(3):
+        count(wanted, f"notifications/t{number}", {}, 1)
+    assert len(wanted) > 50
+    for keep in (False, True):
+        found = await counters(kit).recount(keep=keep)
+        assert +Counter(found) == +Counter(totals(wanted, int(time.time())))
+    assert +Counter(await counters(kit).now()) == +Counter(found)
+
+
+async def test_the_buckets_read_are_bounded_however_many_ends_there_are(kit: Kit) -> None:
+    second = 1_800_000_000
+    database = kit.app.gate.database
+    for first in (0, 6_000):
+        some = {
+            (Counted("users", "premium", "monthly"), second + number * 911): 1
+            for number in range(first, first + 6_000)
+        }
+        await database.write(lambda one, some=some: add_to_buckets(one, Numbers(some)))
+        read = select(func.count()).select_from(buckets_after(second + 7).subquery())
+        rows = await database.read(lambda one, read=read: one.scalar(read)) or 0
+        assert 50 < rows <= LEVELS * 2**BITS, "of one kind of subscription"
+    if database.dialect == "sqlite":
+        words = numbers_after(second).compile(compile_kwargs={"literal_binds": True})
+        explain = f"EXPLAIN QUERY PLAN {words}"
+        plan = str(await database.read(lambda one: one.exec_driver_sql(explain).all()))
+        assert plan.count("SEARCH backend_counts_derived USING") == LEVELS + 1
+        assert "SCAN backend_counts_derived" not in plan
 
 
 async def test_where_no_log_is_kept_numbers_are_those_of_the_last_update() -> None:

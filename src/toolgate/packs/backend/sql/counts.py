@@ -12,30 +12,20 @@ from typing import Any, NamedTuple
 
 import anyio
 import orjson
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, union_all, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from toolgate.db.changes import DOCUMENTS
 from toolgate.db.engine import Database
 from toolgate.db.outages import is_outage
-from toolgate.db.tables import changes, documents
+from toolgate.db.tables import changes
 from toolgate.gate.changes import Position, changes_after
 from toolgate.packs.backend.pack import BACKEND
+from toolgate.packs.backend.sql.count_buckets import add_to_buckets, numbers_after
+from toolgate.packs.backend.sql.count_documents import count_documents
 from toolgate.packs.backend.sql.count_tables import count_state, counts
-from toolgate.packs.backend.stats.counting import (
-    COLLECTIONS,
-    Counted,
-    Numbers,
-    count,
-    count_changes,
-    totals,
-)
+from toolgate.packs.backend.stats.counting import Counted, Numbers, count_changes, totals
 from toolgate.throttled_log import ThrottledLog
 
-LEVELS, BITS = 5, 8
-"""Of the buckets: 256 of a level are one of the next."""
-PLAIN = -1
-"""The level of what does not end."""
 PAGE = 500
 FOLLOW_SECONDS = 5.0
 LOCK = 0x7001_6A93
@@ -133,7 +123,7 @@ class SqlCounters:
             # Another server may have been quicker: then it has counted the same changes.
             if not _advance(connection, epoch, after):
                 return False
-            _add(connection, numbers)
+            add_to_buckets(connection, numbers)
             return True
 
         return await self._database.write(store) or len(rows) == PAGE
@@ -152,28 +142,13 @@ def _stored(connection: Connection, second: int) -> Stored | None:
     """What is stored, of one step: another server may take the next one meanwhile."""
     while True:
         before = _state(connection)
-        rows: Sequence[Any] = connection.execute(_after(second)).all()
+        rows: Sequence[Any] = connection.execute(numbers_after(second)).all()
         if before == _state(connection):
             break
     if before is None:
         return None
     found = {Counted(*orjson.loads(one[0])): int(one[1]) for one in rows}
     return Stored(*before, Counter(found))
-
-
-def _after(second: int) -> Any:
-    """What ends at this second or later, and what does not end: a few buckets of each level."""
-    parts = [select(counts.c.name, counts.c.number).where(counts.c.level == PLAIN)]
-    for level in range(LEVELS):
-        here = second >> (BITS * level)
-        first = here if level == 0 else here + 1
-        last = here | (2**BITS - 1)
-        part = select(counts.c.name, counts.c.number).where(
-            counts.c.level == level, counts.c.bucket >= first
-        )
-        parts.append(part if level == LEVELS - 1 else part.where(counts.c.bucket <= last))
-    every = union_all(*parts).subquery()
-    return select(every.c.name, func.sum(every.c.number)).group_by(every.c.name)
 
 
 def _counted(connection: Connection) -> tuple[Position, Numbers]:
@@ -187,32 +162,13 @@ def _counted(connection: Connection) -> tuple[Position, Numbers]:
         else:
             seen = str(connection.scalar(POSTGRES_POSITION))
             position = Position(since=seen, until=seen)
-        for collection in COLLECTIONS:
-            for id, fields in _documents_of(connection, collection):
-                count(numbers, f"{collection}/{id}", fields, 1)
+        count_documents(connection, numbers)
         return position, numbers
     finally:
         # Not by SQLAlchemy: it did not begin it.
         driver: Any = connection.connection.dbapi_connection
         if not connection.invalidated:
             driver.execute("ROLLBACK")
-
-
-def _documents_of(connection: Connection, collection: str) -> Any:
-    after = ""
-    page = (
-        select(documents.c.id, documents.c.fields)
-        .where(
-            documents.c.namespace == BACKEND.name,
-            documents.c.collection == collection,
-            documents.c.id > bindparam("after"),
-        )
-        .order_by(documents.c.id)
-        .limit(PAGE)
-    )
-    while rows := connection.execute(page, {"after": after}).all():
-        yield from rows
-        after = rows[-1].id
 
 
 def _advance(connection: Connection, epoch: int, position: Position) -> bool:
@@ -229,40 +185,4 @@ def _replace(connection: Connection, position: Position, numbers: Numbers) -> No
     connection.execute(delete(count_state))
     connection.execute(delete(counts))
     connection.execute(insert(count_state), [{"id": 1, "epoch": epoch + 1, **position._asdict()}])
-    _add(connection, numbers)
-
-
-def _add(connection: Connection, numbers: Numbers) -> None:
-    buckets: Counter[tuple[int, int, str]] = Counter()
-    for (what, ends), number in numbers.items():
-        name = orjson.dumps(list(what)).decode()
-        if not what.plan:
-            buckets[PLAIN, 0, name] += number
-            continue
-        for level in range(LEVELS):
-            buckets[level, ends >> (BITS * level), name] += number
-    keys = ("level", "bucket", "name")
-    rows = [
-        dict(zip(keys, key, strict=True)) | {"number": number}
-        for key, number in sorted(buckets.items())
-        if number
-    ]
-    if not rows:
-        return
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    new = dialect.insert(counts)
-    connection.execute(
-        new.on_conflict_do_update(
-            index_elements=keys, set_={"number": counts.c.number + new.excluded.number}
-        ),
-        rows,
-    )
-    # Only what something was taken from can have come to nothing: of numbers that were counted
-    # anew, with a bucket for each second in which a subscription ends, that is none.
-    names = [f"of_{key}" for key in keys]
-    less = [dict(zip(names, key, strict=True)) for key, number in buckets.items() if number < 0]
-    if less:
-        gone = delete(counts).where(
-            *(counts.c[key] == bindparam(f"of_{key}") for key in keys), counts.c.number == 0
-        )
-        connection.execute(gone, less)
+    add_to_buckets(connection, numbers)

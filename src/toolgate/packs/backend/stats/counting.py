@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolgate.ports.documents import Fields
@@ -30,6 +30,15 @@ class Counted(NamedTuple):
     """Whether it is an admin's or a VIP's, who need not pay."""
 
 
+ENDS = ("subscription", "expires", "timestampUNIX")
+KIND = (
+    ("subscription", "status"),
+    ("subscription", "product", "id"),
+    ("subscription", "payment", "frequency"),
+    *(("roles", role) for role in EXEMPT_ROLES),
+)
+"""With `ENDS`, the fields of a user that numbers depend on; nothing else need be read."""
+
 Numbers = Counter[tuple[Counted, int]]
 """How many of each; of subscriptions, by the second in which they end, else by 0."""
 
@@ -56,16 +65,22 @@ def _subscription(user: Fields) -> tuple[Counted, int] | None:
 
     Whoever cancels keeps the plan to the end of the period, and counts until then.
     """
-    ends = _second(field_at(user, ["subscription", "expires", "timestampUNIX"]))
-    if not ends or field_at(user, ["subscription", "status"]) == CANCELLED:
+    ends = second_of(field_at(user, ENDS))
+    kind = kind_of([field_at(user, path) for path in KIND]) if ends else None
+    return (kind, ends) if kind else None
+
+
+def kind_of(values: Sequence[Any]) -> Counted | None:
+    """What a subscription counts as, by the values of `KIND`; None for nothing."""
+    status, plan, frequency, *roles = values
+    if status == CANCELLED:
         return None
-    plan = _name(field_at(user, ["subscription", "product", "id"]), "basic")
-    frequency = _name(field_at(user, ["subscription", "payment", "frequency"]), "unknown")
-    exempt = any(field_at(user, ["roles", role]) is True for role in EXEMPT_ROLES)
-    return Counted(USERS, plan, frequency, exempt), ends
+    exempt = any(role is True for role in roles)
+    return Counted(USERS, _name(plan, "basic"), _name(frequency, "unknown"), exempt)
 
 
-def _second(value: Any) -> int:
+def second_of(value: Any) -> int:
+    """When a subscription ends, by the value of `ENDS`; 0 where that is no time."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0
     return min(max(int(value), 0), LAST_SECOND)
