@@ -94,6 +94,22 @@ async def night_that_cannot_ask(web: Web) -> tuple[int, list[str]]:
     return forgotten.intents, sorted(await rows(web, intents.c.state))
 
 
+async def test_those_that_cannot_be_settled_keep_no_other_waiting(
+    web: Web, stripe: StripeServer, move: Move, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciliation, "BATCH", 1)
+    for uid in ("anna", "bob", "carl"):
+        made = await subscribed(web.kit, stripe, uid)
+        stripe.failures[f"POST /v1/subscriptions/{made['id']}"] = ["dead"] * 3
+        assert (await web.kit.call("cancel_subscription", uid=uid, **WHY)).status == 504
+        if uid != "carl":
+            stripe.failures[f"GET /v1/subscriptions/{made['id']}"] = [500] * 30
+    move(1)
+    payments = web.kit.app.worlds["backend"].world.payments
+    settled = await reconciliation.settle_intents(payments)
+    assert settled == {"completed": 0, "not done": 1, "unknown": 2}
+
+
 async def test_many_are_forgotten_a_few_at_a_time(
     web: Web, stripe: StripeServer, move: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:

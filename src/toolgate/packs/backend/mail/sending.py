@@ -242,7 +242,8 @@ def _anew(mail: QueuedMail) -> tuple[Any, ...]:
 def digest_of(mail: QueuedMail) -> str:
     """The same for mails that say the same to the same people."""
     message = message_record(mail.message)
-    for name in ("id", "date", "headers"):
+    # Nor where this server is reached, which may change with its port.
+    for name in ("id", "date", "headers", "unsubscribe_page"):
         del message[name]
     people = sorted(
         recipient_record(one)["recipient"]["address"]["email"] for one in mail.recipients

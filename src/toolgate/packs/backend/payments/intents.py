@@ -56,8 +56,8 @@ class Intents(Protocol):
         """The same, in a commit of its own."""
         ...
 
-    async def open_since(self, before: str, limit: int) -> Sequence[Intent]:
-        """Open ones that began before a time, oldest first."""
+    async def open_since(self, before: str, after: str, limit: int) -> Sequence[Intent]:
+        """Open ones that began before a time, by their ids, behind `after`."""
         ...
 
     async def is_newest(

@@ -33,15 +33,20 @@ async def settle_intents(payments: Payments, older_than: timedelta = SURELY_OVER
     """Ask processors what became of intents that nobody ended; complete the records."""
     before = timestamp_before(older_than)
     counted = {"completed": 0, "not done": 0, "unknown": 0}
-    for intent in await payments.intents.open_since(before, BATCH):
-        try:
-            completed = await _settle(payments, intent)
-        except (ProcessorBusy, ProcessorSilent) as problem:
-            logger.warning("%s %s is not settled: %s", intent.kind, intent.id, problem)
-            counted["unknown"] += 1
-        else:
-            counted["completed" if completed else "not done"] += 1
+    after = ""
+    while found := await payments.intents.open_since(before, after, BATCH):
+        for intent in found:
+            counted[await _outcome(payments, intent)] += 1
+        after = found[-1].id
     return counted
+
+
+async def _outcome(payments: Payments, intent: Intent) -> str:
+    try:
+        return "completed" if await _settle(payments, intent) else "not done"
+    except (ProcessorBusy, ProcessorSilent) as problem:
+        logger.warning("%s %s is not settled: %s", intent.kind, intent.id, problem)
+        return "unknown"
 
 
 def utc_now() -> datetime:

@@ -58,11 +58,11 @@ class SqlIntents:
         async with self._database.transaction() as tx:
             await self.end(tx, intent, state, answer)
 
-    async def open_since(self, before: str, limit: int) -> Sequence[Intent]:
-        """Open ones that began before a time."""
+    async def open_since(self, before: str, after: str, limit: int) -> Sequence[Intent]:
+        """Open ones that began before a time, behind an id."""
         wanted = select(intents).where(intents.c.open_for.is_not(None))
-        wanted = wanted.where(intents.c.created_at < before)
-        wanted = wanted.order_by(intents.c.created_at, intents.c.id).limit(limit)
+        wanted = wanted.where(intents.c.created_at < before, intents.c.id > after)
+        wanted = wanted.order_by(intents.c.id).limit(limit)
         rows = await self._database.read(
             lambda connection: connection.execute(wanted).mappings().all()
         )
