@@ -17,6 +17,7 @@ from toolgate.identity.users import Users
 from toolgate.ports.documents import Filter, Operator, Query
 from toolgate.testing import Kit, opened_kit
 
+PERSON = "_test-basic"
 PACKS = ["appdata", "backend", "content", "orchestrator"]
 PROJECT = "00000000-0000-4000-a000-000000000001"
 SEARCHED = ("context", "embed", "zzzz")
@@ -36,9 +37,9 @@ async def used_database(folder: Path, url: str) -> dict[str, Any]:
         folder, writes=True, demo_data=True, packs__enabled=PACKS, database__url=url
     ) as kit:
         await fill(kit)
-        key = await kit.app.keys.create(role=Role.USER, user_id="abc123")
+        key = await kit.app.keys.create(role=Role.USER, user_id=PERSON)
         users = Users(kit.app.documents.of_users(), kit.app.gate.database)
-        private = await users.give_private_key("abc123", lambda _: None, replacing=True)
+        private = await users.give_private_key(PERSON, lambda _: None, replacing=True)
         for _ in range(30):
             assert (await kit.call("health_check")).status == 200
         await kit.app.gate.audit.flush()
@@ -98,7 +99,7 @@ async def goes_on(folder: Path, url: str, made: dict[str, Any], there: dict[str,
         for key in (made["key"], made["private"]):
             caller = await kit.app.credentials.holder(key)
             assert caller is not None
-            assert caller.user_id == "abc123"
+            assert caller.user_id == PERSON
         assert await searched(kit) == made["found"]
         assert await counted(kit) == made["counts"]
         asked = {"collection": "apps", "data": {"name": "new"}}
