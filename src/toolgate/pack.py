@@ -46,7 +46,7 @@ from toolgate.gate.errors import (
 from toolgate.gate.fields import Between, Whole
 from toolgate.gate.from_request import FromRequest, Header, RequestHeaders
 from toolgate.gate.live_switches import count_change
-from toolgate.gate.offer import NotForDemo, Offer, Site
+from toolgate.gate.offer import NotForDemo, Offer, ServiceWarning, Site
 from toolgate.gate.pages import Page, PageAnswer, PageRequest, outside_caller
 from toolgate.gate.principal import AgentType, Principal, Role
 from toolgate.gate.prompts import Prompt, PromptArgument
@@ -215,6 +215,7 @@ __all__ = [
     "Scoped",
     "Section",
     "ServerTimestamp",
+    "ServiceWarning",
     "Set",
     "SetValue",
     "Settings",

@@ -84,7 +84,7 @@ def test_what_has_ended_is_not_cancelled_and_one_that_is_alone_not_retried_besid
     started(data)
     beside = cli("workflows", "retry", run)
     assert beside.code == 2
-    assert "Another run of this workflow is under way." in beside.err
+    assert "Another run of this workflow is under way, beside which" in beside.err
 
 
 def test_a_misspelled_workflow_is_told_with_those_there_are(cli: Any, run: str) -> None:

@@ -14,7 +14,7 @@ EVERY_TOOL = list(Catalogue(packs.offers(packs.SHIPPED)))
 CALLED_FOR_REAL = ("appdata", "content")
 """Packs whose examples can be called again and again, and are answered alike."""
 FURTHER = [tool for tool in EVERY_TOOL if tool.pack.name not in CALLED_FOR_REAL]
-TOLD_ANEW = {"health_check", "get_payment_portal", "get_stats", "get_user"}
+TOLD_ANEW = {"firebase.read", "health_check", "get_payment_portal", "get_stats", "get_user"}
 """Tools that read, and tell another time or address each time."""
 DRY_RUN = {"X-Dry-Run": "true"}
 """Some of them change what the examples of others need."""
