@@ -57,16 +57,15 @@ async def _received(frames: asyncio.StreamReader, take: Take, tell: Tell) -> dic
     while True:
         kind, size = HEADER.unpack(await frames.readexactly(HEADER.size))
         data = await frames.readexactly(size)
-        match kind:
-            case _ if kind == DATA:
-                await take(data)
-            case _ if kind == PROGRESS:
-                await tell(*orjson.loads(data))
-            case _ if kind == END:
-                return orjson.loads(data)
-            case _:
-                assert kind == FAILURE
-                raise _problem(Failure(**orjson.loads(data)))
+        if kind == DATA:
+            await take(data)
+        elif kind == PROGRESS:
+            await tell(*orjson.loads(data))
+        elif kind == END:
+            return orjson.loads(data)
+        else:
+            assert kind == FAILURE
+            raise _problem(Failure(**orjson.loads(data)))
 
 
 def _problem(failure: Failure) -> Exception:

@@ -78,7 +78,7 @@ async def test_a_run_that_is_cancelled_leaves_no_process_and_no_backup(
             processes.update(readers())
             (run,) = await runs_of(kit).list()
             async with kit.app.gate.database.transaction() as tx:
-                await runs_of(kit).cancel(tx, run.id)
+                await runs_of(kit).runs.cancel(tx, run.id)
 
     monkeypatch.setattr(PartSink, "_put", cancelling)
     async with used(tmp_path, order.database_url) as kit:
