@@ -71,8 +71,8 @@ def plain(ctx: Context[Any], args: NoArguments) -> Output:
             "zoo",
             good,
             {"effect": Effect.WRITE, "writes": ["table"]},
-            "zoo: writes must be one of: Target.DOCUMENTS, Target.TREE, Target.TABLES, Target.BLOBS, "
-            "Target.OUTSIDE.",
+            "zoo: writes must be one of: Target.DOCUMENTS, Target.TREE, Target.TABLES, "
+            "Target.BLOBS, Target.OUTSIDE.",
         ),
         (
             "zoo",
