@@ -86,8 +86,8 @@ async def test_demo_data_is_loaded_into_each_pack_that_is_empty(tmp_path: Path) 
         with pytest.raises(demo.NotForDemo, match="Pack appdata holds documents") as refused:
             await demo.load_demo(kit.app)
         assert "backend" not in str(refused.value)
-        jane = await kit.call("get_user", as_=of_role(Role.USER, "key:1", "abc123"))
-        assert jane.body["user"]["auth"]["email"] == "jane@example.com"
+        alex = await kit.call("get_user", as_=of_role(Role.USER, "key:1", "_test-basic"))
+        assert alex.body["user"]["personal"]["name"]["first"] == "Alex"
 
 
 async def test_a_pack_of_another_package_has_documents_of_its_own(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def test_below_a_route_that_is_visible_both_are_told_in_its_words(web: Web
         hidden, absent = await client.get("/seen/1/hidden"), await client.get("/seen/1/absent")
         assert (await client.get("/seen/1")).status_code == 200
     assert told(hidden) == told(absent)
-    assert hidden.json().keys() == {"code", "message"}
+    assert hidden.json().keys() == {"code", "message", "data"}
 
 
 @pytest.mark.parametrize("path", ["/secret", "/secret/1", "/nothing", "/nothing/1"])

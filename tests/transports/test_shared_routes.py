@@ -111,7 +111,15 @@ async def test_another_method_is_told_all_that_are_allowed(
 
 PLAIN = {"error": NOTHING_THERE}
 STATUS = {"status": "error", "error": {"type": "not_found", "message": NOTHING_THERE}}
-RPC = {"code": -32200, "message": NOTHING_THERE}
+RPC = {
+    "code": -32200,
+    "message": NOTHING_THERE,
+    "data": {
+        "reason": NOTHING_THERE,
+        "suggestion": "Check the names and ids in the arguments.",
+        "name": "NOT_FOUND",
+    },
+}
 ENVELOPE = {"error": {"code": "NOT_FOUND", "message": NOTHING_THERE}}
 
 
